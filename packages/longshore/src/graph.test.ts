@@ -221,6 +221,79 @@ describe("a graph that runs other workflows", () => {
   });
 });
 
+describe("a map", () => {
+  const resize = task("resize", ({ image, width }: { image: string; width: number }) => `${image}-${width}.png`, { retry: { limit: 2 } });
+
+  it("is one step over a list, with the settings of its tasks", () => {
+    const made = graph("thumbnails", (g, input: Ref<{ names: string[]; images: { image: string; width: number }[] }>) => {
+      const files = g.map(input.images, resize, { concurrency: 4, timeout: "1m", totalTimeout: "1h", labels: ["gpu"] });
+      expectTypeOf(files).toEqualTypeOf<Ref<string[]>>();
+      g.map([{ name: "a" }, { name: input.names[0] as Ref<string> }], greet, { id: "fixed", after: [files] });
+      return files;
+    });
+    expect(made.source.steps).toEqual([
+      {
+        ...{ id: "resize", map: { task: "resize", concurrency: 4 }, input: { $ref: { path: ["images"] } } },
+        ...{ retry: { failures: 2 }, timeoutMs: 60_000, totalMs: 3_600_000, labels: ["gpu"] },
+      },
+      {
+        ...{ id: "fixed", map: { task: "greet" }, after: ["resize"] },
+        input: [{ name: "a" }, { name: { $ref: { path: ["names", 0] } } }],
+      },
+    ]);
+  });
+
+  it("makes inputs from items, places and other results, with their types", () => {
+    const made = graph("thumbnails", (g, input: Ref<{ names: string[]; width: number }>) => {
+      const first = g.step(greet, { name: "you" });
+      g.map(input.names, resize, {
+        input: (name, index) => {
+          expectTypeOf(name).toEqualTypeOf<Ref<string>>();
+          expectTypeOf(index).toEqualTypeOf<Ref<number>>();
+          return { image: name, width: input.width };
+        },
+      });
+      g.map(first.words, greet, { id: "words", input: (word) => ({ name: word }) });
+    });
+    expect(made.source.steps.map(({ map }) => map)).toEqual([
+      undefined,
+      { task: "resize", each: { image: { $ref: { item: "value", path: [] } }, width: { $ref: { path: ["width"] } } } },
+      { task: "greet", each: { name: { $ref: { item: "value", path: [] } } } },
+    ]);
+    const plan = codeDialect.compile(JSON.stringify(made.source));
+    expect(plan.nodes.map(({ after }) => after)).toEqual([[], [], [0]]);
+  });
+
+  it("is refused where its items do not fit the task", () => {
+    graph("mistakes", (g, input: Ref<{ names: string[]; name: string }>) => {
+      // @ts-expect-error: the items are texts.
+      g.map(input.names, resize);
+      // @ts-expect-error: not a list.
+      g.map(input.name, check);
+      // @ts-expect-error: the width is missing.
+      g.map(input.names, resize, { id: "third", input: (name) => ({ image: name }) });
+      expect(() => g.map(input.names, check, { concurrency: 0 })).toThrow(/concurrency of a map in workflow mistakes is 0/);
+      g.map(input.names, check, { id: "kept", input: (name) => name });
+    });
+  });
+
+  it("does not lend its item to other steps", () => {
+    const leak = graph("leak", (g, input: Ref<{ names: string[] }>) => {
+      let kept: unknown;
+      g.map(input.names, check, {
+        input: (name) => {
+          kept = name;
+          return name;
+        },
+      });
+      g.step(check, kept as Ref<string>, { id: "outside" });
+    });
+    expect(() => codeDialect.compile(JSON.stringify(leak.source))).toThrow(
+      "Step outside of workflow leak refers to an item of a list outside of the input of a map.",
+    );
+  });
+});
+
 describe("a pause", () => {
   it("is a step of its own, of a length or until a time that is known now or when it starts", () => {
     const made = graph("pauses", (g, input: Ref<{ wait: "5m"; at: string }>) => {

@@ -9,7 +9,7 @@ import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
 import { shown } from "./core/text.ts";
 import { timeOf } from "./core/time-of.ts";
-import type { SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import type { MapSource, SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";
 
@@ -45,6 +45,15 @@ export interface StepOptions {
 /** The options of a step that runs another workflow. */
 export type RunStepOptions = Pick<StepOptions, "id" | "after" | "when" | "always" | "totalTimeout">;
 
+/** The options of `g.map()`. Those of a step are for each of its tasks, except `totalTimeout`, which is for all of them together. */
+export interface MapOptions extends Omit<StepOptions, "startWhen"> {
+  /** How many of the tasks run at once. Default: as many as workers take. */
+  concurrency?: number;
+}
+
+/** Makes the input of each task from references. */
+type EachInput = (item: never, index: never) => unknown;
+
 /** The options of a step that waits. */
 export type WaitOptions = Pick<StepOptions, "id" | "after" | "when" | "always">;
 
@@ -56,6 +65,18 @@ export interface GraphBuilder {
   run<Input, Output>(workflow: Workflow<Input, Output>, input: Arg<NoInfer<Input>>, options?: RunStepOptions): Ref<Output>;
   /** The same for a workflow that the server has under this name, written in any way. */
   run<Output = unknown>(workflow: string, input: unknown, options?: RunStepOptions): Ref<Output>;
+  /**
+   * Adds one task for each item of a list, at most 20,000; returns a reference to the list of their results, in the same order. The data
+   * decides how many there are. `input` makes the input of each task from its item and its place in the list, from 0. When one of them
+   * fails, the others are cancelled and the step fails.
+   */
+  map<Item, Input, Output>(
+    list: Ref<readonly Item[]> | readonly Arg<Item>[],
+    task: Task<Input, Output>,
+    options: MapOptions & { input: (item: Ref<Item>, index: Ref<number>) => Arg<NoInfer<Input>> },
+  ): Ref<Output[]>;
+  /** The same for a list whose items are the inputs. */
+  map<Input, Output>(list: Arg<readonly NoInfer<Input>[]>, task: Task<Input, Output>, options?: MapOptions): Ref<Output[]>;
   /**
    * Adds a pause: of this length from its start, or until a time. Steps that name it in `after` wait for its end. No worker and no slot is
    * held meanwhile, and it survives restarts.
@@ -89,7 +110,7 @@ export function graph<Input, Result>(
     throw bad(`The workflow name ${JSON.stringify(name)} is not usable, expected 1 to 200 letters, digits and . _ - / : @`, "name");
   }
   const { g, steps, uses } = builder(name);
-  const output = build(g, reference(undefined, []) as Ref<Input>);
+  const output = build(g, reference({ path: [] }) as Ref<Input>);
   if (isPromise(output)) throw asyncBuilder(name, output);
   const source: WorkflowSource = { name, steps, output: output === undefined ? null : toValue(output) };
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
@@ -115,27 +136,40 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       if (!taken.has(id)) return id;
     }
   };
-  const add = (what: Pick<StepSource, "task" | "workflow" | "sleep">, input: unknown, options: StepOptions, called: string) => {
+  const add = (what: Pick<StepSource, "task" | "workflow" | "sleep" | "map">, input: unknown, options: StepOptions, called: string) => {
     const id = options.id ?? freeId(called);
     if (taken.has(id)) throw bad(`Workflow ${name} has two steps called ${id}: give one of them another id.`, `steps.${id}`);
     taken.add(id);
     steps.push({ id, ...what, input: toValue(input), ...stepSettings(options, id) });
-    return reference(id, []) as never;
+    return reference({ step: id, path: [] }) as never;
   };
   const g: GraphBuilder = {
-    step: (task, input, options = {}) => {
-      const retry = options.retry ?? task.retry;
-      const timeout = options.timeout ?? task.timeoutMs;
-      return add({ task: task.name }, input, { ...options, retry, timeout }, task.name);
-    },
+    step: (task, input, options = {}) => add({ task: task.name }, input, { ...options, ...taskDefaults(task, options) }, task.name),
     run: (child: Workflow | string, input: unknown, options: RunStepOptions = {}) => {
       const workflow = typeof child === "string" ? child : childName(name, child);
       if (typeof child !== "string") uses.add(child);
       return add({ workflow }, input, options, workflow);
     },
+    map: (list: unknown, task: Task, { input, concurrency, ...options }: MapOptions & { input?: EachInput } = {}) => {
+      const map: MapSource = { task: task.name };
+      if (input !== undefined)
+        map.each = toValue(input(reference({ item: "value", path: [] }) as never, reference({ item: "index", path: [] }) as never));
+      if (concurrency !== undefined) map.concurrency = wholeNumber(concurrency, `concurrency of a map in workflow ${name}`);
+      return add({ map }, list, { ...options, ...taskDefaults(task, options) }, task.name);
+    },
     sleep: (time, options = {}) => add({ sleep: sleepSource(time, name) }, null, options, "sleep"),
   };
   return { g, steps, uses };
+}
+
+/** The settings of a step that its task has a default for. */
+function taskDefaults(task: Pick<Task, "retry" | "timeoutMs">, { retry = task.retry, timeout = task.timeoutMs }: StepOptions) {
+  return { retry, timeout };
+}
+
+function wholeNumber(value: number, what: string): number {
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw bad(`${what} is ${shown(value)}, expected a whole number from 1.`, "concurrency");
 }
 
 function childName(parent: string, child: Partial<Workflow> | undefined): string {

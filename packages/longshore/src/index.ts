@@ -38,6 +38,7 @@ export {
   type GraphOptions,
   type GraphWorkflow,
   graph,
+  type MapOptions,
   type RunStepOptions,
   type StepOptions,
   type WaitOptions,

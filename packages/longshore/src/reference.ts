@@ -2,7 +2,7 @@
 
 import { LongshoreError } from "./core/errors.ts";
 import type { Json } from "./core/json/json.ts";
-import type { Path, Value } from "./protocols/longshore/dialect/source.ts";
+import type { Reference, Value } from "./protocols/longshore/dialect/source.ts";
 
 declare const stands: unique symbol;
 
@@ -31,14 +31,9 @@ export type Known<R> = [R] extends [void]
         : R;
 
 const placeOf = Symbol("longshore.reference");
-interface Place {
-  step: string | undefined;
-  path: Path;
-}
 
 /** Every property of a reference is a reference one level deeper. A reference can only be passed on; its value cannot be read. */
-export function reference(step: string | undefined, path: Path): object {
-  const place: Place = { step, path };
+export function reference(place: Reference): object {
   return new Proxy(
     {},
     {
@@ -47,7 +42,7 @@ export function reference(step: string | undefined, path: Path): object {
         // With a `then`, an `await` of the reference would never end. A text made of a reference would always be wrong, so it is refused.
         if (key === "then") return undefined;
         if (typeof key === "symbol" || key === "toJSON") return refuse(place, impossible.get(key) ?? "it cannot be looked at");
-        return reference(step, [...path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key]);
+        return reference({ ...place, path: [...place.path, /^(0|[1-9]\d*)$/.test(key) ? Number(key) : key] });
       },
       has: (_, key) => key === placeOf,
       ownKeys: () => refuse(place, "its fields cannot be listed"),
@@ -62,15 +57,15 @@ const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol
   ["toJSON", "no JSON can be made of it"],
 ]);
 
-function refuse(place: Place, what: string): never {
-  const where = [place.step ?? "input", ...place.path].join(".");
+function refuse(place: Reference, what: string): never {
+  const where = [place.step ?? (place.item === undefined ? "input" : "item"), ...place.path].join(".");
   throw new LongshoreError(
     "LONGSHORE_BAD_DEFINITION",
     `${where} is a placeholder for a value that exists only when the workflow runs: ${what} while it is defined. Do that in a task.`,
   );
 }
 
-export function isReference(value: unknown): value is { [placeOf]: Place } {
+export function isReference(value: unknown): value is { [placeOf]: Reference } {
   return typeof value === "object" && value !== null && placeOf in value;
 }
 
@@ -85,8 +80,8 @@ export function stepOf(ref: unknown, id: string): string {
 
 export function toValue(value: unknown): Value {
   if (isReference(value)) {
-    const { step, path } = value[placeOf];
-    return { $ref: step === undefined ? { path: [...path] } : { step, path: [...path] } };
+    const { path, ...from } = value[placeOf];
+    return { $ref: { ...from, path: [...path] } };
   }
   if (Array.isArray(value)) return value.map(toValue);
   if (typeof value !== "object" || value === null) return value === undefined ? null : (value as Json);

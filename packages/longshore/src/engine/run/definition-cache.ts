@@ -20,8 +20,9 @@ export class DefinitionCache<Value> {
     return this.#values.has(key);
   }
 
-  set(key: string, value: Value, { source }: Pick<Definition, "source">): Value {
-    return this.#values.set(key, value, charsMin + source.length);
+  /** `chars`: what it counts. Default: the characters of the source. */
+  set(key: string, value: Value, { source }: Pick<Definition, "source">, chars: number = source.length): Value {
+    return this.#values.set(key, value, charsMin + chars);
   }
 
   /** Characters of the sources that it counts. */

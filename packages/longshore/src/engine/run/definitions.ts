@@ -13,6 +13,9 @@ import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
+/** What a node of a plan counts at least, in characters of its source: the shortest step that an author can write. */
+const nodeChars = 40;
+
 export class Definitions {
   readonly #rows: Rows<Definition>;
   readonly #plans = new DefinitionCache<Plan>();
@@ -77,7 +80,7 @@ export class Definitions {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
     if (definition.source.length > atOnceCharsMax) throw new Postponed(this.#planLater(definition));
-    return this.#plans.set(definition.id, this.#brain.plan(definition), definition);
+    return this.#keepPlan(definition, this.#brain.plan(definition));
   }
 
   /**
@@ -85,12 +88,12 @@ export class Definitions {
    * long.
    */
   planNow(definition: Definition): Plan {
-    return this.#plans.get(definition.id) ?? this.#plans.set(definition.id, this.#brain.plan(definition), definition);
+    return this.#plans.get(definition.id) ?? this.#keepPlan(definition, this.#brain.plan(definition));
   }
 
   /** Adds a plan that was compiled before the definition was stored. */
   learnPlan(definition: Definition, plan: Plan): void {
-    if (!this.#plans.has(definition.id)) this.#plans.set(definition.id, plan, definition);
+    if (!this.#plans.has(definition.id)) this.#keepPlan(definition, plan);
   }
 
   /** Returns the definition when its plan is ready. A mistake in it is reported when the plan is used. */
@@ -108,10 +111,15 @@ export class Definitions {
     if (making !== undefined) return making;
     const made = this.#brain
       .planInTurns(definition)
-      .then((plan) => this.#plans.set(definition.id, plan, definition))
+      .then((plan) => this.#keepPlan(definition, plan))
       .finally(() => this.#making.delete(definition.id));
     this.#making.set(definition.id, made);
     return made;
+  }
+
+  /** A short source may have a plan of thousands of nodes. */
+  #keepPlan(definition: Definition, plan: Plan): Plan {
+    return this.#plans.set(definition.id, plan, definition, Math.max(definition.source.length, plan.nodes.length * nodeChars));
   }
 
   #readNewest(tx: ReadTx, name: string): Definition | null {

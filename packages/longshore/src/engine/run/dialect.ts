@@ -4,7 +4,7 @@ import type { Json } from "../../core/json/json.ts";
 import type { Sliced } from "../../core/slices/slice-work.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
-import type { Placement, Plan, TaskNode, Template } from "./plan.ts";
+import type { Placement, Plan, RunNode, TaskNode, Template } from "./plan.ts";
 import type { Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
 
@@ -60,6 +60,17 @@ export interface Needs {
  */
 export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
 
+/** A definition that a dialect makes for a child run. It is in no list, and has the same id whenever it is the same. */
+export interface ChildDefinition {
+  readonly id: string;
+  /** In the dialect of the parent. */
+  readonly source: string;
+  /** The workflow that the child run is shown under. */
+  readonly workflow: string;
+  /** Added to the priority of the child's tasks. */
+  readonly priority: number;
+}
+
 /** The failure of a task that cannot be placed. */
 export interface Unplaced {
   failed: string;
@@ -102,8 +113,10 @@ export interface Dialect {
    * worker receives.
    */
   place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
+  /** The definition of the child run of a step that names none, for this input. Default: a starter of the dialect finds it (`Runs`). */
+  child?(plan: Plan, node: RunNode, run: Run, input: Json): ChildDefinition;
   /** The error of a run whose steps have failed; `before` is its error so far. Default: the first failure. */
-  explain?(plan: Plan, failure: StepFailure, before: string | null): string;
+  explain?(plan: Plan, failure: StepFailure, before: string | null): string | undefined;
   /** The error of a child run that is cancelled because its parent has ended; `reason` is the parent's error. */
   orphaned?(reason: string | null): string;
   /** The output (JSON text) of a run whose successor could not be started, for this reason. Default: unchanged. */

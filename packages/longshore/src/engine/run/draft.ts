@@ -11,9 +11,20 @@ import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import { Missing } from "../missing.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
-import type { Placement, Plan, Template } from "./plan.ts";
+import type { Placement, Plan, RunNode, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
-import { childIdOf, isRunOpen, type Message, type Rest, type Run, type RunState, successorIdOf, taskIdOf, withHappening } from "./run.ts";
+import {
+  childIdOf,
+  isRunOpen,
+  type Message,
+  type Rest,
+  type Run,
+  type RunState,
+  type StartRun,
+  successorIdOf,
+  taskIdOf,
+  withHappening,
+} from "./run.ts";
 import { StepStates } from "./step-states.ts";
 import { TemplateReads } from "./template-reads.ts";
 
@@ -183,15 +194,23 @@ export class Draft {
     return newTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
   }
 
-  /** `resumes`: the attempt whose child run continues instead, if it can. */
-  startChild(at: number, workflow: string | null, input: string, attempt: number, resumes?: number): void {
+  startChild(
+    at: number,
+    workflow: string | null,
+    input: string,
+    attempt: number,
+    more: Pick<StartRun, "resumes" | "definition"> = {},
+  ): void {
     const { id } = this.run;
     const { dialect } = this.plan;
-    const named = {
-      ...(workflow === null ? { runId: childIdOf(id, at, attempt) } : {}),
-      ...(resumes === undefined ? {} : { resumes }),
-    };
-    this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), attempt, from: id, ...named });
+    const named = workflow === null ? { runId: childIdOf(id, at, attempt) } : {};
+    this.tell({ kind: "start-run", workflow, dialect, input, parentTaskId: taskIdOf(id, at), attempt, from: id, ...named, ...more });
+  }
+
+  /** The definition that the dialect makes for the child run of a step, if it makes one. */
+  childDefinition(node: RunNode, input: Json): Pick<StartRun, "definition"> {
+    const definition = node.workflow === null ? this.dialect.child?.(this.plan, node, this.run, input) : undefined;
+    return definition === undefined ? {} : { definition };
   }
 
   resolve(template: Template, self: Scope["self"]): Resolved {

@@ -288,7 +288,7 @@ export class Messages {
       board.ofRuns.close(
         tx,
         how.output === null ? task : { ...task, output: how.output },
-        fault === "timed-out" ? { kind: "lost" } : failed,
+        fault === "timed-out" ? { kind: "lost", ...(error === null ? {} : { error }) } : failed,
       );
       return;
     }

@@ -12,7 +12,7 @@ import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import type { Ending, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
-import type { Settled } from "./run.ts";
+import type { Settled, StartRun } from "./run.ts";
 import type { Skips } from "./skips.ts";
 
 /** How the run continues after a start. Edges are followed only after the start is complete. */
@@ -108,9 +108,9 @@ export class NodeStart {
   }
 
   /** The attempt of an earlier life that ended without a result. A step that a caller named starts as if it had never been tried. */
-  #resumedBy(at: number, { resumes }: RunNode): number | undefined {
+  #resumedBy(at: number, { resumes }: RunNode): Pick<StartRun, "resumes"> {
     const before = resumes && this.#draft.run.retries > 0 ? this.#draft.known.record(at) : null;
-    return before && (before.state === "failed" || isCancelled(before)) ? before.attempt : undefined;
+    return before && (before.state === "failed" || isCancelled(before)) ? { resumes: before.attempt } : {};
   }
 
   #begin(at: number, node: Exclude<PlanNode, JoinNode>, input: Json, attempt: number): void {
@@ -120,7 +120,8 @@ export class NodeStart {
     if (node.kind === "wait") return this.#waitUntil(at, node, text);
     if (node.kind === "run") {
       this.#draft.post(at, text);
-      return this.#draft.startChild(at, node.workflow, text, attempt, this.#resumedBy(at, node));
+      const more = { ...this.#draft.childDefinition(node, input), ...this.#resumedBy(at, node) };
+      return this.#draft.startChild(at, node.workflow, text, attempt, more);
     }
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;

@@ -119,7 +119,8 @@ export class Propagation {
     for (const part of [node.kind === "run" ? input : null, until])
       if (part !== null && "failed" in part) return this.#cannotTryAgain(at, next, attempt, part);
     const text = input !== null && "value" in input ? writeExact(input.value) : undefined;
-    if (node.kind === "run" && text !== undefined) this.#draft.startChild(at, node.workflow, text, attempt);
+    if (node.kind === "run" && input !== null && "value" in input)
+      this.#draft.startChild(at, node.workflow, text as string, attempt, this.#draft.childDefinition(node, input.value));
     const wakes = until !== null && "value" in until && typeof until.value === "number";
     // When the order of attempts is not needed, another attempt changes nothing in the run.
     const ordinal = this.#draft.plan.keepsCounting ? { ordinal: this.#draft.nextOrdinal() } : {};

@@ -8,7 +8,8 @@ import type { RetryPolicy } from "./plan.ts";
 /** How an attempt ended without a result. A failure with `spends` counts against the budget of lost holds: it was not the task's fault. */
 export type Closure =
   | { kind: "failed"; error: string; retryable: boolean; delayMs?: number; spends?: "lost" }
-  | { kind: "lost" }
+  /** `error`: the reason, for a child run that took too long. Default: the lease of a worker has expired. */
+  | { kind: "lost"; error?: string }
   | { kind: "timed-out"; which: "claimBy" | "endBy" | "totalBy" };
 
 /**
@@ -72,7 +73,7 @@ export function overdueOf(closure: Closure): Deadline | null {
 /** The text that people read. */
 export function errorOf(closure: Closure): string {
   if (closure.kind === "failed") return closure.error;
-  if (closure.kind === "lost") return "lease expired";
+  if (closure.kind === "lost") return closure.error ?? "lease expired";
   if (closure.which === "claimBy") return "timed out: no worker took it in time";
   return closure.which === "endBy" ? "timed out: the attempt took too long" : "timed out: the task took too long";
 }

@@ -1,6 +1,7 @@
 // What a run is, and the messages that runs and their children leave for each other.
 
 import type { EndState, Fault } from "../board/task.ts";
+import type { ChildDefinition } from "./dialect.ts";
 
 /**
  * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code asked for something else than its
@@ -96,6 +97,8 @@ export type Message =
       attempt?: number;
       /** The attempt whose child run continues, if it has the same definition and input. */
       resumes?: number;
+      /** With `workflow` null: what to start, instead of what `input` names. */
+      definition?: ChildDefinition;
       runId?: string;
       from: string;
     }
@@ -123,6 +126,9 @@ export type Message =
   | { kind: "end-tasks"; runId: string; endedAt: number; after: string }
   /** For the run itself, which has started another life `at` this time: the records of these steps are void. */
   | { kind: "forget-tasks"; runId: string; at: number; steps: readonly Step[] };
+
+/** The message that starts a run. */
+export type StartRun = Message & { kind: "start-run" };
 
 /** A step's node, and its last attempt in a life of the run. */
 export type Step = readonly [node: number, attempt: number];

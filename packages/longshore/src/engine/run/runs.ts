@@ -12,9 +12,9 @@ import { Slices } from "../../core/slices/slices.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import { CarriedMessages } from "./carried-messages.ts";
 import { decide } from "./decide.ts";
-import type { Definition, Dialect } from "./dialect.ts";
+import type { ChildDefinition, Definition, Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
-import { isRunOpen, type Message, type Run, type RunHead, type StoredMessage } from "./run.ts";
+import { isRunOpen, type Message, type Run, type RunHead, type StartRun, type StoredMessage } from "./run.ts";
 import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
 
 export interface StartOptions {
@@ -329,6 +329,7 @@ export class Runs {
   async #childFor(message: Message & { kind: "start-run" }): Promise<NewChild> {
     const id = message.runId ?? this.#makeId(this.#clock.now());
     const { workflow, input } = message;
+    if (message.definition !== undefined) return this.#madeChild(message, message.definition, id);
     if (workflow === null) {
       const starter = this.#starters.get(message.dialect);
       if (starter === undefined)
@@ -342,6 +343,17 @@ export class Runs {
     }
     const definition = await this.#store.definition(workflow);
     return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
+  }
+
+  /** A definition with this id is the same one. */
+  async #madeChild(
+    { dialect, input }: StartRun,
+    { id: definitionId, source, workflow, priority }: ChildDefinition,
+    id: string,
+  ): Promise<NewChild> {
+    if ((await this.#store.definitionById(definitionId)) === undefined)
+      await this.define({ id: definitionId, name: `.${definitionId}`, dialect, source });
+    return { id, definitionId, workflow, input, priority };
   }
 }
 

@@ -21,6 +21,8 @@ function makeStep(random: Random, at: number, child: string | undefined): StepSo
   if (random.chance(0.08)) step.totalMs = random.between(10, 90) * 1_000;
   if (child !== undefined && random.chance(0.25)) return { ...step, workflow: child };
   if (random.chance(0.1)) return { ...step, sleep: random.pick([{ for: 0 }, { for: 45_000 }, { until: 20_000 }]) };
+  if (random.chance(0.15))
+    return { ...step, map: { task: random.pick(lanes) as string, ...(random.chance(0.5) ? { concurrency: 1 } : {}) } };
   const backoff = { kind: "fixed" as const, delayMs: random.pick([0, 5_000]) as number };
   return {
     ...step,
@@ -51,12 +53,20 @@ function read({ id, after = [], input, always, startWhen, when }: StepSource): R
   };
 }
 
+/** The child run of a map: all its items begin at once, and the first failure ends it. */
+function readItem(id: string): ReadStep {
+  return { name: id, ends: true, turn: () => "begins" };
+}
+
 describe("under any orders", () => {
   playOrders("a workflow in code means the same", 120, async (random) => {
     const world = await openRunWorld({ dialects: [codeDialect], sliceTasks: 1 });
     const sources = [makeWorkflow(random, "inner"), makeWorkflow(random, "outer", "inner")];
     const definitions = sources.map((source) => ({ name: source.name, dialect: "code", source: JSON.stringify(source) }));
-    const stepsOf = ({ workflow }: Run) => sources.find(({ name }) => name === workflow)?.steps ?? [];
+    const readingsOf = (run: Run): ReadStep[] => {
+      const source = sources.find(({ name }) => name === run.workflow);
+      return source?.steps.map(read) ?? world.planOf(run).nodes.map(({ id }) => readItem(id));
+    };
     return {
       world,
       told: JSON.stringify(sources),
@@ -65,8 +75,8 @@ describe("under any orders", () => {
         for (const definition of definitions) await world.runs.define(definition);
         for (const { name } of sources.slice(1)) await world.runs.start({ workflow: name, input: '{"go":false}' });
       },
-      faultIn: (run, records, known) => readingOf(stepsOf(run).map(read), run, records, known),
-      steps: (run) => stepsOf(run).map(({ id }) => id),
+      faultIn: (run, records, known) => readingOf(readingsOf(run), run, records, known),
+      steps: (run) => readingsOf(run).map(({ name }) => name),
       waits: () => false,
     };
   });

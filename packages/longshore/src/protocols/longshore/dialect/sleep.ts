@@ -5,29 +5,34 @@ import type { Json } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
 import { timeOf } from "../../../core/time-of.ts";
 import type { SleepSource, Value } from "./source.ts";
+import { Computed, type Reading, Unresolved } from "./template.ts";
 
 /** The last time that a date can have. */
 const timeMax = 8_640_000_000_000_000;
 
-/** The template of the time at which a step wakes up. */
-export class WakeTime {
+/** The time at which a step wakes up, in milliseconds since 1970. */
+export class WakeTime extends Computed {
   readonly kind: "for" | "until";
   readonly value: Value;
 
   constructor(sleep: SleepSource) {
+    super();
     this.kind = "for" in sleep ? "for" : "until";
     this.value = "for" in sleep ? sleep.for : sleep.until;
   }
 
-  /** Milliseconds since 1970, or why there is no such time. */
-  at(value: Json, now: number): number | { failed: string } {
+  override from({ fill, scope }: Reading): number {
+    return this.at(fill(this.value), scope.now);
+  }
+
+  at(value: Json, now: number): number {
     const time = this.kind === "for" ? now + lengthOf(value) : timeOf(value);
     if (Number.isFinite(time) && Math.abs(time) <= timeMax) return time;
     const expected =
       this.kind === "for"
         ? 'milliseconds or a text such as "30s", "5m", "2h"'
         : "milliseconds since 1970 or a text such as 2030-01-31T09:00:00Z";
-    return { failed: `it sleeps ${this.kind} ${shown(value)}, expected ${expected}` };
+    throw new Unresolved(`it sleeps ${this.kind} ${shown(value)}, expected ${expected}`);
   }
 }
 

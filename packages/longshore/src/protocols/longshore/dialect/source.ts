@@ -17,15 +17,19 @@ export type Value = Json;
 export interface Reference {
   /** Absent for the run's input. */
   step?: string;
+  /** Only in `each` of a map: its item, or the place of the item in the list, from 0. */
+  item?: "value" | "index";
   path: Path;
 }
 
 export interface StepSource {
   id: string;
-  /** The handler's name, for work; or the name of another workflow; or a pause. */
+  /** The handler's name, for work; or the name of another workflow; or a pause; or one task for each item of a list. */
   task?: string;
   workflow?: string;
   sleep?: SleepSource;
+  map?: MapSource;
+  /** Of a map: the list. */
   input: Value;
   /** Steps that must end first although their results are not used. */
   after?: string[];
@@ -45,6 +49,26 @@ export interface StepSource {
 
 /** A pause, counted from the start of the step: milliseconds or a duration as a text. Or until a time: milliseconds since 1970, or ISO 8601. */
 export type SleepSource = { for: Value } | { until: Value };
+
+/** One task for each item. The settings of the step are those of each task, except `totalMs`, which is for all of them together. */
+export interface MapSource {
+  task: string;
+  /** The input of each task. Default: the item. */
+  each?: Value;
+  /** How many of the tasks may be held at once. Default: any number. */
+  concurrency?: number;
+}
+
+/** The definition of the child run of a map, made by the dialect when the number of items is known. */
+export interface ListSource {
+  /** The step of the author, without what is decided already. */
+  step: Omit<StepSource, "input">;
+  /** The place of the first item in the whole list. */
+  first: number;
+  count: number;
+  /** It has a part of the items of its parent, which is the child run of the step. */
+  isPart?: true;
+}
 
 export interface WorkflowSource {
   name: string;

@@ -10,6 +10,7 @@ const waitMsMax = 366 * 86_400_000;
 const labelsMax = 64;
 const labelCharsMax = 256;
 const limitsMax = 16;
+const heldMax = 1_000_000;
 const priorityMax = 1_000_000;
 
 const name = z
@@ -31,6 +32,12 @@ const value = z
   .unknown()
   .refine((given) => referencesAreWhole(given), 'a reference is {"$ref":{"step":"...","path":[...]}}')
   .describe("any JSON value, in which references are replaced by results");
+
+/** A value that may also refer to the item of a map. */
+const itemValue = z
+  .unknown()
+  .refine((given) => referencesAreWhole(given, true), 'a reference is {"$ref":{"item":"value","path":[...]}}, or to a step')
+  .describe("any JSON value, in which references are replaced by the item and by results");
 
 export const backoff = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("fixed"), delayMs: delay, jitter: share }),
@@ -55,12 +62,18 @@ export const labels = z.array(z.string().min(1).max(labelCharsMax)).max(labelsMa
 
 const limit = z.strictObject({
   key: z.string().min(1).max(256),
-  held: z.number().int().min(1).max(1_000_000).optional(),
+  held: z.number().int().min(1).max(heldMax).optional(),
   rate: z.strictObject({ count: z.number().int().min(1).max(1_000_000), windowMs: milliseconds }).optional(),
 });
 
 /** What a step may do. */
-const kinds = ["task", "workflow", "sleep"] as const;
+const kinds = ["task", "workflow", "sleep", "map"] as const;
+
+const map = z.strictObject({
+  task: taskName,
+  each: itemValue.optional(),
+  concurrency: z.number().int().min(1).max(heldMax).optional(),
+});
 
 const step = z
   .strictObject({
@@ -68,6 +81,7 @@ const step = z
     task: taskName.optional(),
     workflow: name.optional(),
     sleep: z.union([z.strictObject({ for: value }), z.strictObject({ until: value })]).optional(),
+    map: map.optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),
     startWhen: z.literal("first-part").optional(),
@@ -111,18 +125,19 @@ export function sourceText(source: z.output<typeof codeSource> | z.output<typeof
   return JSON.stringify(source);
 }
 
-function referencesAreWhole(given: unknown): boolean {
-  if (Array.isArray(given)) return given.every(referencesAreWhole);
+function referencesAreWhole(given: unknown, hasItem = false): boolean {
+  if (Array.isArray(given)) return given.every((part) => referencesAreWhole(part, hasItem));
   if (!isObject(given)) return true;
   const keys = Object.keys(given);
-  if (keys.length === 1 && keys[0] === "$ref") return isReference(given.$ref);
-  if (keys.length === 1 && keys[0] === "$value") return isObject(given.$value) && Object.values(given.$value).every(referencesAreWhole);
-  return keys.every((key) => referencesAreWhole(given[key]));
+  if (keys.length === 1 && keys[0] === "$ref") return isReference(given.$ref, hasItem);
+  const parts = keys.length === 1 && keys[0] === "$value" ? given.$value : given;
+  return isObject(parts) && Object.values(parts).every((part) => referencesAreWhole(part, hasItem));
 }
 
-function isReference(given: unknown): boolean {
-  if (!isObject(given) || Object.keys(given).some((key) => key !== "step" && key !== "path")) return false;
-  const { step: from, path } = given;
+function isReference(given: unknown, hasItem: boolean): boolean {
+  if (!isObject(given) || Object.keys(given).some((key) => !["step", "path", "item"].includes(key))) return false;
+  const { step: from, item, path } = given;
   if (from !== undefined && typeof from !== "string") return false;
+  if (item !== undefined && (!hasItem || from !== undefined || (item !== "value" && item !== "index"))) return false;
   return Array.isArray(path) && path.every((part) => typeof part === "string" || (Number.isInteger(part) && part >= 0));
 }
