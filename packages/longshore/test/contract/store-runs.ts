@@ -320,6 +320,23 @@ export function runContract(setup: Setup): void {
       expect((await cancelled.world.run(inside?.runId as string)).state).toBe("cancelled");
     });
 
+    it("fail the step when they are out of time, and are not started again", async () => {
+      const world = await setup();
+      const source = JSON.stringify({ name: "inner", steps: [step("inside")], output: null, timeoutMs: 500 });
+      await world.store.runs.define({ id: "inner", name: "inner", dialect: "code", source });
+      const { id } = await world.start("outer", [step("child", { workflow: "inner" })]);
+      await turns(10);
+      await world.clock.advance(500);
+      await turns(10);
+      expect(await world.run(id)).toMatchObject({ state: "failed", error: "step child failed: the run took too long" });
+      expect(await world.claim("inside")).toBeUndefined();
+      await world.runs.retry(id);
+      await turns(10);
+      await work(world, "inside");
+      await turns(10);
+      expect((await world.run(id)).state).toBe("succeeded");
+    });
+
     it("go on when their parent is tried again, and their earlier lives mean nothing to it", async () => {
       const { world, id } = await family();
       const first = await world.claim("inside");

@@ -12,7 +12,7 @@ import { decideDriven } from "./driven.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
 import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "./retry.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, overdueOf, tryOnce } from "./retry.ts";
 import type { Join, Message, Rest, Run } from "./run.ts";
 
 /** `streamed`: the step's first part was announced before, so a step that waited only for that part has already started. */
@@ -212,7 +212,7 @@ function react(propagation: Propagation, plan: Plan, event: RunEvent): NextTry |
 
 function close(propagation: Propagation, plan: Plan, event: RunEvent & { kind: "closed" }): NextTry | null {
   const node = plan.nodes[event.node] as PlanNode;
-  const policy = event.policy ?? node.retry ?? noRetry;
+  const policy = event.policy ?? node.retry ?? tryOnce;
   const attempt = event.attempt ?? 0;
   const next = nextTry(policy, event, event.closure, event.now, event.random);
   const fault = faultOf(event.closure);

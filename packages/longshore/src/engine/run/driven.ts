@@ -14,7 +14,7 @@ import { cancelledAlone, type Lane, type TaskRow } from "../board/task.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry } from "./retry.ts";
+import { type Closure, errorOf, faultOf, type NextTry, nextTry, tryOnce } from "./retry.ts";
 import type { Run } from "./run.ts";
 
 /** The state of the driver, stored in the settings of its run. */
@@ -54,8 +54,6 @@ export const driverRetry: RetryPolicy = {
   retryUnclaimed: true,
   timeoutSpends: "lost",
 };
-/** Waits and child runs are tried once. */
-const once: RetryPolicy = { failures: 0, lost: 0, backoff: { kind: "fixed", delayMs: 0 } };
 /** The crash of one worker is tolerated by default; a task that crashes several workers is not. */
 const lostDefault = 2;
 const backoffDefault = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 } as const;
@@ -229,7 +227,7 @@ class Driven {
   }
 
   #close(event: RunEvent & { kind: "closed" }): NextTry {
-    const next = nextTry(event.policy ?? once, event, event.closure, event.now, event.random);
+    const next = nextTry(event.policy ?? tryOnce, event, event.closure, event.now, event.random);
     if (next.again) return next;
     this.#settle(event.node, { state: "failed", error: next.error, attempt: event.attempt ?? 0, closure: event.closure });
     return { ...next, ordinal: this.#state.place };
@@ -415,7 +413,7 @@ function placementOf({ name, labels, priority, retry, limits, timeoutMs, totalMs
 }
 
 function waiting(totalMs: number | undefined): Placement {
-  return { lanes: [], priority: 0, retry: once, limits: [], timeouts: { totalMs } };
+  return { lanes: [], priority: 0, retry: tryOnce, limits: [], timeouts: { totalMs } };
 }
 
 function stateOf({ settings }: Run): DriverState {
