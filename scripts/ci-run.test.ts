@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 /** Runs `.ci/run` with stages that print and answer what is given. */
-function run(stages: { test: string; check: string; conformance: string }): { code: number | null; lastLine: string } {
+function run(stages: { test: string; check: string; conformance: string }): { code: number | null; lastLine: string; lineBefore: string } {
   const folder = mkdtempSync(join(tmpdir(), "longshore-ci-"));
   folders.push(folder);
   const npm = [
@@ -31,34 +31,40 @@ function run(stages: { test: string; check: string; conformance: string }): { co
     chmodSync(join(folder, name), 0o755);
   }
   const result = spawnSync("bash", [script], { encoding: "utf8", env: { ...process.env, PATH: `${folder}:${process.env.PATH}` } });
-  return { code: result.status, lastLine: result.stdout.trimEnd().split("\n").at(-1) ?? "" };
+  const [lineBefore = "", lastLine = ""] = result.stdout.trimEnd().split("\n").slice(-2);
+  return { code: result.status, lastLine, lineBefore };
 }
 
 const good = { test: "echo '10 passed, 0 failed'", check: "echo '9 passed, 0 failed'", conformance: "echo '4 passed, 0 failed'" };
 
 describe("the CI run", () => {
   it("adds the counts of all stages", () => {
-    expect(run(good)).toEqual({ code: 0, lastLine: "23 passed, 0 failed" });
+    expect(run(good)).toMatchObject({ code: 0, lastLine: "23 passed, 0 failed" });
   });
 
   it("fails with the failures of one stage and still runs the others", () => {
-    expect(run({ ...good, test: "echo '8 passed, 2 failed'; exit 1" })).toEqual({ code: 1, lastLine: "21 passed, 2 failed" });
+    expect(run({ ...good, test: "echo '8 passed, 2 failed'; exit 1" })).toMatchObject({ code: 1, lastLine: "21 passed, 2 failed" });
+  });
+
+  it("names what failed directly before the counts", () => {
+    const test = "echo 'FAILED a.test.ts > b: no b'; echo '9 passed, 1 failed'; exit 1";
+    expect(run({ ...good, test })).toMatchObject({ lineBefore: "test: FAILED a.test.ts > b: no b", lastLine: "22 passed, 1 failed" });
   });
 
   it("forbids skips, so that a stage counts a skipped test as a failure", () => {
     const conformance = `echo "3 passed, \${LONGSHORE_NO_SKIP:-0} failed"; exit 1`;
-    expect(run({ ...good, conformance })).toEqual({ code: 1, lastLine: "22 passed, 1 failed" });
+    expect(run({ ...good, conformance })).toMatchObject({ code: 1, lastLine: "22 passed, 1 failed" });
   });
 
   it("counts a stage that breaks off without a result as a failure", () => {
-    expect(run({ ...good, check: "echo broken; exit 3" })).toEqual({ code: 1, lastLine: "14 passed, 1 failed" });
+    expect(run({ ...good, check: "echo broken; exit 3" })).toMatchObject({ code: 1, lastLine: "14 passed, 1 failed" });
   });
 
   it("counts a stage that ends well without a result as a failure", () => {
-    expect(run({ ...good, conformance: "true" })).toEqual({ code: 1, lastLine: "19 passed, 1 failed" });
+    expect(run({ ...good, conformance: "true" })).toMatchObject({ code: 1, lastLine: "19 passed, 1 failed" });
   });
 
   it("counts a stage that claims no failures but ends badly as a failure", () => {
-    expect(run({ ...good, check: "echo '9 passed, 0 failed'; exit 1" })).toEqual({ code: 1, lastLine: "23 passed, 1 failed" });
+    expect(run({ ...good, check: "echo '9 passed, 0 failed'; exit 1" })).toMatchObject({ code: 1, lastLine: "23 passed, 1 failed" });
   });
 });

@@ -36,8 +36,16 @@ describe("plain reporter", () => {
     expect(code).not.toBe(0);
   });
 
+  it("names each failed test with the first line of its error directly before the counts", () => {
+    const { before } = run({
+      "a.test.js": `it("a", () => {}); it("b", () => { throw new Error("no b\\nand more"); }); it("c", () => { throw new Error("no c"); });`,
+    });
+    expect(before).toEqual(["FAILED a.test.js > b: no b", "FAILED a.test.js > c: no c"]);
+  });
+
   it("counts a file that does not load as one failure", () => {
-    const { code, lastLine } = run({ "a.test.js": `it("a", () => {});`, "b.test.js": `throw new Error("broken file");` });
+    const { code, lastLine, before } = run({ "a.test.js": `it("a", () => {});`, "b.test.js": `throw new Error("broken file");` });
+    expect(before[1]).toBe("FAILED b.test.js: broken file");
     expect(lastLine).toBe("1 passed, 1 failed");
     expect(code).not.toBe(0);
   });
