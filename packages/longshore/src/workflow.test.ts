@@ -1,9 +1,11 @@
 // Durable functions on a real server with workers in its process and over HTTP.
 
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { z } from "zod";
 import { startAdminServer } from "../test/support/admin.ts";
 import { deferred } from "../test/support/until.ts";
 import { eventually } from "../test/support/workflow-graph.ts";
+import { connect } from "./client/index.ts";
 import { task } from "./core/task.ts";
 import { graph } from "./graph.ts";
 import { workflowGraph } from "./protocols/workflow-graph/worker/index.ts";
@@ -79,6 +81,23 @@ describe("a durable function", () => {
     expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n: number }, { twice: number }>>();
     // @ts-expect-error: the task takes a number.
     workflow("wrong", async (w) => w.step(double, "4"));
+  });
+
+  it("is started with an input that fits its schema only, in process and over HTTP", async () => {
+    const input = z.object({ n: z.number() });
+    const made = workflow("checked", async (w, { n }) => w.step(double, n), { input });
+    expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n: number }, number>>();
+    const { server } = await setup();
+    const worker = await work({ tasks: [double], workflows: [made], on: server, logger: false, signals: false });
+    for (const client of [server, connect(server.url as string)]) {
+      await expect(client.start(made, { n: "4" } as never)).rejects.toMatchObject({
+        code: "LONGSHORE_BAD_INPUT",
+        message: expect.stringMatching(/^The input of workflow checked does not fit its schema: n: /),
+      });
+      expect(await (await client.start(made, { n: 4 })).result()).toBe(8);
+    }
+    expect((await server.define(made)).version).toBe(1);
+    await worker.stop();
   });
 
   it("catches the error of a step, with its name and attempt", async () => {

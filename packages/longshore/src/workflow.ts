@@ -3,13 +3,17 @@
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
+import { publishedSchema } from "./core/schema/json-schema.ts";
+import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { FunctionSource } from "./protocols/longshore/dialect/source.ts";
 import type { FunctionCode } from "./runner/function/driver.ts";
 import type { FunctionScope } from "./runner/function/scope.ts";
 import type { Workflow } from "./workflow-value.ts";
 
 /** The options of `workflow()`. */
-export interface WorkflowOptions {
+export interface WorkflowOptions<Input = unknown> {
+  /** The schema of the input: a start with another input is refused. The function gets the input as the caller sent it. */
+  input?: Schema<Input, unknown>;
   /** The limit of the whole run. */
   timeout?: Duration;
   /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
@@ -31,7 +35,7 @@ export interface FunctionWorkflow<Input = unknown, Output = unknown> extends Wor
 export function workflow<Input, Output>(
   name: string,
   run: (w: FunctionScope, input: Input) => Promise<Output>,
-  options: WorkflowOptions = {},
+  options: WorkflowOptions<Input> = {},
 ): FunctionWorkflow<Input, Awaited<Output>> {
   if (!/^[\w./:-]{1,150}$/.test(name)) {
     const expected = "1 to 150 letters, digits and . _ - / :";
@@ -46,8 +50,13 @@ export function workflow<Input, Output>(
   }
   const source: FunctionSource = { name, function: true };
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
-  const uses = options.uses === undefined ? {} : { uses: options.uses };
-  return Object.freeze({ name, source, ...uses, code: { name, call: run } });
+  const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
+  if (inputSchema !== undefined) source.inputSchema = inputSchema;
+  return Object.freeze({
+    ...{ name, source, code: { name, call: run } },
+    ...(options.uses === undefined ? {} : { uses: options.uses }),
+    ...(options.input === undefined ? {} : { input: options.input }),
+  });
 }
 
 /** Whether a workflow is a durable function. */

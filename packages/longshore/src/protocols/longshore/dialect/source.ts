@@ -84,6 +84,8 @@ export interface FunctionSource {
   name: string;
   function: true;
   timeoutMs?: number;
+  /** As for a graph. */
+  inputSchema?: JsonSchema;
 }
 
 /** The reference that `value` is, or null. */

@@ -97,13 +97,15 @@ const step = z
   })
   .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`);
 
+const inputSchema = z.record(z.string(), z.unknown()).optional().describe("the JSON Schema of the input, for people and tools");
+
 export const codeSource = z
   .strictObject({
     name,
     steps: z.array(step).max(nodesMax).describe(`at most ${nodesMax} steps`),
     output: value,
     timeoutMs: milliseconds.optional(),
-    inputSchema: z.record(z.string(), z.unknown()).optional().describe("the JSON Schema of the input, for people and tools"),
+    inputSchema,
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
@@ -117,6 +119,7 @@ export const functionSource = z
       .describe("1 to 150 letters, digits and . _ - / :"),
     function: z.literal(true),
     timeoutMs: milliseconds.optional(),
+    inputSchema,
   })
   .meta({ id: "FunctionSource" });
 
