@@ -1,6 +1,7 @@
 // The response types of the API. Types only: the commands load no server code for them.
 
 import type { z } from "zod";
+import type { scheduleShape, tickShape, wholeScheduleShape } from "../protocols/longshore/wire/schedule-shapes.ts";
 import type {
   chunkShape,
   definitionShape,
@@ -21,6 +22,9 @@ export type Definition = z.output<typeof definitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;
 export type Queue = z.output<typeof queueShape>;
+export type Schedule = z.output<typeof scheduleShape>;
+export type WholeSchedule = z.output<typeof wholeScheduleShape>;
+export type Tick = z.output<typeof tickShape>;
 export type Node = z.output<typeof nodeShape>;
 
 export interface Page<Item> {

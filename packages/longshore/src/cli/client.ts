@@ -15,6 +15,9 @@ export interface Client {
   get<Answer>(path: string, query?: Query): Promise<Answer>;
   /** With a `contentType`, the body is a text that is sent unchanged; otherwise it is sent as JSON. */
   post<Answer>(path: string, body?: unknown, options?: { contentType?: string; query?: Query }): Promise<Answer>;
+  put<Answer>(path: string, body: unknown): Promise<Answer>;
+  /** Null for an answer without content. */
+  delete<Answer>(path: string): Promise<Answer | null>;
   /**
    * Server-sent events from now on, or after `lastEventId`. Ends when the server ends the stream; throws Unreachable when the connection
    * breaks.
@@ -45,6 +48,7 @@ export class Unreachable extends CommandFailure {
 
 /** How long a connection may be silent. Event streams send heartbeats far more often. */
 const silenceMsMax = 60_000;
+const noContent = 204;
 /** The limit for the quoted text of an error page that is not from a Longshore server. */
 const problemCharsMax = 300;
 
@@ -62,6 +66,7 @@ export function connect({ on, token }: ConnectionOptions): Client {
     const options: RequestOptions = { method, headers: { ...headers, ...(body === undefined ? {} : { "content-type": contentType }) } };
     const response = await send(base, path, query, options, body);
     const text = await readText(response, base);
+    if (response.statusCode === noContent) return null as Answer;
     if (isSuccess(response)) return parseAnswer(text, base) as Answer;
     throw refusal(response.statusCode ?? 0, text, base, token);
   }
@@ -71,6 +76,8 @@ export function connect({ on, token }: ConnectionOptions): Client {
     get: (path, query = {}) => json("GET", path, query),
     post: (path, body, { contentType, query = {} } = {}) =>
       json("POST", path, query, contentType === undefined ? writeExact(body ?? {}) : String(body), contentType),
+    put: (path, body) => json("PUT", path, {}, writeExact(body)),
+    delete: (path) => json("DELETE", path, {}),
     async *events(path, { query = {}, lastEventId, signal } = {}) {
       const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
       const options: RequestOptions = { headers: { ...headers, accept: "text/event-stream", ...resume }, signal };

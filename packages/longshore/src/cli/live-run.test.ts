@@ -40,7 +40,14 @@ function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[
     at++;
     return { items, next: null };
   };
-  return { url: "", get: get as Client["get"], post: get as Client["post"], async *events() {} };
+  return {
+    url: "",
+    get: get as Client["get"],
+    post: get as Client["post"],
+    put: get as Client["put"],
+    delete: get as Client["delete"],
+    async *events() {},
+  };
 }
 
 it("draws over itself, leaves the end on the screen and gives the cursor back", async () => {
@@ -76,7 +83,18 @@ it("never draws more lines than the terminal has, and removes lines that are not
   const drawn: number[] = [];
   const write = (text: string) => terminal.write(text) && drawn.push(terminal.lines.length) > 0;
   const screen: Screen = { isTTY: true, columns: 60, rows: 10, write };
-  await showRun({ url: "", get: get as Client["get"], post: get as Client["post"], async *events() {} }, "R1", screen);
+  await showRun(
+    {
+      url: "",
+      get: get as Client["get"],
+      post: get as Client["post"],
+      put: get as Client["put"],
+      delete: get as Client["delete"],
+      async *events() {},
+    },
+    "R1",
+    screen,
+  );
   expect(Math.max(...drawn)).toBe(9);
   expect(terminal.lines.map((line) => line.split(" ")[1])).toEqual(["", "s0", "s1", "s2"]);
 });

@@ -1,7 +1,7 @@
 // Prints a list of the server: as JSON, as a table, or a sentence when it is empty.
 
 import type { Page } from "./api.ts";
-import { connect } from "./client.ts";
+import { connect, type Query } from "./client.ts";
 import type { ConnectionOptions } from "./options.ts";
 import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
@@ -10,6 +10,7 @@ import { type Paint, painter, table } from "./terminal.ts";
 export interface PrintedList<Item> {
   /** The path of the API. */
   readonly path: string;
+  readonly query?: Query;
   /** The maximum number of items. Default: all. */
   readonly limit?: number;
   /** True for a list that the server returns in one piece. */
@@ -22,8 +23,8 @@ export interface PrintedList<Item> {
 
 export async function printList<Item>(flags: ConnectionOptions & { json?: boolean }, list: PrintedList<Item>): Promise<void> {
   const client = connect(flags);
-  const { path, limit, isWhole = false } = list;
-  const page = isWhole ? await client.get<Page<Item>>(path) : await readList<Item>(client, { path, cursor: "after", limit });
+  const { path, query = {}, limit, isWhole = false } = list;
+  const page = isWhole ? await client.get<Page<Item>>(path) : await readList<Item>(client, { path, query, cursor: "after", limit });
   if (flags.json) {
     printJson(page);
     return;

@@ -21,6 +21,7 @@ import { rerunCommand } from "./rerun.ts";
 import { retryCommand } from "./retry.ts";
 import { runCommand } from "./run.ts";
 import { runsCommand } from "./runs.ts";
+import { schedulesCommand } from "./schedules.ts";
 import { schemaCommand } from "./schema.ts";
 import { signalCommand } from "./signal.ts";
 import { snippetsCommand } from "./snippets.ts";
@@ -54,6 +55,7 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
       configCommand,
       definitionsCommand,
       defineCommand,
+      schedulesCommand,
       schemaCommand,
       snippetsCommand,
       workersCommand,
@@ -83,6 +85,8 @@ export function createProgram({ json = false } = {}): Command {
   const program = new Command("longshore")
     .description("Durable tasks and workflows: one server for every worker, one worker for every server.")
     .version(packageVersion(), "-V, --version", "print the version")
+    // An option behind the name of a command is one of that command, however deep it is.
+    .enablePositionalOptions()
     .helpCommand("help [command]", "print the help of a command")
     .addHelpText("after", examples);
   for (const { heading, commands } of groups) {
@@ -90,12 +94,11 @@ export function createProgram({ json = false } = {}): Command {
     for (const make of commands) program.addCommand(make());
   }
   // A process ends by itself when its work is over; `exitOverride` prevents commander from ending it in the middle of a write.
-  for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
+  const prepare = (command: Command, path: string) => {
     if (json) command.configureOutput({ writeErr: () => {} });
-    command
-      .exitOverride()
-      .helpOption("-h, --help", "print help")
-      .showHelpAfterError(`Try \`longshore ${command === program ? "" : `${command.name()} `}--help\`.`);
-  }
+    command.exitOverride().helpOption("-h, --help", "print help").showHelpAfterError(`Try \`${path} --help\`.`);
+    for (const one of command.commands) prepare(one, `${path} ${one.name()}`);
+  };
+  prepare(program, "longshore");
   return program;
 }

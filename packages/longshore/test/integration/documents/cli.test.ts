@@ -6,7 +6,7 @@ import { createProgram } from "../../../src/cli/program.ts";
 import { readDocument, type Section, section, sectionsOf, unquoted } from "../../support/markdown.ts";
 
 const text = readDocument("docs/reference/cli.md");
-const commands = createProgram().commands;
+const commands = withThoseBelow(createProgram().commands);
 const sections = sectionsOf(text).filter(({ title }) => title.startsWith("longshore "));
 const groups = [section(text, "Options of clients"), section(text, "Options of the server")];
 
@@ -26,12 +26,20 @@ describe("docs/reference/cli.md", () => {
   });
 });
 
+function withThoseBelow(commands: readonly Command[]): Command[] {
+  return commands.flatMap((command) => [command, ...withThoseBelow(command.commands)]);
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
 function usage(command: Command): string {
   const names = command.registeredArguments.map((one) => {
     const name = `${one.name()}${one.variadic ? "..." : ""}`;
     return one.required ? `<${name}>` : `[${name}]`;
   });
-  return ["longshore", command.name(), ...names].join(" ");
+  return [pathOf(command), ...names].join(" ");
 }
 
 function programOptions({ options }: Command): Record<string, string> {

@@ -34,7 +34,7 @@ export const putBody = z.strictObject({
   jitter: duration.optional().describe(`delays each tick by a time below this, always the same for a tick: ${durationText}; 0 when absent`),
 });
 
-const tickShape = z
+export const tickShape = z
   .object({
     at: time.describe("The time of the tick, without jitter."),
     decidedAt: time,
