@@ -76,6 +76,30 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
+  it("with a schema has the types of its schema, and fails a run whose input does not fit the code of now", async () => {
+    const of = (input: z.ZodType<{ n: number }, { n?: number }>) => workflow("counted", async (w, { n }) => w.step(double, n), { input });
+    const made = of(z.object({ n: z.number().max(9).default(4) }));
+    expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n?: number }, number>>();
+    // @ts-expect-error: the schema has no such field.
+    workflow("counted", async (w, { m }) => w.step(double, m), { input: z.object({ n: z.number() }) });
+    const { server, start } = await setup();
+    await server.define(made);
+    const { id } = await server.start("counted", { n: 7 });
+    const worker = await start([of(z.object({ n: z.number().max(5).default(4) }))]);
+    const error = expect.stringContaining("The input of workflow counted does not fit its schema: n: ");
+    expect(await server.result(id)).toMatchObject({ state: "failed", error });
+    await worker.stop();
+  });
+
+  it("fails the step that runs a child whose input does not fit", async () => {
+    const child = workflow("child", async (_w, { n }) => n, { input: z.object({ n: z.number() }) });
+    const { server, run } = await setup([child]);
+    await server.define(child);
+    const { worker, result } = await run(async (w) => w.run("child", { n: "one" }).catch((error: Error) => error.message));
+    expect(await result()).toMatchObject({ state: "succeeded", output: expect.stringMatching(/does not fit its schema: n: expected/) });
+    await worker.stop();
+  });
+
   it("has the types of its steps", () => {
     const made = workflow("typed", async (w, input: { n: number }) => ({ twice: await w.step(double, input.n) }));
     expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n: number }, { twice: number }>>();

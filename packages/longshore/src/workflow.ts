@@ -4,16 +4,19 @@
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { publishedSchema } from "./core/schema/json-schema.ts";
-import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
+import { jsonSchemaOf, parseWorkflowInput, type Schema } from "./core/schema/schema.ts";
 import type { FunctionSource } from "./protocols/longshore/dialect/source.ts";
 import type { FunctionCode } from "./runner/function/driver.ts";
 import type { FunctionScope } from "./runner/function/scope.ts";
 import type { Workflow } from "./workflow-value.ts";
 
 /** The options of `workflow()`. */
-export interface WorkflowOptions<Input = unknown> {
-  /** The schema of the input: a start with another input is refused. The function gets the input as the caller sent it. */
-  input?: Schema<Input, unknown>;
+export interface WorkflowOptions<Given = unknown, Input = Given> {
+  /**
+   * The schema of the input: a start with another input is refused. The function gets what the schema returns, with its defaults and
+   * transforms. It is applied in each replay too, so it must return the same each time, and not wait for anything.
+   */
+  input?: Schema<Given, Input>;
   /** The limit of the whole run. */
   timeout?: Duration;
   /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
@@ -32,11 +35,11 @@ export interface FunctionWorkflow<Input = unknown, Output = unknown> extends Wor
  * with `w` is kept in the journal of its run. Between two results it must do the same in every replay: read the time from `w.now()`, and put
  * everything else that may differ into a task or into `w.local()`.
  */
-export function workflow<Input, Output>(
+export function workflow<Input, Output, Given = Input>(
   name: string,
   run: (w: FunctionScope, input: Input) => Promise<Output>,
-  options: WorkflowOptions<Input> = {},
-): FunctionWorkflow<Input, Awaited<Output>> {
+  options: WorkflowOptions<Given, Input> = {},
+): FunctionWorkflow<Given, Awaited<Output>> {
   if (!/^[\w./:-]{1,150}$/.test(name)) {
     const expected = "1 to 150 letters, digits and . _ - / :";
     throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The workflow name ${JSON.stringify(name)} is not usable, expected ${expected}`, {
@@ -52,11 +55,25 @@ export function workflow<Input, Output>(
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
+  const { uses, input } = options;
+  const call = input === undefined ? run : withParsedInput(name, run, input);
   return Object.freeze({
-    ...{ name, source, code: { name, call: run } },
-    ...(options.uses === undefined ? {} : { uses: options.uses }),
-    ...(options.input === undefined ? {} : { input: options.input }),
+    ...{ name, source, code: { name, call } },
+    ...(uses === undefined ? {} : { uses }),
+    ...(input === undefined ? {} : { input }),
   });
+}
+
+/** A schema that returns at once costs the function no wait. */
+function withParsedInput<Given, Input>(
+  name: string,
+  run: (w: FunctionScope, input: Input) => Promise<unknown>,
+  schema: Schema<Given, Input>,
+): FunctionCode["call"] {
+  return (w, given) => {
+    const input = parseWorkflowInput(name, schema as Schema<unknown, Input>, given);
+    return input instanceof Promise ? input.then((parsed) => run(w, parsed)) : run(w, input);
+  };
 }
 
 /** Whether a workflow is a durable function. */

@@ -94,8 +94,35 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
       it("refuses an input that does not fit the schema of the workflow, and starts nothing", async () => {
         const { client } = await setup();
         const order = graph("order", (g, input) => g.step(double, input.n), { input: z.object({ n: z.number().max(9) }) });
-        await expect(client.start(order, { n: 10 })).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", detail: { field: "n" } });
+        const unfit = {
+          code: "LONGSHORE_BAD_INPUT",
+          detail: { field: "n" },
+          message: /^The input of workflow order does not fit its schema: n/,
+        };
+        await expect(client.start(order, { n: 10 })).rejects.toMatchObject(messaged(unfit));
+        await client.define(order);
+        await expect(client.start("order", { n: 10 })).rejects.toMatchObject(messaged(unfit));
+        await expect(client.start("order", {})).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", detail: { field: "input" } });
         expect(await all(client.runs())).toEqual([]);
+      });
+
+      it("checks a durable function's input, which the function gets with the defaults of its schema", async () => {
+        const { client, on, clock } = await setup();
+        const greeting = workflow("greeting", async (_w, input) => `${input.word}, ${input.name}!`, {
+          input: z.object({ name: z.string().min(1), word: z.string().default("Hello") }),
+        });
+        const worker = await work({ tasks: [], workflows: [greeting], on, clock, logger: false, signals: false });
+        opened.push({ close: () => worker.stop({ force: true }) });
+        await expect(client.start(greeting, { name: "" })).rejects.toMatchObject({
+          code: "LONGSHORE_BAD_INPUT",
+          detail: { field: "name" },
+        });
+        expect(await (await client.start(greeting, { name: "Ada" })).result()).toBe("Hello, Ada!");
+        await expect(client.start("greeting", { name: 7 })).rejects.toMatchObject({
+          code: "LONGSHORE_BAD_INPUT",
+          detail: { field: "name" },
+        });
+        expect(await all(client.runs())).toHaveLength(1);
       });
 
       it("with a key twice returns the first run, and refuses another input with the name of that run", async () => {
@@ -346,6 +373,10 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
       });
     });
   });
+}
+
+function messaged<Error extends { message: RegExp }>({ message, ...rest }: Error) {
+  return { ...rest, message: expect.stringMatching(message) };
 }
 
 async function all<Item>(list: AsyncIterable<Item>): Promise<Item[]> {

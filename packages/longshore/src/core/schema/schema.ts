@@ -67,9 +67,22 @@ function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"):
 
 /** Rejects with LONGSHORE_BAD_INPUT when a workflow has a schema for its input and this one does not fit. */
 export async function checkStartInput({ name, input }: { readonly name: string; readonly input?: Schema }, value: unknown): Promise<void> {
-  const result = await input?.["~standard"].validate(value);
-  if (result?.issues !== undefined)
-    throw mistakeIn(result.issues, { what: "input", where: `The input of workflow ${name} does not fit its schema` });
+  if (input !== undefined) await parseWorkflowInput(name, input, value);
+}
+
+/** The input of a workflow as its schema returns it. Throws LONGSHORE_BAD_INPUT when it does not fit. */
+export function parseWorkflowInput<Output>(name: string, schema: Schema<unknown, Output>, value: unknown): Output | Promise<Output> {
+  const judge = (result: SchemaResult<Output>) => {
+    if (result.issues !== undefined) throw badWorkflowInput(name, result.issues);
+    return result.value;
+  };
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then(judge) : judge(result);
+}
+
+/** The error for an input that does not fit the schema of its workflow. */
+export function badWorkflowInput(name: string, issues: readonly SchemaIssue[]): LongshoreError {
+  return mistakeIn(issues, { what: "input", where: `The input of workflow ${name} does not fit its schema` });
 }
 
 /** The error that names the first wrong fields. */

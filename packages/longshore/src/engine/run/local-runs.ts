@@ -28,6 +28,7 @@ import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { OpenRunIds } from "./open-run-ids.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
+import { refuseUnfit } from "./refuse-input.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Message, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
@@ -255,7 +256,8 @@ export class LocalRuns implements RunStore, Follower {
     if (earlier !== null) return { run: earlier, created: false };
     const definition = this.definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs, nodes, driven } = this.definitions.plan(tx, definition);
+    const { timeoutMs, nodes, driven, inputSchema } = this.definitions.plan(tx, definition);
+    if (inputSchema !== undefined) refuseUnfit(wanted, inputSchema);
     const now = this.#options.clock.now();
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(rootId);

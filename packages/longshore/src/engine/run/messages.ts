@@ -183,7 +183,8 @@ export class Messages {
       if (this.#options.runs.get(tx, run.id) === null) this.#options.start(tx, run);
       return null;
     } catch (error) {
-      if (error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT") return error.message;
+      if (error instanceof LongshoreError && (error.code === "LONGSHORE_LIMIT" || error.code === "LONGSHORE_BAD_INPUT"))
+        return error.message;
       throw error;
     }
   }

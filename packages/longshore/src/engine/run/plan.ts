@@ -2,6 +2,7 @@
 
 import type { Backoff } from "../../core/backoff.ts";
 import type { Json } from "../../core/json/json.ts";
+import type { JsonSchema } from "../../core/schema/json-schema.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
@@ -207,6 +208,8 @@ export interface Plan {
    * (driven.ts).
    */
   readonly driven: boolean;
+  /** The JSON Schema of the input: a start with an input that does not fit is refused. */
+  readonly inputSchema?: JsonSchema | undefined;
   /** What the dialect made it from; opaque here. */
   readonly origin?: unknown;
 }
@@ -230,6 +233,7 @@ interface PlanFields {
   keepsCounting?: boolean;
   reopensParent?: boolean;
   driven?: boolean;
+  inputSchema?: JsonSchema | undefined;
   origin?: unknown;
 }
 
@@ -264,6 +268,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     keepsCounting: parts.keepsCounting ?? false,
     reopensParent: parts.reopensParent ?? false,
     driven: parts.driven ?? false,
+    inputSchema: parts.inputSchema,
     origin: parts.origin,
   };
 }

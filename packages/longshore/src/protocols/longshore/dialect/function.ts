@@ -13,10 +13,10 @@ const functionDialectName = "function";
 export const functionDialect: Dialect = { name: functionDialectName, compile, resolve: (_plan, template) => ({ value: template as Json }) };
 
 function compile(text: string): Plan {
-  const { name, timeoutMs = null } = JSON.parse(text) as FunctionSource;
+  const { name, timeoutMs = null, inputSchema } = JSON.parse(text) as FunctionSource;
   const driver = {
     ...{ kind: "task" as const, id: name, input: null, after: [], waitsFor: "done" as const, timeouts: {} },
     ...{ lanes: [{ name: functionLane(name), labels: [] }], priority: 0, retry: driverRetry, limits: [] },
   };
-  return makePlan({ dialect: functionDialectName, nodes: [driver], output: null, timeoutMs, driven: true });
+  return makePlan({ dialect: functionDialectName, nodes: [driver], output: null, timeoutMs, driven: true, inputSchema });
 }

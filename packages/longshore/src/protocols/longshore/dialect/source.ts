@@ -75,7 +75,7 @@ export interface WorkflowSource {
   steps: StepSource[];
   output: Value;
   timeoutMs?: number;
-  /** The input that it takes, for people and tools; a start is not compared with it. */
+  /** The input that it takes: a start with another one is refused. */
   inputSchema?: JsonSchema;
 }
 
@@ -84,7 +84,6 @@ export interface FunctionSource {
   name: string;
   function: true;
   timeoutMs?: number;
-  /** As for a graph. */
   inputSchema?: JsonSchema;
 }
 

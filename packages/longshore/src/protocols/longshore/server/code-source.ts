@@ -97,7 +97,7 @@ const step = z
   })
   .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`);
 
-const inputSchema = z.record(z.string(), z.unknown()).optional().describe("the JSON Schema of the input, for people and tools");
+const inputSchema = z.record(z.string(), z.unknown()).describe("the JSON Schema of the input: a start with another input is refused");
 
 export const codeSource = z
   .strictObject({
@@ -105,7 +105,7 @@ export const codeSource = z
     steps: z.array(step).max(nodesMax).describe(`at most ${nodesMax} steps`),
     output: value,
     timeoutMs: milliseconds.optional(),
-    inputSchema,
+    inputSchema: inputSchema.optional(),
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
@@ -119,7 +119,7 @@ export const functionSource = z
       .describe("1 to 150 letters, digits and . _ - / :"),
     function: z.literal(true),
     timeoutMs: milliseconds.optional(),
-    inputSchema,
+    inputSchema: inputSchema.optional(),
   })
   .meta({ id: "FunctionSource" });
 

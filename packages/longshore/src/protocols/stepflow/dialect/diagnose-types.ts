@@ -3,14 +3,14 @@
 
 import type { Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
+import { type SchemaPlace, violations } from "../../../core/schema/violations.ts";
 import { eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { type Diagnostic, diagnostic } from "./diagnostic.ts";
 import type { Expression } from "./expression.ts";
 import type { Flow } from "./flow.ts";
 import { type Path, pathText } from "./path.ts";
 import { inputSchemaOf, type RouteFacts } from "./route-facts.ts";
-import { violations } from "./schema-violations.ts";
-import { resolve, type SchemaPlace, typesAt, type Walked, walk } from "./schema-walk.ts";
+import { resolve, typesAt, type Walked, walk } from "./schema-walk.ts";
 import { declaredVariables, type Variable } from "./variables.ts";
 import { everyRoot, visitExpressions } from "./visit.ts";
 

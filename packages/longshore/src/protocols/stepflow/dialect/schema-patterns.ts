@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";
 import { linearPattern, PatternError } from "../../../core/pattern/linear-pattern.ts";
-import { defsOf, type SchemaPlace } from "./schema-walk.ts";
+import { defsOf, type SchemaPlace } from "../../../core/schema/violations.ts";
 
 export interface UnusablePattern {
   /** The path in the schema. Inside a definition, it begins with `$defs` and the name of the definition. */

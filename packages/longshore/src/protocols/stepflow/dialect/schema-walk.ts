@@ -2,13 +2,8 @@
 // worse than a missing one.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
+import { defsOf, type SchemaPlace } from "../../../core/schema/violations.ts";
 import type { Path } from "./path.ts";
-
-/** A schema, with the definitions that its references point to. */
-export interface SchemaPlace {
-  readonly schema: Json;
-  readonly defs: JsonObject;
-}
 
 export type Walked =
   | { readonly kind: "found"; readonly place: SchemaPlace }
@@ -82,9 +77,4 @@ function typeOf(value: Json): string {
 /** A schema with alternatives or conditions cannot be followed. */
 function isCombined(schema: JsonObject): boolean {
   return ["anyOf", "oneOf", "allOf", "not", "if"].some((keyword) => Object.hasOwn(schema, keyword));
-}
-
-export function defsOf({ schema, defs }: SchemaPlace): JsonObject {
-  const own = isObject(schema) ? (schema.$defs ?? schema.definitions) : null;
-  return isObject(own) ? { ...defs, ...(own as JsonObject) } : defs;
 }

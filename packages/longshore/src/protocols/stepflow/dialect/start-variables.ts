@@ -3,10 +3,10 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
+import { type SchemaPlace, violations } from "../../../core/schema/violations.ts";
 import type { Schemas } from "./flow.ts";
 import { unusablePattern } from "./schema-patterns.ts";
-import { violations } from "./schema-violations.ts";
-import { resolve, type SchemaPlace, typesAt } from "./schema-walk.ts";
+import { resolve, typesAt } from "./schema-walk.ts";
 import { declaredVariables, shownValue, standIn, type Variable } from "./variables.ts";
 
 export interface VariableSources {

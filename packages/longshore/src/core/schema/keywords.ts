@@ -1,8 +1,8 @@
 // The checks of JSON Schema keywords.
 
-import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
-import { shown } from "../../../core/text.ts";
-import type { At, Check, Violation } from "./schema-violations.ts";
+import { isObject, type Json, type JsonObject } from "../json/json.ts";
+import { shown } from "../text.ts";
+import type { At, Check, Violation } from "./violations.ts";
 
 type Keyword = (check: Check, argument: Json, at: At) => Violation[];
 

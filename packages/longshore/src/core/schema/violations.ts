@@ -1,14 +1,19 @@
-// Checks values against the JSON Schemas of flows and components. Any user may have written them, so patterns are matched in linear time
+// Checks values against the JSON Schemas of workflows, flows and components. Any user may have written them, so patterns are matched in linear time
 // (linear-pattern.ts), and the work for one value is counted and bounded, even when a schema refers to itself. Unknown keywords have no
 // effect, and `format` is only an annotation, as JSON Schema defines it.
 
-import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
-import { rounded } from "../../../core/json/json-exact.ts";
-import type { JsonPath } from "../../../core/json/json-position.ts";
-import { sortedText } from "../../../core/json/json-text.ts";
-import { type LinearPattern, linearPattern, PatternError } from "../../../core/pattern/linear-pattern.ts";
-import { keywords } from "./schema-keywords.ts";
-import { defsOf, type SchemaPlace } from "./schema-walk.ts";
+import { isObject, type Json, type JsonObject } from "../json/json.ts";
+import { rounded } from "../json/json-exact.ts";
+import type { JsonPath } from "../json/json-position.ts";
+import { sortedText } from "../json/json-text.ts";
+import { type LinearPattern, linearPattern, PatternError } from "../pattern/linear-pattern.ts";
+import { keywords } from "./keywords.ts";
+
+/** A schema, with the definitions that its references point to. */
+export interface SchemaPlace {
+  readonly schema: Json;
+  readonly defs: JsonObject;
+}
 
 export interface Violation {
   readonly path: JsonPath;
@@ -30,6 +35,21 @@ export function violations(place: SchemaPlace, value: Json): Violation[] {
     if (error instanceof TooMuch) return [{ path: [], message: error.message }];
     throw error;
   }
+}
+
+/** Whether a value is certainly not valid: the violations that prove it. A check that would take too much work proves nothing. */
+export function provenViolations(schema: JsonObject, value: Json): Violation[] {
+  try {
+    return new Check(defsOf({ schema, defs: {} })).of(schema, rounded(value), [], 0);
+  } catch (error) {
+    if (error instanceof TooMuch) return [];
+    throw error;
+  }
+}
+
+export function defsOf({ schema, defs }: SchemaPlace): JsonObject {
+  const own = isObject(schema) ? (schema.$defs ?? schema.definitions) : null;
+  return isObject(own) ? { ...defs, ...(own as JsonObject) } : defs;
 }
 
 class TooMuch extends Error {}
@@ -82,7 +102,7 @@ export class Check {
     return name !== undefined && Object.hasOwn(this.#defs, name) ? (this.#defs[name] as Json) : true;
   }
 
-  /** An unsupported pattern has no effect. Where that matters, schema-patterns.ts refuses it. */
+  /** An unsupported pattern has no effect. Where that matters, its reader refuses it. */
   matches(source: string, text: string): boolean {
     let pattern = this.#patterns.get(source);
     if (pattern === undefined) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Json, JsonObject } from "../../../core/json/json.ts";
-import { violations } from "./schema-violations.ts";
+import type { Json, JsonObject } from "../json/json.ts";
+import { violations } from "./violations.ts";
 
 const paths = (schema: Json, value: Json, defs: JsonObject = {}) => violations({ schema, defs }, value).map(({ path }) => path.join("."));
 const fits = (schema: Json, value: Json, defs: JsonObject = {}) => paths(schema, value, defs).length === 0;
