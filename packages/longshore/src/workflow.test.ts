@@ -2,54 +2,17 @@
 
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { startAdminServer } from "../test/support/admin.ts";
+import { type Body, double, holds, refuse, setup } from "../test/support/functions.ts";
 import { deferred } from "../test/support/until.ts";
-import { eventually } from "../test/support/workflow-graph.ts";
 import { connect } from "./client/index.ts";
 import { task } from "./core/task.ts";
 import { graph } from "./graph.ts";
 import { workflowGraph } from "./protocols/workflow-graph/worker/index.ts";
 import { replay } from "./runner/function/check.ts";
-import type { FunctionScope } from "./runner/function/scope.ts";
 import { StepError } from "./runner/function/step-error.ts";
 import { work } from "./work.ts";
 import { type FunctionWorkflow, workflow } from "./workflow.ts";
 import type { Workflow } from "./workflow-value.ts";
-
-const double = task("double", async (n: number) => n * 2);
-const refuse = task("refuse", async (): Promise<never> => {
-  throw new Error("not today");
-});
-
-type Body = (w: FunctionScope, input: never) => Promise<unknown>;
-
-/** Waits until the assertions pass. */
-function holds(check: () => unknown): Promise<void> {
-  return eventually(async () => {
-    try {
-      await check();
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-/** A server, a worker and a way to run functions on both. */
-async function setup(workflows: readonly FunctionWorkflow[] = []) {
-  const admin = await startAdminServer();
-  const { server, clock } = admin;
-  const start = (more: readonly FunctionWorkflow[] = []) =>
-    work({ tasks: [double, refuse], workflows: [...workflows, ...more], on: server, clock, logger: false, signals: false });
-  const run = async (body: Body, input: unknown = null) => {
-    const made = workflow("it", body as never);
-    const worker = await start([made]);
-    const { id } = await server.start(made as Workflow, input);
-    return { id, worker, result: () => server.result(id) };
-  };
-  const steps = async (id: string) => (await admin.api("GET", `/runs/${id}/steps?limit=100`)).body.items;
-  return { ...admin, start, run, steps };
-}
 
 describe("a durable function", () => {
   it("returns what its steps return, by value, by name and over data", async () => {

@@ -27,6 +27,8 @@ export interface Command {
   readonly input?: Json;
   /** Of a sleep: when it ends, in milliseconds since 1970. */
   readonly until?: number;
+  /** Of a sleep instead: how long it takes, from the moment when the server gets the command. */
+  readonly forMs?: number;
   /** Of a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
@@ -74,9 +76,10 @@ export interface Turn {
   readonly commands: number;
   /** The first results after `after`. Those that are missing are in the journal. */
   readonly results: readonly CommandResult[];
-  /** The input and the start of the run; only in the first turn, and only if the input is small. */
+  /** The input, the start and the number of this pass of the function; only in its first turn, and only if the input is small. */
   readonly input?: Json;
   readonly startedAt?: number;
+  readonly pass?: number;
 }
 
 /** How the function ended. `node`: the command whose error it threw. */
@@ -109,9 +112,11 @@ export interface JournalEntry {
 
 /** A page of a journal. */
 export interface JournalPage {
-  /** The input and the start of the run; only on the first page. */
+  readonly runId?: string;
+  /** The input, the start and the number of this pass of the function: `continueAs` begins another. Only on the first page, with `runId`. */
   readonly input?: Json;
   readonly startedAt?: number;
+  readonly pass?: number;
   readonly entries: readonly JournalEntry[];
   /** The node behind which the next page starts; absent on the last page. */
   readonly next?: number;
@@ -170,7 +175,7 @@ function readCommand(value: unknown, field: string): Command {
   for (const text of ["shown", "error"])
     if (text in command && typeof command[text] !== "string") throw bad(`${field}.${text}`, command[text], "a text");
   if (typeof command.shown === "string" && command.shown.length > 250) throw bad(`${field}.shown`, command.shown, "at most 250 characters");
-  for (const time of ["until", "timeoutMs", "totalMs", "claimMs"]) if (time in command) whole(command[time], `${field}.${time}`, 0);
+  for (const time of ["until", "forMs", "timeoutMs", "totalMs", "claimMs"]) if (time in command) whole(command[time], `${field}.${time}`, 0);
   if ("priority" in command) whole(command.priority, `${field}.priority`, Number.MIN_SAFE_INTEGER);
   if ("labels" in command) texts(command.labels, `${field}.labels`);
   if ("retry" in command) readRetry(command.retry, `${field}.retry`);

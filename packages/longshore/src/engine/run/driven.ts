@@ -7,39 +7,19 @@
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
 // did not succeed, and those that the function gave after the failure. The worker replays what is left, and gives the others again.
 
-import { isObject, type Json } from "../../core/json/json.ts";
+import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
 import { type Command, commandText, functionLane, journalMax, type TurnReport, workerOf } from "../../core/turn.ts";
-import { cancelledAlone, type Lane, type TaskRow } from "../board/task.ts";
+import type { Lane, TaskRow } from "../board/task.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
+import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
-import { type Closure, errorOf, faultOf, type NextTry, nextTry, tryOnce } from "./retry.ts";
-import type { Run } from "./run.ts";
-
-/** The state of the driver, stored in the settings of its run. */
-interface DriverState {
-  /** Turns so far in this life. */
-  turn: number;
-  /** The number of the newest result; goes on counting in the next life. */
-  place: number;
-  /** Results up to this number were sent with a turn. */
-  sent: number;
-  /** Whether the driver waits for news. */
-  waiting: boolean;
-  /** Nodes of the results after `sent`, in order: the first ones. */
-  news: number[];
-  /** The state of the function that the next turn continues. */
-  by: string | null;
-  /** The command whose error ended the function. */
-  failedAt?: number;
-}
+import { type NextTry, nextTry, tryOnce } from "./retry.ts";
 
 /** Results that are listed in the state; a turn with more results than that reads the others from the journal. */
 const newsMax = 100;
-/** Characters of a result that is sent with a turn; a larger one is read from the journal. */
-const resultCharsMax = 16_384;
-/** The same for all results of one turn. */
+/** Characters of all results that are sent with one turn. */
 const resultsCharsMax = 65_536;
 /** How long a turn waits for the worker that has the function in memory, before any worker may take it and replay the journal. */
 const claimMs = 2_000;
@@ -186,7 +166,7 @@ class Driven {
       const refused = this.#draft.reserved.refusedPost(placement.lanes);
       if (refused !== undefined) return this.#record({ ...command, error: refused }, step, input);
     }
-    if (kind === "sleep") this.#draft.change({ ...base, placement, wakeAt: Math.max(command.until ?? 0, this.#draft.now + 1) });
+    if (kind === "sleep") this.#draft.change({ ...base, placement, wakeAt: wakeAtOf(command, this.#draft.now) });
     else if (kind === "signal") this.#draft.change({ ...base, placement, signal: name });
     else this.#draft.change({ ...base, placement });
     if (kind === "run") this.#draft.startChild(node, name, input, this.#attemptOf(node));
@@ -255,7 +235,7 @@ class Driven {
     if (results === null) return;
     const first = state.turn === 0 && run.input.length <= resultsCharsMax;
     const head = JSON.stringify({ turn: ++state.turn, life: run.retries, after: state.sent, upTo: state.place, by: state.by });
-    const given = first ? `,"input":${run.input},"startedAt":${run.createdAt}` : "";
+    const given = first ? `,${beginningText(run, state)}` : "";
     const input = `${head.slice(0, -1)},"commands":${run.recorded},"results":[${results.join(",")}]${given}}`;
     state.sent = state.place;
     state.news = [];
@@ -312,6 +292,8 @@ class Driven {
     const records = this.#records();
     if (records === undefined) return;
     for (const [node, task] of records) if (node > 0 && task.state !== "forgotten") this.#draft.forget(node);
+    this.#state.pass = (this.#state.pass ?? 0) + 1;
+    this.#state.startedAt = this.#draft.now;
     this.#revive(0);
   }
 
@@ -359,47 +341,13 @@ class Driven {
   }
 }
 
-interface Failing {
-  state: "failed" | "cancelled";
-  error: string | null;
-  attempt: number;
-  closure?: Closure;
-}
-
-function failureText(node: number, place: number, at: number, { state, error, attempt, closure }: Failing): string {
-  const timedOut = closure !== undefined && faultOf(closure) === "timed-out" ? { timedOut: true } : {};
-  const text = error ?? (closure === undefined ? "cancelled" : errorOf(closure));
-  return JSON.stringify({ node, place, state, at, error: text, attempt: attempt + 1, ...timedOut });
-}
-
-/** JSON text of the result of a command that has ended. Without its output when that has more characters than there is room for. */
-export function resultText(task: TaskRow, place: number, now: number, room = Number.POSITIVE_INFINITY): string {
-  const { node, state, output, error, fault, attempt, endedAt } = task;
-  const at = endedAt ?? now;
-  if (state !== "done") {
-    const timedOut = fault === "timed-out" ? { timedOut: true } : {};
-    const ending = state === "cancelled" || (state === "cancelling" && fault === cancelledAlone) ? "cancelled" : "failed";
-    return JSON.stringify({ node, place, state: ending, at, error: error ?? "cancelled", attempt: attempt + 1, ...timedOut });
-  }
-  const isSmall = (output?.length ?? 0) <= Math.min(room, room === Number.POSITIVE_INFINITY ? room : resultCharsMax);
-  return `{"node":${node},"place":${place},"state":"done","at":${at}${isSmall ? `,"output":${output ?? "null"}` : ""}}`;
+function wakeAtOf({ until, forMs }: Command, now: number): number {
+  return Math.max(forMs === undefined ? (until ?? 0) : now + forMs, now + 1);
 }
 
 /** How many results the function had received when it gave the command. */
 function afterOf({ command }: Pick<TaskRow, "command">): number {
   return command === null ? 0 : Number.parseInt(command, 10) || 0;
-}
-
-/** Kind and name of the command that a task is; undefined for other tasks. */
-export function commandOf({ command }: Pick<TaskRow, "command">): string | undefined {
-  const space = command?.indexOf(" ") ?? -1;
-  return space < 0 ? undefined : (command as string).slice(space + 1);
-}
-
-/** Whether the task is a command of this kind. */
-export function isCommand(task: Pick<TaskRow, "command">, kind: string): boolean {
-  const text = commandOf(task);
-  return text !== undefined && (text === kind || text.startsWith(`${kind} `));
 }
 
 function placementOf({ name, labels, priority, retry, limits, timeoutMs, totalMs, claimMs: claim }: Command): Placement {
@@ -414,11 +362,4 @@ function placementOf({ name, labels, priority, retry, limits, timeoutMs, totalMs
 
 function waiting(totalMs: number | undefined): Placement {
   return { lanes: [], priority: 0, retry: tryOnce, limits: [], timeouts: { totalMs } };
-}
-
-function stateOf({ settings }: Run): DriverState {
-  const stored = settings === null ? null : (JSON.parse(settings) as unknown);
-  return isObject(stored) && "turn" in stored
-    ? (stored as unknown as DriverState)
-    : { turn: 0, place: 0, sent: 0, waiting: false, news: [], by: null };
 }

@@ -15,7 +15,7 @@ import {
 } from "../tables/history.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
-import { isCommand } from "./driven.ts";
+import { isCommand } from "./driven-state.ts";
 import type { AttemptHistory, ChildHistory, HistoryReader, NextPage, PartsHistory, RunHistory, TaskHistory } from "./history.ts";
 import { messageTable } from "./messages.ts";
 import type { PlanNode } from "./plan.ts";

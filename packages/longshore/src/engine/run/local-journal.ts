@@ -4,7 +4,7 @@ import type { TaskRow } from "../board/task.ts";
 import { readAll } from "../rows.ts";
 import { taskChars } from "../tables/task.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
-import { commandOf, resultText } from "./driven.ts";
+import { beginningText, commandOf, resultText } from "./driven-state.ts";
 import type { JournalReader } from "./journal.ts";
 import { type Run, taskIdOf } from "./run.ts";
 
@@ -48,7 +48,7 @@ export class LocalJournal implements JournalReader {
       next = nodes[at] as number;
       break;
     }
-    const head = after === 0 ? `"input":${run.input},"startedAt":${run.createdAt},` : "";
+    const head = after === 0 ? `"runId":${JSON.stringify(run.id)},${beginningText(run)},` : "";
     return `{${head}"entries":[${entries.join(",")}]${next < run.recorded ? `,"next":${next}` : ""}}`;
   }
 }

@@ -12,7 +12,7 @@ import type { LocalSignals } from "../signal/local-signals.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
-import { isCommand } from "./driven.ts";
+import { isCommand } from "./driven-state.ts";
 import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 

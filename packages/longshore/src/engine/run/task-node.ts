@@ -1,7 +1,7 @@
 // The node that a task is one activation of. A plan has it, except for the commands of a durable function: their rows describe them.
 
 import type { TaskRow } from "../board/task.ts";
-import { commandOf, isCommand } from "./driven.ts";
+import { commandOf, isCommand } from "./driven-state.ts";
 import type { Plan, PlanNode } from "./plan.ts";
 import { noRetry } from "./retry.ts";
 

@@ -12,6 +12,7 @@ export interface JournalHistory {
   readonly runId?: string;
   readonly input?: Json;
   readonly startedAt?: number;
+  readonly pass?: number;
   readonly entries: readonly JournalEntry[];
 }
 
@@ -28,13 +29,13 @@ export interface Replayed {
  * LONGSHORE_CONFLICT when the code asks for something else than the journal has; the message names the command.
  */
 export async function replay(history: JournalHistory, workflow: { readonly name: string; readonly code: FunctionCode }): Promise<Replayed> {
-  const { entries, input = null, startedAt = 0, runId = "replay" } = history;
+  const { entries, input = null, startedAt = 0, pass = 0, runId = "replay" } = history;
   const results = entries.flatMap(({ result }) => (result === undefined ? [] : [result])).sort((one, other) => one.place - other.place);
   const journal = new Map(entries.map((entry) => [entry.node, entry]));
   const after = (results[0]?.place ?? 1) - 1;
   const played = new FunctionReplay({ input, startedAt, after, journal, isCheck: true });
   const { signal: cancelled } = new AbortController();
-  const scope = makeScope({ runId, replay: played, random: seededRandom(`${runId} 0`), cancelled, log: () => {} });
+  const scope = makeScope({ runId, replay: played, random: seededRandom(`${runId} ${pass}`), cancelled, log: () => {} });
   played.isReplaying = true;
   await played.begin(() => workflow.code.call(scope, input as never));
   await played.receive(results);

@@ -122,9 +122,9 @@ async function newsOf(turn: Turn, context: Context, replay: FunctionReplay): Pro
 
 /** The function at the point where this turn begins. */
 async function replayed(code: FunctionCode, turn: Turn, context: Context): Promise<Kept> {
-  const { input, startedAt } = turn;
+  const { input, startedAt, pass } = turn;
   const isFirst = startedAt !== undefined && turn.commands === 0;
-  const journal = isFirst ? { input, startedAt, entries: [] } : await readJournal(context);
+  const journal = isFirst ? { input, startedAt, pass, entries: [] } : await readJournal(context);
   const abort = new AbortController();
   const isEmpty = journal.entries.length === 0;
   const first = journal.entries.reduce((least, { result }) => Math.min(least, (result?.place ?? Number.POSITIVE_INFINITY) - 1), turn.after);
@@ -138,11 +138,11 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context): Promi
   const scope = makeScope({
     runId: context.ids.runId,
     replay,
-    random: seededRandom(`${context.ids.runId} ${turn.life}`),
+    random: seededRandom(`${context.ids.runId} ${journal.pass ?? 0}`),
     cancelled: abort.signal,
     log: (entry) => state.context.log(entry),
   });
-  replay.isReplaying = !isEmpty;
+  replay.isReplaying = turn.turn > 1;
   await replay.begin(() => code.call(scope, (journal.input ?? null) as never));
   await replay.receive(resultsOf(journal.entries, 0, turn.after));
   replay.isReplaying = false;
@@ -152,13 +152,13 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context): Promi
 }
 
 /** The whole journal of the run. */
-async function readJournal(context: Pick<Context, "ask">): Promise<{ input?: Json; startedAt?: number; entries: JournalEntry[] }> {
+async function readJournal(context: Pick<Context, "ask">): Promise<Omit<JournalPage, "entries" | "next"> & { entries: JournalEntry[] }> {
   const entries: JournalEntry[] = [];
-  let begin: Pick<JournalPage, "input" | "startedAt"> = {};
+  let begin: Pick<JournalPage, "input" | "startedAt" | "pass"> = {};
   for (let after: number | undefined = 0; after !== undefined; ) {
     const page = (await context.ask(journalQuestion, after)) as unknown as JournalPage | null;
     if (page === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The run of this function is gone.");
-    if (after === 0) begin = page;
+    if (after === 0) begin = { input: page.input, startedAt: page.startedAt, pass: page.pass };
     entries.push(...page.entries);
     after = page.next;
   }

@@ -43,8 +43,10 @@ export const runShape = z
 
 export const journalShape = z
   .object({
+    runId: z.string().optional(),
     input: value.optional(),
     startedAt: time.optional(),
+    pass: z.number().int().optional().describe("How often the function has called continueAs before."),
     entries: z.array(
       z.object({
         node: z.number().int().describe("The number of the command."),

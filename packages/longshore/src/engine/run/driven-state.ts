@@ -1,0 +1,79 @@
+// What the server keeps of a durable function between its turns, and what it tells its workers.
+
+import { isObject } from "../../core/json/json.ts";
+import { cancelledAlone, type TaskRow } from "../board/task.ts";
+import { type Closure, errorOf, faultOf } from "./retry.ts";
+import type { Run } from "./run.ts";
+
+/** Characters of a result that is sent with a turn; a larger one is read from the journal. */
+const resultCharsMax = 16_384;
+/** The state of the driver, stored in the settings of its run. */
+export interface DriverState {
+  /** Turns so far in this life. */
+  turn: number;
+  /** The number of the newest result; goes on counting in the next life. */
+  place: number;
+  /** Results up to this number were sent with a turn. */
+  sent: number;
+  /** Whether the driver waits for news. */
+  waiting: boolean;
+  /** Nodes of the results after `sent`, in order: the first ones. */
+  news: number[];
+  /** The state of the function that the next turn continues. */
+  by: string | null;
+  /** How often the function has begun with an empty journal after its first time, and when it did so last. */
+  pass?: number;
+  startedAt?: number;
+  /** The command whose error ended the function. */
+  failedAt?: number;
+}
+
+export interface Failing {
+  state: "failed" | "cancelled";
+  error: string | null;
+  attempt: number;
+  closure?: Closure;
+}
+
+/** Fields of JSON text that tell a worker how this pass of the function began. `state`: the newest one, which may not be stored yet. */
+export function beginningText(run: Run, { pass = 0, startedAt = run.createdAt }: Partial<DriverState> = stateOf(run)): string {
+  return `"input":${run.input},"startedAt":${startedAt},"pass":${pass}`;
+}
+
+export function failureText(node: number, place: number, at: number, { state, error, attempt, closure }: Failing): string {
+  const timedOut = closure !== undefined && faultOf(closure) === "timed-out" ? { timedOut: true } : {};
+  const text = error ?? (closure === undefined ? "cancelled" : errorOf(closure));
+  return JSON.stringify({ node, place, state, at, error: text, attempt: attempt + 1, ...timedOut });
+}
+
+/** JSON text of the result of a command that has ended. Without its output when that has more characters than there is room for. */
+export function resultText(task: TaskRow, place: number, now: number, room = Number.POSITIVE_INFINITY): string {
+  const { node, state, output, error, fault, attempt, endedAt } = task;
+  const at = endedAt ?? now;
+  if (state !== "done") {
+    const timedOut = fault === "timed-out" ? { timedOut: true } : {};
+    const ending = state === "cancelled" || (state === "cancelling" && fault === cancelledAlone) ? "cancelled" : "failed";
+    return JSON.stringify({ node, place, state: ending, at, error: error ?? "cancelled", attempt: attempt + 1, ...timedOut });
+  }
+  const isSmall = (output?.length ?? 0) <= Math.min(room, room === Number.POSITIVE_INFINITY ? room : resultCharsMax);
+  return `{"node":${node},"place":${place},"state":"done","at":${at}${isSmall ? `,"output":${output ?? "null"}` : ""}}`;
+}
+
+/** Kind and name of the command that a task is; undefined for other tasks. */
+export function commandOf({ command }: Pick<TaskRow, "command">): string | undefined {
+  const space = command?.indexOf(" ") ?? -1;
+  return space < 0 ? undefined : (command as string).slice(space + 1);
+}
+
+/** Whether the task is a command of this kind. */
+export function isCommand(task: Pick<TaskRow, "command">, kind: string): boolean {
+  const text = commandOf(task);
+  return text !== undefined && (text === kind || text.startsWith(`${kind} `));
+}
+
+export function stateOf({ settings }: Run): DriverState {
+  const stored = settings === null ? null : (JSON.parse(settings) as unknown);
+  return isObject(stored) && "turn" in stored
+    ? (stored as unknown as DriverState)
+    : { turn: 0, place: 0, sent: 0, waiting: false, news: [], by: null };
+}
