@@ -175,7 +175,8 @@ function readCommand(value: unknown, field: string): Command {
   for (const text of ["shown", "error"])
     if (text in command && typeof command[text] !== "string") throw bad(`${field}.${text}`, command[text], "a text");
   if (typeof command.shown === "string" && command.shown.length > 250) throw bad(`${field}.shown`, command.shown, "at most 250 characters");
-  for (const time of ["until", "forMs", "timeoutMs", "totalMs", "claimMs"]) if (time in command) whole(command[time], `${field}.${time}`, 0);
+  for (const time of ["until", "forMs", "timeoutMs", "totalMs", "claimMs"])
+    if (time in command) whole(command[time], `${field}.${time}`, 0);
   if ("priority" in command) whole(command.priority, `${field}.priority`, Number.MIN_SAFE_INTEGER);
   if ("labels" in command) texts(command.labels, `${field}.labels`);
   if ("retry" in command) readRetry(command.retry, `${field}.retry`);

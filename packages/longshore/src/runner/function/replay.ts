@@ -17,12 +17,10 @@ export type Asked = Omit<Command, "node" | "after">;
 /** The result of a side effect. */
 export type LocalResult = { readonly output: Json } | { readonly error: string };
 
-/** Thrown by `continueAs`. */
-export class Continued {
-  readonly input: Json;
-
-  constructor(input: Json) {
-    this.input = input;
+/** Thrown by `continueAs`, so that nothing behind it runs. The function has ended by then: code that catches this changes nothing. */
+class Continued extends Error {
+  constructor() {
+    super("The function has called continueAs: this pass of it is over.");
   }
 }
 
@@ -52,6 +50,8 @@ export class FunctionReplay {
   readonly #fresh: Command[] = [];
   /** Results of side effects that ran here. */
   readonly #own = new Map<number, LocalResult>();
+  /** The side effect whose function is being called. */
+  #calling: string | null = null;
   readonly #running = new Set<Promise<void>>();
   readonly #versions = new Map<string, number>();
   readonly #set: { [key: string]: Json } = {};
@@ -107,7 +107,7 @@ export class FunctionReplay {
       return;
     }
     called.then(
-      (output) => this.#finish({ kind: "done", output: toJson(output) }),
+      (output) => this.#finish(this.#done(output)),
       (error: unknown) => this.#finish(this.#failure(error)),
     );
     await this.#untilItWaits();
@@ -188,13 +188,23 @@ export class FunctionReplay {
     const result = this.#wait(node, command);
     if (this.#journal.has(node) || this.#isCheck) return result;
     const after = this.#place;
-    const running = run().then((made) => {
+    const running = this.#call(name, run).then((made) => {
       this.#running.delete(running);
       this.#own.set(node, made);
       this.#fresh.push({ ...command, node, after, ...made });
     });
     this.#running.add(running);
     return result;
+  }
+
+  /** Begins a side effect. */
+  #call(name: string, run: () => Promise<LocalResult>): Promise<LocalResult> {
+    this.#calling = name;
+    try {
+      return run();
+    } finally {
+      this.#calling = null;
+    }
   }
 
   /** The version of a change in this run: 0 for a run that passed this place before the change existed. */
@@ -211,8 +221,14 @@ export class FunctionReplay {
     return this.#remember(change, typeof output === "number" ? output : newest);
   }
 
+  /** Ends this pass of the function. */
+  continueAs(input: Json): never {
+    this.#finish({ kind: "continued", input });
+    throw new Continued();
+  }
+
+  /** A replay sets what the run has already, or what a lost turn did not report. */
   set(key: string, value: Json): void {
-    if (this.isReplaying) return;
     this.#hasSet = true;
     this.#set[key] = value;
   }
@@ -225,6 +241,7 @@ export class FunctionReplay {
   /** The number of the command; null when the function must not go on. */
   #next(command: Asked): number | null {
     const text = commandText(command);
+    if (this.#calling !== null) throw commandInside(this.#calling, text);
     if (!this.#isTurn) {
       this.#strays = `It asked for ${text} after it had waited for something that is not a command.`;
       return null;
@@ -238,9 +255,11 @@ export class FunctionReplay {
   }
 
   #wait(node: number, command: Asked): Promise<Json> {
-    return new Promise<Json>((resolve, reject) => {
+    const result = new Promise<Json>((resolve, reject) => {
       this.#waiting.set(node, { command, resolve, reject });
     });
+    handled(result);
+    return result;
   }
 
   #deliver(result: CommandResult): void {
@@ -264,8 +283,15 @@ export class FunctionReplay {
     else waiting.reject(new StepError(waiting.command, { ...result, node, error: error ?? result.error ?? "failed" }));
   }
 
+  #done(output: unknown): TurnEnd {
+    try {
+      return { kind: "done", output: toJson(output) };
+    } catch (error) {
+      return { kind: "failed", error: `The output of the function is not JSON: ${toError(error).message}` };
+    }
+  }
+
   #failure(error: unknown): TurnEnd {
-    if (error instanceof Continued) return { kind: "continued", input: error.input };
     const node = nodeOf(error);
     return { kind: "failed", error: toError(error).message || toError(error).name, ...(node === undefined ? {} : { node }) };
   }
@@ -284,6 +310,20 @@ export class FunctionReplay {
 function blocked(node: number, recorded: string, now: string): TurnEnd {
   const error = `The code does not match the journal at command ${node}: the journal has ${recorded}, ${now}.`;
   return { kind: "blocked", error };
+}
+
+/**
+ * A function may start two steps and await the first one only later. Node ends the process for a rejection that has no handler yet, and with it
+ * every function on this worker.
+ */
+export function handled(promise: Promise<unknown>): void {
+  promise.catch(() => {});
+}
+
+/** A side effect holds the turn until it ends, so the result of a command would never reach it. */
+function commandInside(local: string, text: string): LongshoreError {
+  const todo = "call w outside of w.local(), and pass its results in";
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `The side effect ${local} asks for ${text}, which it cannot wait for: ${todo}.`);
 }
 
 function isPromise(value: unknown): value is Promise<unknown> {

@@ -9,7 +9,8 @@ import type { Json } from "../../core/json/json.ts";
 import { toJson } from "../../core/json/to-json.ts";
 import { type Schema, validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
-import { Continued, type FunctionReplay, type LocalResult } from "./replay.ts";
+import type { Command } from "../../core/turn.ts";
+import { type Asked, type FunctionReplay, handled, type LocalResult } from "./replay.ts";
 
 /** The options of a step of a durable function. */
 export interface CommandOptions {
@@ -123,19 +124,30 @@ const backoffDefault: Backoff = { kind: "exponential", delayMs: 1_000, maxMs: 60
 
 export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps): FunctionScope {
   const shownId = ids();
+  const ask = (make: () => Asked): Promise<Json> => {
+    try {
+      return replay.ask(make());
+    } catch (error) {
+      return quiet(Promise.reject(toError(error)));
+    }
+  };
   const call = (task: string, input: unknown, options: CommandOptions = {}): Promise<Json> =>
-    replay.ask({ kind: "step", name: task, shown: shownId(options.id ?? task), input: toJson(input), ...settings(options, task) });
+    ask(() => ({
+      ...{ kind: "step", name: task, input: jsonOf(input, `step ${task}`), ...settings(options, task) },
+      shown: shownId(options.id ?? task),
+    }));
   const step: FunctionScope["step"] = (task, input, options = {}) =>
     call(task.name, input, {
       ...options,
       retry: options.retry ?? task.retry,
       timeout: options.timeout ?? task.timeoutMs,
     }) as Promise<never>;
-  const signal = async (name: string, { schema, timeout }: SignalOptions<unknown> = {}): Promise<never> => {
+  const signalOf = async (name: string, { schema, timeout }: SignalOptions<unknown> = {}): Promise<never> => {
     const limit = timeout === undefined ? {} : { totalMs: durationMs(timeout, `timeout of signal ${name}`) };
     const value = await replay.ask({ kind: "signal", name, shown: shownId(name), ...limit });
     return (schema === undefined ? value : await validate(schema, value, "input")) as never;
   };
+  const signal: FunctionScope["signal"] = (name, options) => quiet(signalOf(name, options as SignalOptions<unknown>));
   return {
     runId,
     cancelled,
@@ -143,12 +155,16 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
     call: (task, input, options) => call(task, input, options) as Promise<never>,
     run: (workflow: string | Named<unknown, unknown>, input: unknown, options: ChildOptions = {}) => {
       const name = typeof workflow === "string" ? workflow : workflow.name;
-      const limit = options.totalTimeout === undefined ? {} : { totalMs: durationMs(options.totalTimeout, `totalTimeout of ${name}`) };
-      return replay.ask({ kind: "run", name, shown: shownId(options.id ?? name), input: toJson(input), ...limit }) as Promise<never>;
+      const limit = () =>
+        options.totalTimeout === undefined ? {} : { totalMs: durationMs(options.totalTimeout, `totalTimeout of ${name}`) };
+      return ask(() => ({
+        ...{ kind: "run", name, input: jsonOf(input, `workflow ${name}`), ...limit() },
+        shown: shownId(options.id ?? name),
+      })) as Promise<never>;
     },
     map: (items, each, { concurrency, ...options } = {}) => {
       const one = typeof each === "function" ? each : (item: never) => step(each as Task<never, never>, item, options);
-      return mapAll(items, one as (item: (typeof items)[number], index: number) => Promise<never>, concurrency);
+      return quiet(mapAll(items, one as (item: (typeof items)[number], index: number) => Promise<never>, concurrency));
     },
     signal,
     signals: (name, options) => ({
@@ -156,23 +172,41 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
         for (;;) yield await signal(name, options);
       },
     }),
-    sleep: async (until) => {
-      const at = until instanceof Date ? until.getTime() : replay.now + durationMs(until, "sleep");
-      await replay.ask({ kind: "sleep", name: "", shown: shownId("sleep"), until: at });
-    },
-    local: (name, fn, options) => replay.local(name, () => tryLocal(() => fn(cancelled), options, random, cancelled)) as Promise<never>,
+    sleep: (until) => ask(() => ({ kind: "sleep", name: "", ...sleepOf(until), shown: shownId("sleep") })) as Promise<never>,
+    local: (name, fn, options) => replay.local(name, () => tryLocal(() => fn(cancelled), options, cancelled)) as Promise<never>,
     set: (key, value) => replay.set(key, toJson(value)),
     now: () => new Date(replay.now),
     random,
     uuid: () => uuidOf(random),
-    continueAs: (input) => {
-      throw new Continued(toJson(input));
-    },
+    continueAs: (input) => replay.continueAs(jsonOf(input, "continueAs")),
     version: (change, newest) => replay.version(change, newest),
     log: (entry) => {
       if (!replay.isReplaying) log(entry);
     },
   };
+}
+
+/** A promise that may be rejected before the function awaits it. */
+function quiet<Value>(promise: Promise<Value>): Promise<Value> {
+  handled(promise);
+  return promise;
+}
+
+function jsonOf(input: unknown, of: string): Json {
+  try {
+    return toJson(input);
+  } catch (error) {
+    const { message } = toError(error);
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The input of ${of} is not JSON: ${message}`, { cause: error });
+  }
+}
+
+/** A time is counted by the server, from the moment when it gets the command. */
+function sleepOf(until: Duration | Date): Pick<Command, "until" | "forMs"> {
+  if (!(until instanceof Date)) return { forMs: durationMs(until, "sleep") };
+  const at = until.getTime();
+  if (Number.isFinite(at)) return { until: at };
+  throw new LongshoreError("LONGSHORE_BAD_INPUT", "sleep got an invalid Date, expected a valid one, or a duration such as 30m.");
 }
 
 /** Names that people see, each once: `price`, `price-2`. */
@@ -221,19 +255,28 @@ async function mapAll<Item, Output>(
   const results: Output[] = new Array<Output>(items.length);
   let next = 0;
   const work = async () => {
-    for (let at = next++; at < items.length; at = next++) results[at] = await one(items[at] as Item, at);
+    for (let at = next++; at < items.length; at = next++) {
+      try {
+        results[at] = await one(items[at] as Item, at);
+      } catch (error) {
+        // Items that have not begun do not begin any more.
+        next = items.length;
+        throw error;
+      }
+    }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
   return results;
 }
 
-async function tryLocal(fn: () => unknown, { retry }: LocalOptions = {}, random: () => number, signal: AbortSignal): Promise<LocalResult> {
+async function tryLocal(fn: () => unknown, { retry }: LocalOptions = {}, signal: AbortSignal): Promise<LocalResult> {
   for (let tries = 1; ; tries++) {
     try {
       return { output: toJson(await fn()) };
     } catch (error) {
       if (tries > (retry?.limit ?? 0) || signal.aborted) return { error: toError(error).message || toError(error).name };
-      await pause(systemClock, backoffMs(retry?.backoff ?? backoffDefault, tries, random()), signal);
+      // Not a number of the function, which a replay would not take.
+      await pause(systemClock, backoffMs(retry?.backoff ?? backoffDefault, tries, Math.random()), signal);
     }
   }
 }

@@ -1,0 +1,105 @@
+// One durable function in memory, without a server: what it asks for, and how it ends.
+
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { task } from "../../core/task.ts";
+import type { CommandResult } from "../../core/turn.ts";
+import { FunctionReplay } from "./replay.ts";
+import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
+
+const double = task("double", async (n: number) => n * 2);
+
+/** Calls the function for the first time. `result` gives it the result of a command. */
+async function begin(body: (w: FunctionScope) => unknown) {
+  const replay = new FunctionReplay({ input: null, startedAt: 0, after: 0, journal: new Map() });
+  const { signal: cancelled } = new AbortController();
+  await replay.begin(() => body(makeScope({ runId: "r", replay, random: seededRandom("r"), cancelled, log: () => {} })));
+  const receive = async (node: number, result: Partial<CommandResult> = {}) => {
+    await replay.receive([{ node, place: replay.place + 1, state: "done", at: 0, ...result }]);
+    await replay.settle(async () => {});
+  };
+  await replay.settle(async () => {});
+  return { replay, receive, commands: () => replay.takeCommands(100) };
+}
+
+function unhandledRejections() {
+  const seen = vi.fn();
+  process.on("unhandledRejection", seen);
+  onTestFinished(() => void process.off("unhandledRejection", seen));
+  return seen;
+}
+
+describe("a durable function in memory", () => {
+  it.each([
+    ["a step", (w: FunctionScope) => w.step(double, 1)],
+    ["a child run", (w: FunctionScope) => w.run("child", null)],
+    ["a signal", (w: FunctionScope) => w.signal("go", { timeout: "1s" })],
+    ["a map", (w: FunctionScope) => w.map([1], double)],
+  ])("may await %s after it has failed", async (_what, early) => {
+    const unhandled = unhandledRejections();
+    const { replay, receive } = await begin(async (w) => {
+      const first = early(w);
+      await w.sleep("1s");
+      return first.then(null, (error: Error) => error.message);
+    });
+    await receive(1, { state: "failed", error: "broken" });
+    await receive(2);
+    expect(replay.end).toEqual({ kind: "done", output: expect.stringContaining("broken") });
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  it("fails with the place of a value that is not JSON in its output", async () => {
+    const { replay } = await begin(async () => ({ total: 10n }));
+    expect(replay.end).toMatchObject({
+      kind: "failed",
+      error: expect.stringMatching(/output of the function is not JSON: total is a bigint/),
+    });
+  });
+
+  it("gets the error of an input that is not JSON from the promise", async () => {
+    const { replay } = await begin(async (w) => w.call("double", { n: 10n }).catch((error: Error) => error.message));
+    expect(replay.end).toMatchObject({ output: expect.stringMatching(/input of step double is not JSON: n is a bigint/) });
+  });
+
+  it("ends with continueAs although its code catches what that throws", async () => {
+    const { replay } = await begin(async (w) => {
+      try {
+        return w.continueAs({ n: 2 });
+      } catch {
+        return "caught";
+      }
+    });
+    expect(replay.end).toEqual({ kind: "continued", input: { n: 2 } });
+  });
+
+  it("is told that a side effect cannot wait for commands", async () => {
+    const { replay, receive } = await begin(async (w) =>
+      w.local("all", async () => w.step(double, 1)).catch((error: Error) => error.message),
+    );
+    await receive(1);
+    expect(replay.end).toMatchObject({ output: expect.stringMatching(/side effect all asks for step double.*outside of w\.local/) });
+  });
+
+  it("starts no more items of a map when one has failed", async () => {
+    const { replay, receive, commands } = await begin(async (w) => {
+      await w.map([1, 2, 3], double, { concurrency: 1 }).catch(() => null);
+      await w.signal("go");
+    });
+    await receive(1, { state: "failed", error: "broken" });
+    expect(replay.end).toBeNull();
+    expect(commands().map(({ kind }) => kind)).toEqual(["step", "signal"]);
+  });
+
+  it("takes no number of its own for the pauses of a side effect that is repeated", async () => {
+    let calls = 0;
+    const fails = () => {
+      if (++calls === 1) throw new Error("busy");
+    };
+    const retry = { limit: 1, backoff: { kind: "fixed" as const, delayMs: 0 } };
+    const { replay, receive } = await begin(async (w) => {
+      await w.local("fails", fails, { retry });
+      return w.random();
+    });
+    await receive(1);
+    expect(replay.end).toEqual({ kind: "done", output: seededRandom("r")() });
+  });
+});
