@@ -29,8 +29,13 @@ export async function loadModules(patterns: readonly string[], { mayWork = false
 
 const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
 
+/** A durable function, and the file that exports it. */
+export interface LoadedFunction extends FunctionWorkflow {
+  readonly module: string;
+}
+
 /** All tasks and durable functions of all files, each once. Throws when two tasks have one name, or when there is neither. */
-export async function loadTasks(patterns: readonly string[]): Promise<{ tasks: Task[]; functions: FunctionWorkflow[] }> {
+export async function loadTasks(patterns: readonly string[]): Promise<{ tasks: Task[]; functions: LoadedFunction[] }> {
   const modules = await loadModules(patterns);
   const tasks = tasksIn(modules);
   const functions = functionsIn(modules);
@@ -40,8 +45,11 @@ export async function loadTasks(patterns: readonly string[]): Promise<{ tasks: T
 }
 
 /** The durable functions of modules, each once. */
-export function functionsIn(modules: readonly LoadedModule[]): FunctionWorkflow[] {
-  return [...new Set(modules.flatMap(({ workflows }) => workflows.filter(isFunctionWorkflow)))];
+export function functionsIn(modules: readonly LoadedModule[]): LoadedFunction[] {
+  const found = new Map<FunctionWorkflow, string>();
+  for (const { file, workflows } of modules)
+    for (const workflow of workflows) if (isFunctionWorkflow(workflow) && !found.has(workflow)) found.set(workflow, file);
+  return [...found].map(([workflow, module]) => ({ ...workflow, module }));
 }
 
 /** The tasks of modules, each once. A task that several files export belongs to the first of them. */

@@ -5,8 +5,8 @@ import type { Duration } from "../core/duration.ts";
 import type { Task } from "../core/task.ts";
 import type { WorkerProtocol, WorkerSettings, WorkFlag } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
-import type { FunctionWorkflow } from "../workflow.ts";
 import { CommandFailure } from "./failure.ts";
+import type { LoadedFunction } from "./load-tasks.ts";
 import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
 import { workerProtocol, workerProtocols } from "./protocols.ts";
 import { reserveOutput } from "./reserve-output.ts";
@@ -35,7 +35,7 @@ interface WorkFlags extends ConnectionOptions {
 }
 
 const notes = [
-  `A file is a module that exports tasks made by task(), in any way: by name, as default, or in a list. A pattern in quotes, such
+  `A file is a module that exports tasks made by task() and functions made by workflow(), in any way: by name, as default, or in a list. A pattern in quotes, such
 as 'workers/**/*.ts', names every file that matches.
 A worker runs in its own process, which is restarted when it ends; handlers that are not async functions run in threads of that process.`,
   ...workerProtocols.flatMap(({ help }) => (help.notes === undefined ? [] : [help.notes])),
@@ -45,7 +45,7 @@ A worker runs in its own process, which is restarted when it ends; handlers that
 export function workCommand(): Command {
   const command = new Command("work")
     .description("take tasks from a server and run them")
-    .argument("[file...]", "modules that export tasks, or glob patterns");
+    .argument("[file...]", "modules that export tasks and durable functions, or glob patterns");
   withChoices(
     withConnection(command)
       .option("--shell", "run commands that name no task with sh -c: every client that can queue a job can run any command here")
@@ -111,10 +111,6 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   const print = protocol.ownsOutput ? reserveOutput() : undefined;
   const { loadTasks } = await import("./load-tasks.ts");
   const { tasks, functions } = await loadTasks(files);
-  if (functions.length > 0 && isolate === "process") {
-    const names = functions.map(({ name }) => name).join(", ");
-    throw new CommandFailure(`--isolate process runs tasks only, and not ${names}: start another worker for durable functions.`);
-  }
   const { tellerFor } = await import("./telemetry.ts");
   const settings = { ...settingsOf(flags), ...target };
   const teller = await tellerFor(target.protocol, settings.workerId);
@@ -128,7 +124,7 @@ interface Around {
   readonly http: HttpOptions | undefined;
   readonly teller: Teller;
   readonly print: ((text: string) => void) | undefined;
-  readonly functions: readonly FunctionWorkflow[];
+  readonly functions: readonly LoadedFunction[];
 }
 
 async function start(
@@ -138,7 +134,7 @@ async function start(
   around: Around,
 ): Promise<{ closed: Promise<void>; httpUrl: string | undefined }> {
   // Shell commands run in processes already.
-  if (isolate !== "process" || tasks.length === 0) {
+  if (isolate !== "process" || tasks.length + around.functions.length === 0) {
     const { startWorker } = await import("./worker.ts");
     return startWorker(tasks, { ...settings, isolate: isolate === "inline" ? "inline" : "auto" }, around);
   }

@@ -11,15 +11,19 @@ import { openWorker } from "./worker.ts";
 export interface ChildWork {
   readonly files: readonly string[];
   readonly tasks: readonly string[];
+  readonly functions: readonly string[];
   readonly settings: WorkerSettings;
 }
 
 await runSupervised<ChildWork>(async ({ work, metrics }, logger) => {
-  const { files, tasks: names, settings } = work;
+  const { files, settings } = work;
   const print = workerProtocol(settings.protocol).ownsOutput ? reserveOutput() : undefined;
-  const tasks = (await loadTasks(files)).tasks.filter((task) => names.includes(task.name));
-  if (tasks.length < names.length) {
-    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports every task of ${names.join(", ")}.`);
+  const loaded = await loadTasks(files);
+  const tasks = loaded.tasks.filter(({ name }) => work.tasks.includes(name));
+  const functions = loaded.functions.filter(({ name }) => work.functions.includes(name));
+  if (tasks.length < work.tasks.length || functions.length < work.functions.length) {
+    const all = [...work.functions, ...work.tasks].join(", ");
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${files.join(", ")} no longer exports everything of ${all}.`);
   }
-  return openWorker(tasks, settings, { logger, metrics, print });
+  return openWorker(tasks, settings, { logger, metrics, print, functions });
 });

@@ -5,6 +5,7 @@ import type { Task } from "../core/task.ts";
 import type { WorkerProtocol, WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
+import type { LoadedFunction } from "./load-tasks.ts";
 import { workerProtocol } from "./protocols.ts";
 import type { Teller } from "./telemetry.ts";
 import { sayWorking } from "./worker.ts";
@@ -17,17 +18,22 @@ const drainMsDefault = 20_000;
 export async function startWorkerProcesses(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  { http, teller: { tell, telemetry } }: { readonly http: HttpOptions | undefined; readonly teller: Teller },
+  around: { readonly http: HttpOptions | undefined; readonly teller: Teller; readonly functions: readonly LoadedFunction[] },
 ): Promise<SupervisedHandle> {
-  const groups = groupsOf(tasks, workerProtocol(settings.protocol));
+  const { http, teller, functions } = around;
+  const { tell, telemetry } = teller;
+  const groups = groupsOf(tasks, functions, workerProtocol(settings.protocol));
   let waiting = groups.length;
   const connected = () => {
     waiting--;
     // Printed once: a process that is started again prints nothing new.
-    if (waiting === 0) sayWorking(settings, tasks, tell);
+    if (waiting === 0) sayWorking(settings, [...functions, ...tasks], tell);
   };
   const handle = await supervise({
-    workers: groups.map((group) => ({ tasks: group.map(({ name }) => name), work: workOf(group, settings, groups.length) })),
+    workers: groups.map((group) => ({
+      tasks: namesOf([...group.functions, ...group.tasks]),
+      work: workOf(group, settings, groups.length),
+    })),
     entry: new URL("./worker-child.js", import.meta.url),
     stopGrace: durationMs(settings.drain ?? drainMsDefault, "drain") + afterDrainMs,
     listeners: [{ connected }],
@@ -38,14 +44,27 @@ export async function startWorkerProcesses(
   return handle;
 }
 
-function groupsOf(tasks: readonly Task[], { perTask }: WorkerProtocol): (readonly Task[])[] {
-  return perTask ? tasks.map((task) => [task]) : [tasks];
+/** What one process works for. */
+interface Group {
+  readonly tasks: readonly Task[];
+  readonly functions: readonly LoadedFunction[];
 }
 
-function workOf(group: readonly Task[], settings: WorkerSettings, groups: number): ChildWork {
-  const tasks = group.map(({ name }) => name);
+/** A protocol with a worker for each task carries no functions: their process refuses them when it starts. */
+function groupsOf(tasks: readonly Task[], functions: readonly LoadedFunction[], { perTask }: WorkerProtocol): readonly Group[] {
+  if (!perTask) return [{ tasks, functions }];
+  const own = functions.length === 0 ? [] : [{ tasks: [], functions }];
+  return [...own, ...tasks.map((task) => ({ tasks: [task], functions: [] }))];
+}
+
+function workOf({ tasks, functions }: Group, settings: WorkerSettings, groups: number): ChildWork {
+  const names = namesOf(tasks);
   // The server would take two processes with the same id for one worker.
-  const workerId = settings.workerId === undefined || groups === 1 ? settings.workerId : `${settings.workerId}-${tasks.join("+")}`;
-  const files = [...new Set(group.flatMap(({ module }) => (module === undefined ? [] : [module])))];
-  return { files, tasks, settings: { ...settings, workerId, isolate: "auto" } };
+  const workerId = settings.workerId === undefined || groups === 1 ? settings.workerId : `${settings.workerId}-${names.join("+")}`;
+  const files = [...new Set([...tasks, ...functions].flatMap(({ module }) => (module === undefined ? [] : [module])))];
+  return { files, tasks: names, functions: namesOf(functions), settings: { ...settings, workerId, isolate: "auto" } };
+}
+
+function namesOf(items: readonly { readonly name: string }[]): string[] {
+  return items.map(({ name }) => name);
 }

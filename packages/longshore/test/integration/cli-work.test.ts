@@ -69,6 +69,31 @@ it("longshore work exports its traces under the worker's name", async () => {
   expect(collector.spans.map(({ name, resource }) => [name, resource["service.name"]])).toEqual([["task.execute", "crane"]]);
 });
 
+describe("durable functions of longshore work", () => {
+  const source = `import { task, workflow } from "longshore";
+export const double = task("double", async (n) => n * 2);
+export const twice = workflow("twice", async (w, n) => w.step(double, n));
+`;
+
+  it("run in the process of the worker's tasks", async () => {
+    const { folder, options } = await serverWith("{ run: '@none' }");
+    writeFileSync(join(folder, "app.mjs"), source);
+    expect((await longshore(["define", "app.mjs"], options)).code).toBe(0);
+    await startLongshore(["work", "app.mjs"], options).printed(/working for .*: twice, double/);
+    const { code, stdout } = await longshore(["run", "twice", "--input", "21", "--follow"], options);
+    expect(code).toBe(0);
+    expect(stdout).toContain("42");
+  });
+
+  it("are refused at the start by a protocol that does not carry them", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "app.mjs"), source);
+    const { code, stderr } = await longshore(["work", "app.mjs", "--conductor", "http://127.0.0.1:1/api"], { cwd: folder });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/cannot run durable functions \(twice\): only a Longshore server can/);
+  });
+});
+
 describe("the files of longshore work", () => {
   it("may export tasks by name, as default and in lists", async () => {
     const { folder, options, follow } = await serverWith(`{ run: '@c {"n":1}', labels: ["handler:c"] }`);

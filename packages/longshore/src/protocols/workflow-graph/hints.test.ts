@@ -17,3 +17,10 @@ it("any other lane needs a worker whose file exports a task of its name", () => 
     "npx longshore work FILE --labels gpu --on http://h:1, where FILE exports a task named greet",
   );
 });
+
+it("a durable function needs a worker whose file exports it", () => {
+  expect(ownsLane?.("function:order")).toBe(true);
+  expect(workerFor({ name: "function:order", labels: [] })).toBe(
+    "npx longshore work FILE --on http://h:1, where FILE exports the workflow order",
+  );
+});

@@ -1,5 +1,6 @@
 // What `longshore dev` prints about workers of workflow-graph.
 
+import { functionLanes } from "../../core/turn.ts";
 import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 import { commandLane } from "./dialect/compile.ts";
 import { handlerLabelPrefix } from "./wire/shapes.ts";
@@ -22,14 +23,15 @@ export function hints({ url, asksToken }: HintOptions): ProtocolHints {
         tryIt: tryIt(url, "hello", "{ run: echo hello }"),
       },
     ],
-    ownsLane: (name) => name === commandLane,
+    ownsLane: (name) => name === commandLane || functionLanes.test(name),
     workerFor({ name, labels }) {
       const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
       const needed = labels.filter((label) => !isHandler(label));
       const flag = needed.length === 0 ? "" : ` --labels ${needed.join(",")}`;
       const handler = name === commandLane ? labels.find(isHandler)?.slice(handlerLabelPrefix.length) : name;
       if (handler === undefined) return `npx longshore work --shell${flag} --on ${url}`;
-      return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
+      const exported = functionLanes.test(name) ? `the workflow ${name.slice(name.indexOf(":") + 1)}` : `a task named ${handler}`;
+      return `npx longshore work FILE${flag} --on ${url}, where FILE exports ${exported}`;
     },
   };
 }
