@@ -3,8 +3,10 @@
 
 import type { Duration } from "../core/duration.ts";
 import type { RetryHint, Task } from "../core/task.ts";
+import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import type { RunEvent } from "./run-event.ts";
+import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } from "./schedule.ts";
 
 /** Starts runs and follows them. `connect(url)` returns one, and the server of `serve()` is one. */
 export interface Client {
@@ -32,8 +34,17 @@ export interface Client {
   call<Input, Output>(task: string | Task<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Promise<Output>;
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
   define(workflow: Workflow, options?: RequestOptions): Promise<WorkflowVersion>;
+  /**
+   * Stores a schedule, or other rules for it, and the workflow that it starts. Rejects with LONGSHORE_BAD_INPUT for times that cannot be understood, and
+   * with LONGSHORE_NOT_FOUND for a workflow that is named and not defined.
+   */
+  define(schedule: Schedule, options?: RequestOptions): Promise<DefinedSchedule>;
   /** The newest version of each workflow, in the order in which they were first defined. Pages are read as the caller iterates. */
   definitions(filter?: DefinitionFilter): AsyncIterable<WorkflowVersion>;
+  /** A handle of a schedule. Asks the server nothing: a wrong name shows in the first use. */
+  schedule(name: string): ScheduleHandle;
+  /** The schedules, in the order of their names. Pages are read as the caller iterates. */
+  schedules(filter?: ScheduleFilter): AsyncIterable<ScheduleInfo>;
 }
 
 /** One run. */

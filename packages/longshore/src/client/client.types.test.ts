@@ -2,12 +2,14 @@ import { expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { task } from "../core/task.ts";
 import { graph } from "../graph.ts";
+import type { wholeScheduleShape } from "../protocols/longshore/wire/schedule-shapes.ts";
 import type { runShape } from "../protocols/longshore/wire/shapes.ts";
 import type { Ref } from "../reference.ts";
 import type { Server } from "../server/handle.ts";
 import { workflow } from "../workflow.ts";
 import type { Client, RunHandle, RunStatus } from "./client.ts";
 import { connect } from "./connect.ts";
+import type { ScheduleStatus } from "./schedule.ts";
 
 const client: Client = connect("http://127.0.0.1:1");
 const price = task("price", async (order: { items: number }) => ({ total: order.items * 2 }));
@@ -45,6 +47,15 @@ async function typed(server: Server): Promise<void> {
 it("types runs by the workflow, or by name", () => {
   expect(typed).toBeInstanceOf(Function);
 });
+
+it("has the type of a schedule that the API documents", () => {
+  type Documented = z.output<typeof wholeScheduleShape>;
+  expectTypeOf<keyof ScheduleStatus>().toEqualTypeOf<keyof Documented>();
+  expectTypeOf<ScheduleStatus>().toExtend<DeepReadonly<Documented>>();
+  expectTypeOf<Documented>().toExtend<ScheduleStatus>();
+});
+
+type DeepReadonly<Value> = { readonly [Key in keyof Value]: Value[Key] extends object | null ? DeepReadonly<Value[Key]> : Value[Key] };
 
 it("has the type of a run that the API documents", () => {
   type Documented = z.output<typeof runShape>;

@@ -7,7 +7,9 @@ import { toJson } from "../core/json/to-json.ts";
 import { checkStartInput } from "../core/schema/schema.ts";
 import type { Task } from "../core/task.ts";
 import { workflowFamily } from "../core/workflow-family.ts";
+import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
+import { isSchedule, scheduledWorkflow } from "./checked-schedule.ts";
 import type {
   CallOptions,
   Client,
@@ -24,6 +26,8 @@ import { pagesOf } from "./pages.ts";
 import { Requests } from "./requests.ts";
 import { taskOutputOf } from "./run-failed.ts";
 import { HttpRun } from "./run-handle.ts";
+import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } from "./schedule.ts";
+import { HttpSchedule, schedulePath } from "./schedule-handle.ts";
 import { timers } from "./timers.ts";
 import { type Ending, untilEnded } from "./until-ended.ts";
 
@@ -121,7 +125,22 @@ class HttpClient implements Client {
     return taskOutputOf(await untilEnded<TaskBody>(this.#requests, `/tasks/${queued.id}`, signal)) as Output;
   }
 
-  async define(workflow: Workflow, { signal }: RequestOptions = {}): Promise<WorkflowVersion> {
+  define(workflow: Workflow, options?: RequestOptions): Promise<WorkflowVersion>;
+  define(schedule: Schedule, options?: RequestOptions): Promise<DefinedSchedule>;
+  define(value: Workflow | Schedule, options: RequestOptions = {}): Promise<WorkflowVersion | DefinedSchedule> {
+    return isSchedule(value) ? this.#defineSchedule(value, options) : this.#defineFamily(value, options);
+  }
+
+  async #defineSchedule(schedule: Schedule, options: RequestOptions): Promise<DefinedSchedule> {
+    const { name, rules, input } = schedule;
+    const workflow = await scheduledWorkflow(schedule);
+    if (workflow !== undefined) await this.#defineOnce(workflow, options);
+    const body = { ...rules, input: toJson(input) };
+    const { answer, isNew } = await this.#requests.put<ScheduleInfo>(schedulePath(name), { body, signal: options.signal });
+    return { name, created: isNew, nextAt: answer.nextAt };
+  }
+
+  async #defineFamily(workflow: Workflow, { signal }: RequestOptions): Promise<WorkflowVersion> {
     let defined: WorkflowVersion | undefined;
     for (const { source } of workflowFamily([workflow])) {
       const answer = await this.#requests.post<{ definition: WorkflowVersion }>("/definitions", { body: { source }, signal });
@@ -134,10 +153,18 @@ class HttpClient implements Client {
     return pagesOf(this.#requests, "/definitions", { query: { dialect }, cursor: "after", signal });
   }
 
+  schedule(name: string): ScheduleHandle {
+    return new HttpSchedule(this.#requests, name);
+  }
+
+  schedules({ workflow, signal }: ScheduleFilter = {}): AsyncIterable<ScheduleInfo> {
+    return pagesOf(this.#requests, "/schedules", { query: { workflow }, cursor: "after", signal });
+  }
+
   #defineOnce(workflow: Workflow, options: RequestOptions): Promise<WorkflowVersion> {
     const known = this.#defined.get(workflow);
     if (known !== undefined) return known;
-    const defining = this.define(workflow, options);
+    const defining = this.#defineFamily(workflow, options);
     this.#defined.set(workflow, defining);
     // The next start tries again.
     defining.catch(() => this.#defined.delete(workflow));

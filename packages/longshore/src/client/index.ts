@@ -19,3 +19,14 @@ export type {
 export { type ConnectOptions, connect } from "./connect.ts";
 export type { RunChanged, RunEvent, TaskChanged } from "./run-event.ts";
 export { RunFailed } from "./run-failed.ts";
+export type {
+  BackfillRange,
+  BackfillStatus,
+  DefinedSchedule,
+  RunNowOptions,
+  ScheduleFilter,
+  ScheduleHandle,
+  ScheduleInfo,
+  ScheduleStatus,
+  ScheduleTick,
+} from "./schedule.ts";

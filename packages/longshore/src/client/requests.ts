@@ -57,6 +57,18 @@ export class Requests {
     return this.#patiently(() => this.#json("POST", path, ask), ask);
   }
 
+  /** Returns whether the server has made what it was sent. */
+  put<Answer>(path: string, ask: Ask): Promise<{ answer: Answer; isNew: boolean }> {
+    return this.#patiently(async () => {
+      const { status, answer } = await this.#reply<Answer>("PUT", path, ask);
+      return { answer, isNew: status === 201 };
+    }, ask);
+  }
+
+  delete<Answer>(path: string, ask: Omit<Ask, "body"> = {}): Promise<Answer> {
+    return this.#patiently(() => this.#json("DELETE", path, ask), ask);
+  }
+
   /** The events of one connection, after `lastEventId`. Ends when the server ends the stream; throws LONGSHORE_UNREACHABLE when it breaks. */
   async *events(path: string, { query, signal, lastEventId }: Ask & { lastEventId?: string }): AsyncGenerator<EventMessage, void, void> {
     const limit = this.#timeLimit(signal);
@@ -95,11 +107,16 @@ export class Requests {
   }
 
   async #json<Answer>(method: string, path: string, ask: Ask): Promise<Answer> {
+    return (await this.#reply<Answer>(method, path, ask)).answer;
+  }
+
+  async #reply<Answer>(method: string, path: string, ask: Ask): Promise<{ status: number; answer: Answer }> {
     const limit = this.#timeLimit(ask.signal, ask.waitMs);
     try {
       const response = await this.#fetch(method, path, ask, {}, limit.signal);
       if (!response.ok) throw await this.#refusal(response);
-      return this.#parsed(await response.text()) as Answer;
+      const answer = response.status === 204 ? null : this.#parsed(await response.text());
+      return { status: response.status, answer: answer as Answer };
     } catch (error) {
       throw this.#failure(error, ask.signal);
     } finally {

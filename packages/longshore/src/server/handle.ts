@@ -4,19 +4,12 @@ import { buffer } from "node:stream/consumers";
 import type { Client, SentSignal } from "../client/client.ts";
 import type { Blobs } from "../core/context.ts";
 import { LongshoreError } from "../core/errors.ts";
-import { toJson } from "../core/json/to-json.ts";
-import { checkStartInput } from "../core/schema/schema.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
-import type { Definition } from "../engine/run/dialect.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
-import type { Schedule as StoredSchedule } from "../engine/schedule/schedule.ts";
-import type { NewSchedule } from "../engine/schedule/store.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import type { Schedule } from "../schedule.ts";
-import type { Workflow } from "../workflow-value.ts";
-import { type CodeDefinition, codeDefinitions } from "./code-definitions.ts";
+import type { Define } from "./defining.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
 import { LocalClient } from "./local-client.ts";
@@ -32,15 +25,6 @@ export interface RunResult<Output = unknown> {
   readonly error: string | null;
 }
 
-/** A schedule that was stored. */
-export interface DefinedSchedule {
-  readonly name: string;
-  /** False when it was there before. */
-  readonly created: boolean;
-  /** Epoch milliseconds of its next tick. Null: there is none. */
-  readonly nextAt: number | null;
-}
-
 /** A running server. */
 export interface Server extends Client, ProtocolHandles, TransportSource, AsyncDisposable {
   /** Null when the server has no socket. */
@@ -48,13 +32,7 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   readonly port: number | null;
   /** The result of loading the definition files. */
   readonly workflows: LoadedWorkflows;
-  /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
-  define(workflow: Workflow): Promise<Definition>;
-  /**
-   * Stores a schedule, or other rules for it, and the workflow that it starts. Rejects with LONGSHORE_BAD_INPUT for times that cannot be understood, and
-   * with LONGSHORE_NOT_FOUND for a workflow that is named and not defined.
-   */
-  define(schedule: Schedule): Promise<DefinedSchedule>;
+  readonly define: Define;
   /** Waits until the run has ended, however it ends. `run(id).result()` returns the output alone, and rejects when the run has failed. */
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Cancels the run unless it has ended; the reason becomes its error. Returns whether the run is cancelled, also by an earlier call. */
@@ -77,11 +55,10 @@ export type ProgramSide = Omit<Server, "url" | "port" | "workflows" | "close" | 
 
 export function programSide(engine: Engine): ProgramSide {
   const { board, runs, workers, logs, clock, makeId } = engine;
-  const define = defining({ define: (definition) => runs.define(definition), put: (wanted) => engine.schedules.put(wanted) });
   const client = new LocalClient(engine);
   return {
     ...clientMethods(client),
-    define,
+    define: client.define,
     async result(runId) {
       const run = await runs.result(runId);
       if (run === undefined) throw noSuchRun(runId);
@@ -102,35 +79,6 @@ export function programSide(engine: Engine): ProgramSide {
   };
 }
 
-/** How a server stores what a program defines. */
-interface Defining {
-  define(definition: CodeDefinition): Promise<Definition>;
-  put(wanted: NewSchedule): Promise<{ schedule: Pick<StoredSchedule, "name" | "nextAt">; created: boolean }>;
-}
-
-/** Stores a workflow with those that it runs, or a schedule with its workflow. */
-export function defining({ define, put }: Defining): Server["define"] {
-  const one = async (value: Workflow | Schedule): Promise<Definition | DefinedSchedule> => {
-    if (!("rules" in value)) return defineFamily(value, define);
-    const { name, workflow, rules, input } = value;
-    if (typeof workflow !== "string") {
-      const { tickField } = rules as { tickField?: string };
-      await checkStartInput(workflow, tickField === undefined ? input : { ...(input as object), [tickField]: new Date(0).toISOString() });
-      await defineFamily(workflow, define);
-    }
-    const { schedule, created } = await put({ name, rules, input: JSON.stringify(toJson(input)) });
-    return { name, created, nextAt: schedule.nextAt };
-  };
-  return one as Server["define"];
-}
-
-/** Defines the workflows that a workflow runs, then the workflow itself. */
-async function defineFamily(workflow: Workflow, define: (definition: CodeDefinition) => Promise<Definition>): Promise<Definition> {
-  let defined: Definition | undefined;
-  for (const definition of codeDefinitions([workflow])) defined = await define(definition);
-  return defined as Definition;
-}
-
 /** The methods of a client as fields of a larger object. */
 export function clientMethods(client: Client): Client {
   return {
@@ -138,8 +86,10 @@ export function clientMethods(client: Client): Client {
     run: client.run.bind(client) as Client["run"],
     runs: client.runs.bind(client),
     call: client.call.bind(client) as Client["call"],
-    define: client.define.bind(client),
+    define: client.define.bind(client) as Client["define"],
     definitions: client.definitions.bind(client),
+    schedule: client.schedule.bind(client),
+    schedules: client.schedules.bind(client),
   };
 }
 

@@ -17,6 +17,17 @@ export type {
 } from "../client/client.ts";
 export type { RunChanged, RunEvent, TaskChanged } from "../client/run-event.ts";
 export { RunFailed } from "../client/run-failed.ts";
+export type {
+  BackfillRange,
+  BackfillStatus,
+  DefinedSchedule,
+  RunNowOptions,
+  ScheduleFilter,
+  ScheduleHandle,
+  ScheduleInfo,
+  ScheduleStatus,
+  ScheduleTick,
+} from "../client/schedule.ts";
 export type { RetentionPolicy, RetentionSettings } from "../engine/run/retention.ts";
 export type { HttpLimits } from "../net/listener/limits.ts";
 export { dataDefault, portDefault, type ServeOptions } from "./config.ts";

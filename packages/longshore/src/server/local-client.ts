@@ -11,6 +11,7 @@ import type {
   WorkflowVersion,
 } from "../client/client.ts";
 import { taskOutputOf } from "../client/run-failed.ts";
+import type { ScheduleFilter, ScheduleHandle, ScheduleInfo } from "../client/schedule.ts";
 import { durationMs } from "../core/duration.ts";
 import { idOfUuid } from "../core/ids.ts";
 import { toJson } from "../core/json/to-json.ts";
@@ -20,18 +21,22 @@ import { untilAborted } from "../core/until-aborted.ts";
 import { looseTask } from "../engine/board/loose-task.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Workflow } from "../workflow-value.ts";
-import { codeDefinitions } from "./code-definitions.ts";
+import { type Define, defining } from "./defining.ts";
 import type { Engine } from "./engine.ts";
 import { LocalRun, statusOf } from "./local-run.ts";
+import { LocalSchedule, scheduleInfo } from "./local-schedule.ts";
 
 /** Few reads for a long list, and little in memory. */
 const pageItems = 200;
 
 export class LocalClient implements Client {
   readonly #engine: Engine;
+  readonly define: Define;
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    const { runs, schedules } = engine;
+    this.define = defining({ define: (definition) => runs.define(definition), put: (wanted) => schedules.put(wanted) });
   }
 
   async start<Output>(workflow: string | Workflow, input?: unknown, options: StartOptions = {}): Promise<RunHandle<Output>> {
@@ -75,18 +80,25 @@ export class LocalClient implements Client {
     return taskOutputOf({ ...ended, output: JSON.parse(ended.output ?? "null") }) as Output;
   }
 
-  async define(workflow: Workflow): Promise<WorkflowVersion> {
-    let defined: WorkflowVersion | undefined;
-    for (const definition of codeDefinitions([workflow])) defined = versionOf(await this.#engine.runs.define(definition));
-    return defined as WorkflowVersion;
-  }
-
   async *definitions({ dialect, signal }: DefinitionFilter = {}): AsyncGenerator<WorkflowVersion, void, void> {
     for (let offset = 0; ; offset += pageItems) {
       signal?.throwIfAborted();
       const page = await this.#engine.reader.definitions({ limit: pageItems, offset, dialect });
       for (const definition of page) yield versionOf(definition);
       if (page.length < pageItems) return;
+    }
+  }
+
+  schedule(name: string): ScheduleHandle {
+    return new LocalSchedule(this.#engine, name);
+  }
+
+  async *schedules({ workflow, signal }: ScheduleFilter = {}): AsyncGenerator<ScheduleInfo, void, void> {
+    for (let after: string | null | undefined; after !== null; ) {
+      signal?.throwIfAborted();
+      const page = await this.#engine.schedules.list({ limit: pageItems, workflow, ...(after === undefined ? {} : { after }) });
+      for (const row of page.items) yield scheduleInfo(row);
+      after = page.next;
     }
   }
 }

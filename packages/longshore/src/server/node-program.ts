@@ -7,8 +7,9 @@ import { LongshoreError } from "../core/errors.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { RouteGroup } from "../net/http/http.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
+import { defining } from "./defining.ts";
 import type { Engine } from "./engine.ts";
-import { clientMethods, defining, type ProgramSide } from "./handle.ts";
+import { clientMethods, type ProgramSide } from "./handle.ts";
 import { ownAddress, routeFetch } from "./route-fetch.ts";
 
 /** The routes of a node, and what its protocols add to the server. */

@@ -9,6 +9,7 @@ import { task } from "../../src/core/task.ts";
 import { graph } from "../../src/graph.ts";
 import type { Ref } from "../../src/reference.ts";
 import type { TransportSource } from "../../src/runner/transport.ts";
+import { schedule } from "../../src/schedule.ts";
 import type { TestClock } from "../../src/testing/clock.ts";
 import { type WorkHandle, work } from "../../src/work.ts";
 import { workflow } from "../../src/workflow.ts";
@@ -340,6 +341,79 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
       });
     });
 
+    describe("schedules", () => {
+      const minutely = () => schedule("minutely", { every: "1m", workflow: doubling, input: { n: 2 } });
+
+      it("are stored with the workflow that they start, and start it", async () => {
+        const { client, clock } = await withWorker();
+        expect(await client.define(minutely())).toEqual({ name: "minutely", created: true, nextAt: nextMinute(clock.now()) });
+        expect(await client.define(minutely())).toMatchObject({ name: "minutely", created: false });
+        await clock.advance(nextMinute(clock.now()) - clock.now());
+        await expect.poll(async () => (await client.schedule("minutely").status()).history).toHaveLength(1);
+        const { history, workflow: started, input, every, upcoming } = await client.schedule("minutely").status();
+        expect({ started, input, every }).toEqual({ started: "doubling", input: { n: 2 }, every: 60_000 });
+        expect(upcoming).toHaveLength(10);
+        expect(history).toMatchObject([{ at: clock.now(), outcome: "started" }]);
+        expect(await client.run(history[0]?.runId as string).result()).toEqual({ twice: 4 });
+      });
+
+      it("refuse an input that does not fit, times that cannot be understood, and a workflow that is not defined", async () => {
+        const { client } = await setup();
+        const checked = graph("checked", (g, input) => g.step(double, input.n), { input: z.object({ n: z.number() }) });
+        const bad = { code: "LONGSHORE_BAD_INPUT" };
+        const wrong = schedule("s", { every: "1m", workflow: checked, input: {} });
+        await expect(client.define(wrong)).rejects.toMatchObject({ ...bad, detail: { field: "n" } });
+        await expect(client.define(schedule("s", { cron: "often", workflow: idle, input: 1 }))).rejects.toMatchObject(bad);
+        await expect(client.define(schedule("s", { every: "1m", workflow: "nothing" }))).rejects.toMatchObject({
+          code: "LONGSHORE_NOT_FOUND",
+        });
+        expect(await all(client.schedules())).toEqual([]);
+      });
+
+      it("are paused, resumed, run by hand, filled up and removed", async () => {
+        const { client, clock } = await withWorker();
+        await client.define(minutely());
+        const handle = client.schedule("minutely");
+        expect(await handle.pause("holidays")).toMatchObject({ paused: "holidays", dueAt: null, upcoming: [] });
+        const run = await handle.run<{ twice: number }>();
+        expect((await run.result()).twice).toBe(4);
+        expect(await handle.resume()).toMatchObject({ paused: null });
+        const to = new Date(nextMinute(clock.now()) - 60_000);
+        const filling = await handle.backfill({ from: to.getTime() - 120_000, to, overlap: "allow" });
+        expect(filling.backfill).toMatchObject({ total: 3, to: to.getTime(), overlap: "allow" });
+        await expect(handle.backfill({ from: "soon", to })).rejects.toMatchObject({
+          code: "LONGSHORE_BAD_INPUT",
+          detail: { field: "from" },
+        });
+        expect(await handle.endBackfill()).toMatchObject({ backfill: null });
+        expect([await handle.remove(), await handle.remove()]).toEqual([true, false]);
+        const unknown = { code: "LONGSHORE_NOT_FOUND", detail: { field: "name" } };
+        await expect(handle.status()).rejects.toMatchObject(unknown);
+        await expect(handle.run()).rejects.toMatchObject(unknown);
+        expect(await run.status()).toMatchObject({ state: "succeeded" });
+      });
+
+      it("run by hand are refused while a run is open, unless another overlap rule is given", async () => {
+        const { client } = await setup();
+        await client.define(schedule("idly", { every: "1h", workflow: idle, input: 1 }));
+        const handle = client.schedule("idly");
+        const first = await handle.run();
+        await expect(handle.run()).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
+        expect((await handle.run({ overlap: "allow" })).id).not.toBe(first.id);
+      });
+
+      it("are listed by name, and by workflow", async () => {
+        const { client } = await setup();
+        for (const name of ["b", "a"])
+          await client.define(schedule(name, { cron: "0 3 * * *", timezone: "Europe/Berlin", workflow: idle }));
+        await client.define(schedule("c", { at: "2100-01-01T00:00:00Z", workflow: doubling, input: { n: 1 } }));
+        const listed = await all(client.schedules());
+        expect(listed.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+        expect(listed[0]).toMatchObject({ cron: "0 3 * * *", timezone: "Europe/Berlin", overlap: "skip", history: [] });
+        expect((await all(client.schedules({ workflow: "doubling" }))).map(({ name }) => name)).toEqual(["c"]);
+      });
+    });
+
     describe("lists", () => {
       it("runs newest first, over more pages than one, by workflow and state", async () => {
         const { client } = await setup();
@@ -377,6 +451,10 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
 
 function messaged<Error extends { message: RegExp }>({ message, ...rest }: Error) {
   return { ...rest, message: expect.stringMatching(message) };
+}
+
+function nextMinute(time: number): number {
+  return Math.floor(time / 60_000 + 1) * 60_000;
 }
 
 async function all<Item>(list: AsyncIterable<Item>): Promise<Item[]> {

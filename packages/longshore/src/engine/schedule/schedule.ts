@@ -87,6 +87,8 @@ export interface Schedule extends ScheduleRules {
 
 /** How many ticks a schedule remembers. */
 export const historyMax = 20;
+/** How many of its next times a schedule shows. */
+export const upcomingShown = 10;
 /** How many missed ticks are counted one by one. */
 export const missedCountMax = 100;
 /** Open runs that are remembered where runs may overlap. */

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { timeOf } from "../../../engine/schedule/rules.ts";
-import { type Backfill, overlaps, type Schedule } from "../../../engine/schedule/schedule.ts";
-import { fireAt } from "../../../engine/schedule/step.ts";
+import { overlaps, type Schedule, upcomingShown } from "../../../engine/schedule/schedule.ts";
+import { scheduleStatus } from "../../../engine/schedule/schedule-status.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { putBody, scheduleShape, wholeScheduleShape } from "../wire/schedule-shapes.ts";
 import { apiPrefix, pageOf, runShape } from "../wire/shapes.ts";
@@ -15,7 +15,6 @@ import { limit } from "./query.ts";
 
 const tag = "schedules";
 const nameCharsMax = 200;
-const upcomingShown = 10;
 const noSuchSchedule = { 404: { description: "There is no such schedule." } };
 const moment = z.union([z.number(), z.string().max(64)]);
 
@@ -175,22 +174,5 @@ function unknown(name: string | undefined): LongshoreError {
 }
 
 function scheduleBody(row: Schedule) {
-  const { backfill, nextAt } = row;
-  const { name, workflow, source, overlap, queueMax, catchUp, paused, createdAt, updatedAt, lastAt, open, queued, history } = row;
-  return {
-    ...{ name, workflow, source, input: parseExact(row.input), ...timesOf(row) },
-    ...(row.tickField === null ? {} : { tickField: row.tickField }),
-    ...{ overlap, queueMax, catchUp, catchUpWindow: row.catchUpMs, jitter: row.jitterMs },
-    ...{ paused, createdAt, updatedAt, nextAt, dueAt: nextAt === null || paused !== null ? null : fireAt(row, nextAt), lastAt },
-    ...{ open, queued, history, backfill: backfill && backfillBodyOf(backfill) },
-  };
-}
-
-function timesOf({ when }: Schedule) {
-  if (when.kind === "cron") return { cron: when.cron, timezone: when.timezone };
-  return when.kind === "every" ? { every: when.everyMs, anchor: when.anchor } : { at: when.at };
-}
-
-function backfillBodyOf({ nextAt, to, overlap, started, total }: Backfill) {
-  return { nextAt: nextAt > to ? null : nextAt, to, overlap, started, total };
+  return scheduleStatus(row, parseExact);
 }

@@ -1,0 +1,76 @@
+// One schedule of a server in the program's own process.
+
+import type { RequestOptions, RunHandle } from "../client/client.ts";
+import type { BackfillRange, RunNowOptions, ScheduleHandle, ScheduleInfo, ScheduleStatus } from "../client/schedule.ts";
+import { LongshoreError } from "../core/errors.ts";
+import { timeOf } from "../engine/schedule/rules.ts";
+import { type Schedule, upcomingShown } from "../engine/schedule/schedule.ts";
+import { scheduleStatus } from "../engine/schedule/schedule-status.ts";
+import type { Engine } from "./engine.ts";
+import { LocalRun } from "./local-run.ts";
+
+export class LocalSchedule implements ScheduleHandle {
+  readonly name: string;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine, name: string) {
+    this.#engine = engine;
+    this.name = name;
+  }
+
+  status({ signal }: RequestOptions = {}): Promise<ScheduleStatus> {
+    return this.#after(signal, (schedules) => schedules.get(this.name));
+  }
+
+  pause(reason: string, { signal }: RequestOptions = {}): Promise<ScheduleStatus> {
+    return this.#after(signal, (schedules) => schedules.pause(this.name, reason));
+  }
+
+  resume({ signal }: RequestOptions = {}): Promise<ScheduleStatus> {
+    return this.#after(signal, (schedules) => schedules.resume(this.name));
+  }
+
+  async run<Output>({ overlap, signal }: RunNowOptions = {}): Promise<RunHandle<Output>> {
+    signal?.throwIfAborted();
+    const { schedules, makeId, clock } = this.#engine;
+    const { run } = this.#known(await schedules.run(this.name, { id: makeId(clock.now()), ...(overlap === undefined ? {} : { overlap }) }));
+    return new LocalRun<Output>(this.#engine, run.id);
+  }
+
+  async backfill({ from, to, overlap = "queue" }: BackfillRange, { signal }: RequestOptions = {}): Promise<ScheduleStatus> {
+    const range = { from: moment(from, "from"), to: moment(to, "to"), overlap };
+    return this.#after(signal, (schedules) => schedules.backfill(this.name, range));
+  }
+
+  endBackfill({ signal }: RequestOptions = {}): Promise<ScheduleStatus> {
+    return this.#after(signal, (schedules) => schedules.endBackfill(this.name));
+  }
+
+  async remove({ signal }: RequestOptions = {}): Promise<boolean> {
+    signal?.throwIfAborted();
+    return this.#engine.schedules.remove(this.name);
+  }
+
+  async #after(
+    signal: AbortSignal | undefined,
+    change: (schedules: Engine["schedules"]) => Promise<Schedule | undefined>,
+  ): Promise<ScheduleStatus> {
+    signal?.throwIfAborted();
+    const { schedules } = this.#engine;
+    const row = this.#known(await change(schedules));
+    return { ...scheduleInfo(row), upcoming: await schedules.upcoming(row, upcomingShown) };
+  }
+
+  #known<Found>(found: Found | undefined): Found {
+    if (found !== undefined) return found;
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no schedule ${JSON.stringify(this.name)}.`, { detail: { field: "name" } });
+  }
+}
+
+function moment(time: Date | string | number, field: string): number {
+  return timeOf(time instanceof Date ? time.getTime() : time, field);
+}
+
+export function scheduleInfo(row: Schedule): ScheduleInfo {
+  return scheduleStatus(row, (text) => JSON.parse(text) as unknown);
+}
