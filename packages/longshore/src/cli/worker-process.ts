@@ -3,6 +3,8 @@
 // because the parent defines their workflows.
 
 import { workflowFamily } from "../core/workflow-family.ts";
+import { watchMistakes } from "../runner/function/mistakes.ts";
+import { stderrLogger } from "../runner/notices.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { exitCodeOf } from "./failure.ts";
 import { functionsIn, type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
@@ -28,10 +30,12 @@ function endWithParent(): void {
 
 async function main(files: readonly string[], url: string): Promise<void> {
   endWithParent();
+  // Before the files are loaded: they may keep what it replaces.
+  const watch = watchMistakes((message) => stderrLogger({ level: "warn", message }));
   const modules = await loadModules(files, { mayWork: true });
   const tasks = tasksIn(modules);
   process.send?.(newsOf(modules));
-  const functions = functionsIn(modules);
+  const functions = functionsIn(modules).map((made) => ({ ...made, code: watch(made.code) }));
   if (tasks.length + functions.length === 0) return;
   // The tasks belong to no module here: their handlers run in this process, which is started again when a file changes.
   const inline = tasks.map((task) => ({ ...task, module: undefined }));

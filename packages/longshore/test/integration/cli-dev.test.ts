@@ -60,6 +60,19 @@ const tasksOf = (word: string) =>
   `import { task } from "longshore";\nexport const greet = task("greet", ({ name }, ctx) => ctx.log("${word}, " + name));\n`;
 
 describe("what dev prints", () => {
+  it("names what a durable function does differently in each replay", async () => {
+    const source = `import { workflow } from "longshore";
+export const late = workflow("late", async (w) => {
+  await w.sleep("1ms");
+  return Date.now() - (await w.local("now", () => Date.now()));
+});
+`;
+    const app = await startDev(["app.mjs"], { "app.mjs": source });
+    expect((await app.run("run", "late", "--follow")).code).toBe(0);
+    await app.printed(/warn: The function late calls Date\.now\(\) at app\.mjs:4:15: .* use w\.now\(\)\./);
+    expect(app.text().match(/Date\.now/g)).toHaveLength(1);
+  });
+
   it("fits on a screen, with and without a file", async () => {
     const plain = await startDev();
     expect(plain.stdout().split("\n").length).toBeLessThanOrEqual(12);
