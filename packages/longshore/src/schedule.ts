@@ -22,11 +22,11 @@ export interface ScheduleOptions<Input = unknown> {
   overlap?: "skip" | "queue" | "cancel-previous" | "allow";
   /** With `queue`, how many ticks wait at most. Default: 10. */
   queueMax?: number;
-  /** After a downtime, start the last tick that was missed, or all of them. Default: `last`. */
+  /** Which missed ticks start after a downtime: only the last one, or all. Default: `last`. */
   catchUp?: "last" | "all";
   /** How late a tick may start. Default: one day. */
   catchUpWindow?: Duration;
-  /** Delays each tick by a time below this, which is always the same for a schedule and a tick. Default: 0. */
+  /** Each tick is delayed by a time below this. The delay of a tick is always the same. Default: 0. */
   jitter?: Duration;
 }
 

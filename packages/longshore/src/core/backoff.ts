@@ -17,6 +17,9 @@ interface Jitter {
   jitterMs?: number;
 }
 
+/** The delays between the attempts of a step whose author gives none. */
+export const stepBackoff: Backoff = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+
 /** The upper limit of every delay computed here: one week. */
 export const backoffMsMax = 7 * 24 * 3_600_000;
 

@@ -27,12 +27,12 @@ export interface Command {
   readonly input?: Json;
   /** Of a sleep: when it ends, in milliseconds since 1970. */
   readonly until?: number;
-  /** Of a sleep instead: how long it takes, from the moment when the server gets the command. */
+  /** Of a sleep without `until`: how long it takes, from the moment when the server gets the command. */
   readonly forMs?: number;
   /** Of a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
-  /** The rest as for a step of a graph. */
+  /** The fields below mean the same as for a step of a graph. */
   readonly retry?: { readonly failures: number; readonly lost?: number; readonly backoff?: Backoff };
   readonly timeoutMs?: number;
   readonly totalMs?: number;
@@ -76,7 +76,7 @@ export interface Turn {
   readonly commands: number;
   /** The first results after `after`. Those that are missing are in the journal. */
   readonly results: readonly CommandResult[];
-  /** The input, the start and the number of this pass of the function; only in its first turn, and only if the input is small. */
+  /** The input, the start and the number of this pass of the function: see `JournalPage`. Only in its first turn, and only if the input is small. */
   readonly input?: Json;
   readonly startedAt?: number;
   readonly pass?: number;
@@ -87,7 +87,7 @@ export type TurnEnd =
   | { readonly kind: "done"; readonly output: Json }
   | { readonly kind: "failed"; readonly error: string; readonly node?: number }
   | { readonly kind: "continued"; readonly input: Json }
-  /** The function asked for something else than the journal has. */
+  /** The code of the function does not match the journal: it gives other commands. */
   | { readonly kind: "blocked"; readonly error: string };
 
 /** What a worker reports for one turn. */
@@ -113,7 +113,10 @@ export interface JournalEntry {
 /** A page of a journal. */
 export interface JournalPage {
   readonly runId?: string;
-  /** The input, the start and the number of this pass of the function: `continueAs` begins another. Only on the first page, with `runId`. */
+  /**
+   * The input, the start and the number of this pass of the function: the first is 0, and `continueAs` and a restart begin the next. Only on
+   * the first page, with `runId`.
+   */
   readonly input?: Json;
   readonly startedAt?: number;
   readonly pass?: number;
@@ -122,8 +125,9 @@ export interface JournalPage {
   readonly next?: number;
 }
 
-/** The name under which a worker asks for a page of the journal, and reports commands before the end of a turn. */
+/** The name of the question by which a worker reads a page of the journal. */
 export const journalQuestion = "longshore.journal";
+/** The name of the question by which a worker reports commands before the end of a turn. */
 export const commandsQuestion = "longshore.commands";
 
 /** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */

@@ -1,12 +1,12 @@
-// What was made of definitions, or read of them, by any key. An operator stores definitions of megabytes, and what is made of one takes several times
-// as much: so each cache has a bound in characters of their sources.
+// A cache of values that are computed from definitions. A definition may have megabytes, and a value several times as much, so the limit of a cache
+// is in characters of the sources.
 
 import { WeightedCache } from "../../core/weighted-cache.ts";
 import type { Definition } from "./dialect.ts";
 
-/** Of all sources in one cache. */
+/** Maximum characters of all sources in one cache. */
 const sourceCharsMax = 33_554_432;
-/** What the smallest counts: 8,192 of them fill a cache. */
+/** Added for each value, so that a cache has at most 8,192 of them. */
 const charsMin = 4_096;
 
 export class DefinitionCache<Value> {
@@ -20,7 +20,7 @@ export class DefinitionCache<Value> {
     return this.#values.has(key);
   }
 
-  /** `chars`: what it counts. Default: the characters of the source. */
+  /** `chars`: what the value counts. Default: the characters of the source. */
   set(key: string, value: Value, { source }: Pick<Definition, "source">, chars: number = source.length): Value {
     return this.#values.set(key, value, charsMin + chars);
   }

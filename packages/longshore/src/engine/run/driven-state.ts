@@ -1,12 +1,13 @@
-// What the server keeps of a durable function between its turns, and what it tells its workers.
+// The state of a durable function that the server stores between its turns, and the JSON texts that its workers receive.
 
 import { isObject } from "../../core/json/json.ts";
 import { cancelledAlone, type TaskRow } from "../board/task.ts";
 import { type Closure, errorOf, faultOf } from "./retry.ts";
 import type { Run } from "./run.ts";
 
-/** Characters of a result that is sent with a turn; a larger one is read from the journal. */
+/** Maximum characters of an output that is sent with a turn. The worker reads a larger one from the journal. */
 const resultCharsMax = 16_384;
+
 /** The state of the driver, stored in the settings of its run. */
 export interface DriverState {
   /** Turns so far in this life. */
@@ -15,13 +16,13 @@ export interface DriverState {
   place: number;
   /** Results up to this number were sent with a turn. */
   sent: number;
-  /** Whether the driver waits for news. */
+  /** Whether no turn is queued or under way: the next result queues one. */
   waiting: boolean;
-  /** Nodes of the results after `sent`, in order: the first ones. */
+  /** Nodes of the first results after `sent`, in the order of the results. */
   news: number[];
   /** The state of the function that the next turn continues. */
   by: string | null;
-  /** How often the function has begun with an empty journal after its first time, and when it did so last. */
+  /** The number of the pass, from 0, and its start. Each pass begins with an empty journal. */
   pass?: number;
   startedAt?: number;
   /** The command whose error ended the function. */
@@ -35,7 +36,7 @@ export interface Failing {
   closure?: Closure;
 }
 
-/** Fields of JSON text that tell a worker how this pass of the function began. `state`: the newest one, which may not be stored yet. */
+/** The fields of JSON text with the beginning of this pass of the function. `state`: a newer state than the one in the row. */
 export function beginningText(run: Run, { pass = 0, startedAt = run.createdAt }: Partial<DriverState> = stateOf(run)): string {
   return `"input":${run.input},"startedAt":${startedAt},"pass":${pass}`;
 }

@@ -16,16 +16,17 @@ import { Draft, type Rules } from "./draft.ts";
 import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
+import { stepPlacement } from "./step-placement.ts";
 
-/** Results that are listed in the state; a turn with more results than that reads the others from the journal. */
+/** Maximum number of new results whose nodes the state lists. The worker reads further results from the journal. */
 const newsMax = 100;
-/** Characters of all results that are sent with one turn. */
+/** Maximum characters of all results that are sent with one turn. */
 const resultsCharsMax = 65_536;
 /** How long a turn waits for the worker that has the function in memory, before any worker may take it and replay the journal. */
 const claimMs = 2_000;
-/** How recently that worker must have asked for work. */
+/** The turn waits for that worker only when the worker has polled within this time. */
 const polledMs = 40_000;
-/** A turn that fails is the fault of the server or the worker, seldom of the function: its errors are part of the report. */
+/** When a turn fails, the cause is usually the server or the worker. An error that the function throws is no failed turn, but part of its report. */
 export const driverRetry: RetryPolicy = {
   failures: 10,
   lost: 20,
@@ -34,9 +35,6 @@ export const driverRetry: RetryPolicy = {
   retryUnclaimed: true,
   timeoutSpends: "lost",
 };
-/** The crash of one worker is tolerated by default; a task that crashes several workers is not. */
-const lostDefault = 2;
-const backoffDefault = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 } as const;
 
 /** Events that mean nothing to a function: it has no parts, no joins, and no step that is reached later. */
 const ignored: ReadonlySet<string> = new Set(["part", "go-on", "skip", "reopen", "wait-again", "unfollowed"]);
@@ -51,7 +49,7 @@ class Driven {
   readonly #draft: Draft;
   readonly #driver: TaskNode;
   readonly #state: DriverState;
-  /** Commands that were reported with their result in this decision: the worker has the result. */
+  /** Commands that were reported together with their result: the worker has the result. */
   readonly #own = new Set<number>();
 
   constructor(draft: Draft) {
@@ -131,7 +129,7 @@ class Driven {
     else this.#state.waiting = true;
   }
 
-  /** Stops the function until its code has changed. It keeps what it has, and its commands go on. */
+  /** Stops the function until its code has changed. Its results stay, and its open commands continue. */
   #block(error: string): void {
     this.#draft.update({ state: "blocked", error });
     this.#state.waiting = true;
@@ -141,7 +139,8 @@ class Driven {
     const { node } = command;
     const { run } = this.#draft;
     if (node > journalMax) return this.#block(`The function gave command ${node}, a run has at most ${journalMax}: use continueAs.`);
-    // A worker repeats a command that a retry has made void. A command may also come after later ones: a side effect is reported when it ends.
+    // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or when
+    // it is a side effect that ended after later commands were reported.
     if (node <= run.recorded && !this.#isVoid(node)) return;
     if (this.#draft.lacks) return;
     this.#draft.update({ recorded: Math.max(run.recorded, node), left: run.left + 1 });
@@ -161,7 +160,7 @@ class Driven {
     const step = { id: shown ?? (name === "" ? kind : name), command: `${after} ${commandText(command)}` };
     if (kind === "local" || kind === "version") return this.#record(command, step, input);
     const base = { kind: "post" as const, node, ordinal: 0, input, step };
-    const placement = kind === "step" ? placementOf(command) : waiting(totalMs);
+    const placement = kind === "step" ? workPlacement(command) : waitPlacement(totalMs);
     if (kind === "step") {
       const refused = this.#draft.reserved.refusedPost(placement.lanes);
       if (refused !== undefined) return this.#record({ ...command, error: refused }, step, input);
@@ -172,7 +171,7 @@ class Driven {
     if (kind === "run") this.#draft.startChild(node, name, input, this.#attemptOf(node));
   }
 
-  /** In another life the step may have had attempts before: its child run has the number of the attempt. */
+  /** In a later life of the run, the command may have had attempts before. The id of a child run contains the number of the attempt. */
   #attemptOf(node: number): number {
     const record = this.#draft.run.retries === 0 ? null : this.#draft.frontier.record(node);
     if (record === undefined) this.#draft.need.records.push(node);
@@ -190,7 +189,7 @@ class Driven {
     this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending });
   }
 
-  /** Numbers a result. */
+  /** Gives the result of this command the next number. */
   #number(node: number): void {
     this.#state.place++;
     if (this.#state.news.length < newsMax) this.#state.news.push(node);
@@ -198,7 +197,7 @@ class Driven {
     this.#draft.update({ left: this.#draft.run.left - 1 });
   }
 
-  /** A command has its result. `failing` is how it ended when its row does not say so yet. */
+  /** A command has its result. `failing`: how it ended, when its row does not show that yet. */
   #settle(node: number, failing: Failing | undefined): void {
     this.#number(node);
     this.#draft.change({ kind: "number", node, ordinal: this.#state.place });
@@ -213,7 +212,7 @@ class Driven {
     return { ...next, ordinal: this.#state.place };
   }
 
-  /** The turn was lost, or no worker took it: the next one that any worker takes begins with a replay. */
+  /** The turn was lost, or the worker with the function in memory did not take it. Any worker may take it now; others replay the journal. */
   #closeDriver(event: RunEvent & { kind: "closed" }): NextTry {
     const { closure } = event;
     const lane = this.#driver.lanes[0] as Lane;
@@ -227,7 +226,7 @@ class Driven {
     return next;
   }
 
-  /** Queues the next turn with all news. `current` is a result whose row is only being written. */
+  /** Queues the next turn with all new results. `current`: the command that ends in this decision, so its row does not show the result yet. */
   #queueTurn(current?: { node: number; failing: Failing | undefined }): void {
     const { run, now } = this.#draft;
     const state = this.#state;
@@ -246,7 +245,7 @@ class Driven {
     this.#draft.change({ kind: "turn", lanes: [...own, general], input, polledSince: now - polledMs, claimMs });
   }
 
-  /** JSON texts of the news, as far as they are small; null when rows must be loaded first. */
+  /** JSON texts of the new results, without outputs that are large; null when rows must be loaded first. */
   #results(current?: { node: number; failing: Failing | undefined }): string[] | null {
     const { news, sent } = this.#state;
     const results: string[] = [];
@@ -273,7 +272,7 @@ class Driven {
   }
 
   #end(state: "succeeded" | "failed" | "cancelled" | "timed-out", error: string | null, output?: string): void {
-    // The task of the function ends as the function does; it waits without a lane after its last turn.
+    // The driver waits without a lane after its last turn, so it is ended here, in the state of the function.
     if (state === "succeeded" || state === "failed")
       this.#draft.change({ kind: "settle", node: 0, state: state === "succeeded" ? "done" : "failed", error, output: null });
     this.#draft.change({ kind: "cancel-open" });
@@ -350,16 +349,12 @@ function afterOf({ command }: Pick<TaskRow, "command">): number {
   return command === null ? 0 : Number.parseInt(command, 10) || 0;
 }
 
-function placementOf({ name, labels, priority, retry, limits, timeoutMs, totalMs, claimMs: claim }: Command): Placement {
-  return {
-    lanes: [{ name, labels: [...new Set(labels ?? [])].sort() }],
-    priority: priority ?? 0,
-    retry: { failures: retry?.failures ?? 0, lost: retry?.lost ?? lostDefault, backoff: retry?.backoff ?? backoffDefault },
-    limits: limits ?? [],
-    timeouts: { endMs: timeoutMs, totalMs, claimMs: claim },
-  };
+function workPlacement(command: Command): Placement {
+  const { name, timeoutMs, totalMs, claimMs: claim } = command;
+  return { ...stepPlacement(name, command), timeouts: { endMs: timeoutMs, totalMs, claimMs: claim } };
 }
 
-function waiting(totalMs: number | undefined): Placement {
+/** A command that no worker takes waits without a lane. */
+function waitPlacement(totalMs: number | undefined): Placement {
   return { lanes: [], priority: 0, retry: tryOnce, limits: [], timeouts: { totalMs } };
 }

@@ -8,7 +8,7 @@ import { beginningText, commandOf, resultText } from "./driven-state.ts";
 import type { JournalReader } from "./journal.ts";
 import { type Run, taskIdOf } from "./run.ts";
 
-/** Commands per page: a few milliseconds. */
+/** Commands per page: reading them takes a few milliseconds. */
 const pageCommands = 200;
 /** Characters of results on one page; the page ends behind the first result that exceeds them. */
 const pageCharsMax = 2_000_000;

@@ -1,8 +1,9 @@
-// The times of a cron expression. A library parses expressions and steps through the calendar; this file turns local times into instants, with
-// the rule of Vixie cron and cronie for changes of daylight saving:
+// The times of a cron expression. A library parses expressions and finds matching local times; this file turns local times into instants. When
+// daylight saving begins, some local times do not exist (a gap); when it ends, some exist twice (an overlap). The rule is that of Vixie cron and
+// cronie:
 //
 //   fixed     Neither the minute nor the hour begins with `*`. A time in a gap comes at the end of the gap; one in an overlap comes once.
-//   wildcard  All others follow the clock: a time in a gap does not come, one in an overlap comes twice.
+//   wildcard  All other expressions. A time in a gap does not come; one in an overlap comes twice.
 
 import type { Cron } from "croner";
 import { LongshoreError } from "../../core/errors.ts";
@@ -15,7 +16,7 @@ const cronCharsMax = 256;
 export type CronParser = (text: string) => CronPattern;
 
 export interface CronPattern {
-  /** The first matching local time after another; null when there is none. */
+  /** The first matching local time after `local`; null when there is none. */
   next(local: number): number | null;
   readonly isFixed: boolean;
 }
@@ -58,7 +59,7 @@ export function nextCronTime(pattern: CronPattern, zone: TimeZone, after: number
   let local = pattern.next(after + offset);
   while (local !== null) {
     const { at, exists } = zone.instantOf(local);
-    // What an overlap shows for the second time has an earlier first instant.
+    // In an overlap, `instantOf` returns the first of two instants. When that one has passed, the second one is meant.
     const instant = exists && at <= after && !pattern.isFixed ? local - offset : at;
     if (instant > after && (exists || pattern.isFixed)) return instant;
     local = pattern.next(local);
@@ -66,7 +67,7 @@ export function nextCronTime(pattern: CronPattern, zone: TimeZone, after: number
   return null;
 }
 
-/** Clocks are set back at `change`, soon after `after`: local times that they have shown before come again. */
+/** The clocks are set back at `change`, soon after `after`: local times before it come again. */
 function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, change: number): number | null {
   const before = zone.offset(after);
   const first = pattern.next(after + before);
@@ -74,7 +75,7 @@ function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, 
   const offset = zone.offset(change);
   const again = pattern.next(change + offset - 1);
   if (again === null) return null;
-  // Far away, where yet another offset may apply.
+  // The match is so far away that another offset applies there.
   return zone.offset(again - offset) === offset ? again - offset : nextCronTime(pattern, zone, change - 1 + changeMsMax);
 }
 

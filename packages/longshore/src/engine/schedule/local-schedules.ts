@@ -36,7 +36,7 @@ export interface LocalSchedulesDeps {
   schedulesMax?: number;
 }
 
-/** Rules that were understood, and their first tick. */
+/** A name and rules that are valid. */
 interface Checked {
   readonly name: string;
   readonly rules: ScheduleRules;
@@ -168,7 +168,7 @@ export class LocalSchedules implements ScheduleStore {
     return this.#ticks.times.list(when, after, max);
   }
 
-  /** Whether the rules can be understood, and ever come. */
+  /** Throws LONGSHORE_BAD_INPUT for an invalid name or rule, and for a cron expression without a time in the future. */
   async #check({ name, rules: given, input }: NewSchedule): Promise<Checked> {
     checkScheduleName(name);
     const rules = rulesOf(given, input);
@@ -181,7 +181,7 @@ export class LocalSchedules implements ScheduleStore {
     if (this.#runs.definitions.newest(tx, workflow) === null) throw unknownWorkflow(workflow);
   }
 
-  /** With the same times, a schedule keeps its position. */
+  /** A schedule keeps its next tick when the rule for its times does not change. */
   #write(tx: Tx, { name, rules }: Checked, before: Schedule | null, source: string | null): Schedule {
     const now = this.#clock.now();
     if (before === null) {

@@ -19,9 +19,9 @@ import { Times } from "./times.ts";
 export const scheduleDeadlinePrefix = "schedule:";
 /** A schedule for a single time is removed this long after it. */
 const doneKeptMs = 7 * 86_400_000;
-/** A position that is further ahead than this comes from a clock that was wrong. */
+/** When the last tick is further in the future than this, a clock that was wrong has written it. */
 const aheadMsMax = 3_600_000;
-/** The part of an error that the history keeps. */
+/** Maximum characters of an error in the history. */
 const reasonCharsMax = 500;
 
 export interface LocalTicksDeps {
@@ -30,7 +30,7 @@ export interface LocalTicksDeps {
   clock: Clock;
   runs: LocalRuns;
   deadline: (id: string, at: number | null) => void;
-  /** Called for what became of ticks, after the commit: how many, and how much later than its time the decision about the last one was. */
+  /** Called after each commit with the outcome of ticks: how many have it, and how late the last of them was decided. */
   ticked?: (outcome: Outcome, count: number, lateMs: number) => void;
 }
 
@@ -40,8 +40,9 @@ export class LocalTicks {
   readonly #deps: LocalTicksDeps;
   /** The names of all schedules. */
   readonly #names = new Set<string>();
-  /** Runs whose end a schedule waits for; and the same by schedule. */
+  /** The schedule that waits for the end of a run, by the id of the run. */
   readonly #watched = new Map<string, string>();
+  /** The same runs, by the name of the schedule. */
   readonly #watching = new Map<string, readonly string[]>();
 
   constructor(deps: LocalTicksDeps) {
@@ -69,7 +70,7 @@ export class LocalTicks {
       await commit.run((tx) => this.#step(tx, name, null));
     } catch (error) {
       if (isTransient(error) || isClosing(error)) throw error;
-      // The start was undone with all that it changed. The tick is decided all the same, or it would stay due.
+      // The start was undone with all that it changed. The tick is recorded as failed; without that it would stay due.
       await commit.run((tx) => this.#step(tx, name, toError(error).message));
     }
   }
@@ -117,7 +118,7 @@ export class LocalTicks {
     for (const { name } of found.filter(isAhead)) {
       await commit.run((tx) => {
         const row = this.rows.get(tx, name);
-        // Ticks that were started in the time that is to come again have their runs: their keys find them.
+        // Some ticks from now on were started already, by the wrong clock. Their keys find their runs, so no tick starts twice.
         if (row !== null) this.rows.put(tx, name, { ...row, nextAt: this.times.next(row.when, clock.now()), lastAt: null });
       });
     }
@@ -150,7 +151,7 @@ export class LocalTicks {
     }
   }
 
-  /** Registers when to look at the schedule again. With `looks`, at once if it waits for runs: they may have ended, or something else is ready. */
+  /** Sets the deadline of the schedule. With `looks`, that is now when something is ready, or when it waits for runs, which may have ended. */
   #arm(row: Schedule, looks: boolean): void {
     const { clock, deadline } = this.#deps;
     const { name } = row;

@@ -22,7 +22,7 @@ export interface GivenRules {
   readonly jitter?: Duration | string;
 }
 
-/** More often than each second is work for a worker that stays. */
+/** Each tick starts a run. Work that is due more often belongs in a handler with a loop. */
 const everyMsMin = 1_000;
 const dayMs = 86_400_000;
 const everyMsMax = 366 * dayMs;
@@ -32,7 +32,7 @@ const catchUpMsMin = 10_000;
 const catchUpMsDefault = dayMs;
 const catchUpMsMax = 366 * dayMs;
 const queueDefault = 10;
-const queueMost = 100;
+const queueMaxLimit = 100;
 /** Characters of the input, as JSON text: it is stored with the schedule and with each run. */
 const inputCharsMax = 65_536;
 /** The name is part of the start key of each run, which is in an index. */
@@ -49,8 +49,8 @@ export function checkScheduleName(name: string): void {
 }
 
 /**
- * Throws LONGSHORE_BAD_INPUT for rules that cannot be understood. `input` is JSON text. Cron expressions and time zones are checked by those
- * that compute times.
+ * Throws LONGSHORE_BAD_INPUT for invalid rules. `input` is JSON text. Cron expressions and time zones are not checked here: `Times` checks
+ * them when it computes times.
  */
 export function rulesOf(given: GivenRules, input: string): ScheduleRules {
   const { workflow, tickField = null, overlap = "skip", queueMax = queueDefault, catchUp = "last" } = given;
@@ -61,8 +61,8 @@ export function rulesOf(given: GivenRules, input: string): ScheduleRules {
     });
   if (!overlaps.includes(overlap as Overlap)) throw bad("overlap", overlap, `one of ${overlaps.join(", ")}`);
   if (!catchUps.includes(catchUp as CatchUp)) throw bad("catchUp", catchUp, `one of ${catchUps.join(", ")}`);
-  if (!Number.isSafeInteger(queueMax) || queueMax < 1 || queueMax > queueMost)
-    throw bad("queueMax", queueMax, `a whole number from 1 to ${queueMost}`);
+  if (!Number.isSafeInteger(queueMax) || queueMax < 1 || queueMax > queueMaxLimit)
+    throw bad("queueMax", queueMax, `a whole number from 1 to ${queueMaxLimit}`);
   if (tickField !== null && (tickField === "" || tickField.length > fieldCharsMax || !input.trim().startsWith("{")))
     throw bad("tickField", tickField, `a name of 1 to ${fieldCharsMax} characters, and an object as the input`);
   return {
@@ -76,7 +76,7 @@ function whenOf({ cron, timezone, every, anchor, at }: GivenRules): When {
   const kinds = Object.entries({ cron, every, at }).filter(([, value]) => value !== undefined);
   if (kinds.length !== 1) {
     const found = kinds.length === 0 ? "none of them" : kinds.map(([name]) => name).join(" and ");
-    throw new LongshoreError("LONGSHORE_BAD_INPUT", `A schedule has one of cron, every and at; here is ${found}.`, {
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `A schedule has one of cron, every and at; this one has ${found}.`, {
       detail: { field: kinds[1]?.[0] ?? "cron", expected: "one of cron, every and at" },
     });
   }

@@ -1,4 +1,4 @@
-// What a schedule is: rules that its author gives, and how far it has come.
+// A schedule: the rules that its author gives, and its progress. A *tick* is one of the times at which it starts a run.
 
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import type { When } from "./times.ts";
@@ -45,7 +45,7 @@ export interface Tick {
   readonly runId: string | null;
   /** Why a run could not be started, or the tick was left out. */
   readonly reason: string | null;
-  /** How many ticks were missed, this one and those behind it; at most `missedCountMax`. */
+  /** How many ticks were missed, this one and those after it; at most `missedCountMax`. */
   readonly count?: number;
   /** Absent for a tick at its time. */
   readonly by?: "hand" | "backfill";
@@ -66,7 +66,7 @@ export interface Backfill {
 
 export interface Schedule extends ScheduleRules {
   readonly name: string;
-  /** The workflow whose definition file has the schedule. Null: it was made by itself. */
+  /** The workflow whose definition file contains the schedule. Null: no file contains it. */
   readonly source: string | null;
   /** Why it is paused. Null: it is not. */
   readonly paused: string | null;
@@ -76,7 +76,7 @@ export interface Schedule extends ScheduleRules {
   readonly nextAt: number | null;
   /** The last tick that was decided. */
   readonly lastAt: number | null;
-  /** Runs of ticks that may be open. */
+  /** The newest runs of this schedule that may still be open. */
   readonly open: readonly string[];
   /** Ticks that wait for the end of a run, oldest first. */
   readonly queued: readonly number[];
@@ -91,7 +91,7 @@ export const historyMax = 20;
 export const upcomingShown = 10;
 /** How many missed ticks are counted one by one. */
 export const missedCountMax = 100;
-/** Open runs that are remembered where runs may overlap. */
+/** Maximum number of open runs that a schedule remembers when they may overlap. */
 export const openMax = 50;
 
 /** The start key of a tick's run: a tick has one run, however often it is started. */

@@ -1,5 +1,5 @@
-// What a schedule does next. A pure function of its row, the time, and which of its runs are open: it starts at most one run. The caller performs
-// the start in the same transaction, and calls it again until there is nothing to do.
+// What a schedule does next: a pure function of its row, the time, and which of its runs are open. A step starts at most one run. The caller starts
+// it in the same transaction, and takes steps until there is nothing to do.
 
 import { type Backfill, historyMax, missedCountMax, type Outcome, openMax, type Schedule, type Tick } from "./schedule.ts";
 import { jitterOf, type Times } from "./times.ts";
@@ -13,18 +13,18 @@ export interface StepView {
 /** A run to start. */
 export interface TickStart {
   readonly tick: number;
-  /** Runs to cancel before. */
+  /** Runs to cancel before the start. */
   readonly cancels: readonly string[];
   readonly by?: "backfill";
 }
 
-/** The row afterwards, and the run to start; the row does not show that start yet: see `withStart`. */
+/** The row after the step, and the run to start. `withStart` adds the start to the row. */
 export interface Step {
   readonly row: Schedule;
   readonly start: TickStart | null;
 }
 
-/** How many ticks are looked at one by one, where jitter is wider than the interval. */
+/** How many ticks are examined one by one when jitter is longer than the interval. */
 const looksMax = 100;
 
 /** Null: there is nothing to do now. */
@@ -35,12 +35,12 @@ export function nextStep(row: Schedule, view: StepView): Step | null {
   return queueStep(row, view) ?? backfillStep(row, view);
 }
 
-/** When `nextStep` has something to do, as far as time decides; null when only the end of a run does, or nothing. */
+/** The time at which the next tick is due; null when only the end of a run, or a change, gives `nextStep` something to do. */
 export function stepAt(row: Schedule): number | null {
   return row.paused !== null || row.nextAt === null ? null : fireAt(row, row.nextAt);
 }
 
-/** Whether `nextStep` has something to do now besides a tick at its time, and the runs whose end gives it something to do. */
+/** Whether `nextStep` has something to do now even if no tick is due, and the runs whose end gives it something to do. */
 export function waiting(row: Schedule): { readonly isReady: boolean; readonly runs: readonly string[] } {
   const { backfill, queued, open, paused } = row;
   if (paused !== null) return { isReady: false, runs: [] };
@@ -84,7 +84,7 @@ function dueStep(row: Schedule, nextAt: number, view: StepView): Step {
 
 type Missed = Omit<Tick, "decidedAt">;
 
-/** The first due tick that may start, and those before it that may not: they are too old, or newer ones stand for them. */
+/** The first due tick that may start, and those before it that may not: they are too old, or `catchUp` is `last` and a newer one starts. */
 function afterMissed(row: Schedule, nextAt: number, { now, times }: StepView): { first: number | null; missed: Missed | null } {
   const { when, catchUp, catchUpMs, jitterMs } = row;
   const oldest = now - catchUpMs - jitterMs;
@@ -105,7 +105,7 @@ function afterMissed(row: Schedule, nextAt: number, { now, times }: StepView): {
   return { first, missed: { at: nextAt, outcome: "missed", runId: null, reason: "no server was there at its time", count } };
 }
 
-/** What overlap means for a tick at its time. */
+/** What the overlap rule makes of a tick that is due. */
 function tickStep(row: Schedule, tick: number, { now, isOpen }: StepView): Step {
   const open = row.open.filter(isOpen);
   const pruned = { ...row, open };
@@ -124,7 +124,7 @@ function tickStep(row: Schedule, tick: number, { now, isOpen }: StepView): Step 
   return noted("queued", "a run of an earlier tick is open", { queued: [...row.queued, tick] });
 }
 
-/** Ticks that wait start in their order, each after the end of the run before. Ticks that wait under another rule start at once. */
+/** Starts the oldest waiting tick when no run is open. Ticks that began to wait under another overlap rule start in the same way. */
 function queueStep(row: Schedule, { isOpen }: StepView): Step | null {
   const [tick, ...queued] = row.queued;
   if (tick === undefined) return null;

@@ -19,19 +19,19 @@ export interface ListedSchedules {
 
 export interface ScheduleStore {
   /**
-   * Makes a schedule, or gives it other rules. It keeps its position, history and pause; with other times, it continues with the first one from now on.
-   * Rejects with LONGSHORE_BAD_INPUT for rules that cannot be understood, with LONGSHORE_NOT_FOUND for an unknown workflow, with LONGSHORE_CONFLICT for
-   * a schedule of a definition file, and with LONGSHORE_LIMIT when there are too many.
+   * Makes a schedule, or replaces its rules. It keeps its history and pause. It also keeps its next tick; when the rule for its times changes, the next
+   * tick is the first one from now on. Rejects with LONGSHORE_BAD_INPUT for invalid rules, with LONGSHORE_NOT_FOUND for an unknown workflow, with
+   * LONGSHORE_CONFLICT for a schedule of a definition file, and with LONGSHORE_LIMIT when there are too many.
    */
   put(wanted: NewSchedule): Promise<{ schedule: Schedule; created: boolean }>;
-  /** Makes the schedules of a definition file those that it has now: others that it had before are removed. */
+  /** Stores the schedules of a definition file, and removes those that the file had before and has no more. */
   declare(workflow: string, wanted: readonly NewSchedule[]): Promise<void>;
   get(name: string): Promise<Schedule | undefined>;
   /** In the order of their names. */
   list(page: { limit: number; after?: string; workflow?: string }): Promise<ListedSchedules>;
-  /** False when there is none. Runs that it has started go on. */
+  /** Returns false when there is no such schedule. Runs that it has started continue. */
   remove(name: string): Promise<boolean>;
-  /** Starts nothing until it is resumed, except by hand. */
+  /** A paused schedule starts nothing until it is resumed, except by `run`. */
   pause(name: string, reason: string): Promise<Schedule | undefined>;
   /** Continues with the first tick from now on. Ticks of the pause are left out. */
   resume(name: string): Promise<Schedule | undefined>;
@@ -39,7 +39,7 @@ export interface ScheduleStore {
   run(name: string, options?: { id?: string; overlap?: Overlap }): Promise<{ schedule: Schedule; run: Run } | undefined>;
   /** Starts the runs of past ticks from `from` to `to`, both included, in their order. Ticks that have a run get no other one. */
   backfill(name: string, range: BackfillRange): Promise<Schedule | undefined>;
-  /** Ends a backfill before its end. Runs that it has started go on. */
+  /** Stops a backfill. Runs that it has started continue. */
   endBackfill(name: string): Promise<Schedule | undefined>;
   /** The next times of a schedule, with jitter. */
   upcoming(schedule: Schedule, max: number): Promise<readonly Upcoming[]>;
@@ -50,7 +50,7 @@ export interface ScheduleStore {
 export interface BackfillRange {
   readonly from: number;
   readonly to: number;
-  /** One after the other, or all at once. */
+  /** `queue`: one run after the other; `allow`: all at once. */
   readonly overlap: "queue" | "allow";
 }
 

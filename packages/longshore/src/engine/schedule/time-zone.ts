@@ -3,7 +3,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 
-/** The largest change of an offset that is understood. Larger ones moved a country over the date line, and are in the past. */
+/** The largest change of an offset that is supported. Larger changes moved a country across the date line, and are in the past. */
 export const changeMsMax: number = 3 * 3_600_000;
 /** An approximate time is this close to the true one, and to a change that matters for it. */
 const nearMs = 2 * changeMsMax;

@@ -28,24 +28,24 @@ export class Times {
     this.#parser ??= await loadCronParser();
   }
 
-  /** The first time after another; null when there is none. Throws LONGSHORE_BAD_INPUT for a rule that cannot be understood. */
+  /** The first time after `after`; null when there is none. Throws LONGSHORE_BAD_INPUT for an invalid rule. */
   next(when: When, after: number): number | null {
     if (when.kind === "at") return when.at > after ? when.at : null;
     if (when.kind === "every") return when.anchor + (Math.floor((after - when.anchor) / when.everyMs) + 1) * when.everyMs;
     return nextCronTime(this.#pattern(when.cron), this.#zone(when.timezone), after);
   }
 
-  /** The first times after another. */
+  /** The first `max` times after `after`. */
   list(when: When, after: number, max: number): number[] {
     const times: number[] = [];
     for (let at = this.next(when, after); at !== null && times.length < max; at = this.next(when, at)) times.push(at);
     return times;
   }
 
-  /** The last time up to `upTo`, when `first` is a time that is not later: found without visiting those between them. */
+  /** The last time up to `upTo`. `first` must be a time of the rule, not after `upTo`. A binary search: times between them are not visited. */
   last(when: When, first: number, upTo: number): number {
     let [low, high] = [first, upTo];
-    // Every moment from `low` on has a time up to `upTo` after it, or `low` is the last one; from `high` on, there is none.
+    // `low` is a time of the rule, and none is in (high, upTo].
     while (low < high) {
       const middle = low + Math.ceil((high - low) / 2);
       const next = this.next(when, middle - 1);
@@ -67,7 +67,7 @@ export class Times {
   }
 }
 
-/** How long after its time a tick comes: below `jitterMs`, and always the same for this schedule and tick. */
+/** The delay of a tick: below `jitterMs`, and always the same for this schedule and tick. */
 export function jitterOf(name: string, tick: number, jitterMs: number): number {
   if (jitterMs === 0) return 0;
   return createHash("sha256").update(`${name} ${tick}`).digest().readUIntBE(0, 6) % jitterMs;

@@ -1,6 +1,6 @@
 // Signals, in the process that owns the data. A signal is stored with the run that it is for; the oldest record of the run that waits for its
-// name takes it in the same transaction. A record waits while its row is open and names the signal, so a wait that was cancelled, timed out
-// or belongs to an earlier life needs nothing to end it.
+// name takes it in the same transaction. A record waits while its row is open and names the signal, so nothing has to be removed when a wait is
+// cancelled, times out or belongs to an earlier life.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
@@ -42,9 +42,9 @@ export interface LocalSignalsDeps {
   leave: (tx: Tx, message: Message) => void;
 }
 
-/** Signals that one operation hands to records. Each is a decision about the run; the rest follows in another transaction. */
+/** Maximum number of signals that one operation hands to records. Each is a decision about the run; another transaction hands out the others. */
 const takenMax = 20;
-/** The cost of one of them in steps of a batch's budget: about 100 us. */
+/** The cost of handing out one signal, in steps of a batch's budget: about 100 us. */
 const takingSteps = 1_000;
 /** Rows that are read at once in search of one that this batch has not changed. */
 const searchRows = 20;
@@ -247,7 +247,7 @@ export class LocalSignals implements SignalStore {
   }
 }
 
-/** What a kept signal counts. Computed the same when it is taken: the row still has its value then. */
+/** The bytes that a kept signal counts. When it is taken, its row still has the value, so the result is the same. */
 function bytesOf({ name, value, key }: NewSignal): number {
   return rowBytes + Buffer.byteLength(name) + Buffer.byteLength(value) + (key == null ? 0 : Buffer.byteLength(key));
 }

@@ -1,4 +1,5 @@
-// Checks the code of a durable function against the journal of a run: before a deployment, for runs that are open or were typical.
+// Checks the code of a durable function against the journal of a run. A test does this before a deployment, with the journals of open runs or
+// of typical ones.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
@@ -16,7 +17,7 @@ export interface JournalHistory {
   readonly entries: readonly JournalEntry[];
 }
 
-/** What a replay found: how far the function came with the journal. */
+/** The result of a replay. */
 export interface Replayed {
   /** `waiting` when the function waits for a result that the journal does not have, else how it ended. */
   readonly state: "waiting" | "done" | "failed" | "continued";
@@ -26,7 +27,7 @@ export interface Replayed {
 
 /**
  * Runs the code of a durable function with the results of a journal. Nothing is started, and no side effect runs. Throws
- * LONGSHORE_CONFLICT when the code asks for something else than the journal has; the message names the command.
+ * LONGSHORE_CONFLICT when the code gives another command than the journal has; the message names the command.
  */
 export async function replay(history: JournalHistory, workflow: { readonly name: string; readonly code: FunctionCode }): Promise<Replayed> {
   const { entries, input = null, startedAt = 0, pass = 0, runId = "replay" } = history;

@@ -1,5 +1,5 @@
-// Runs the turns of durable functions on a worker. A turn is a call of an ordinary task (core/turn.ts); functions stay in memory between
-// their turns, the ones used last, so that only news travel. A function that is not in memory is replayed from its journal.
+// Runs the turns of durable functions on a worker. A turn is a call of an ordinary task (core/turn.ts). The functions that were used last stay in
+// memory between their turns, so their turns carry only new results. All other functions are replayed from their journals.
 
 import { randomBytes } from "node:crypto";
 import type { Context } from "../../core/context.ts";
@@ -33,13 +33,13 @@ const keptMax = 2_000;
 interface Kept {
   readonly replay: FunctionReplay;
   readonly abort: AbortController;
-  /** What its last report was named. */
+  /** The `by` of its last report. */
   by: string;
   /** The context of the turn under way. */
   context: Context;
 }
 
-/** The tasks by which a worker takes turns of these functions: from all workers' lane, and from the one for functions that it has in memory. */
+/** The tasks of a worker for the turns of these functions. Each function has two: for the lane of all workers, and for the lane of this worker. */
 export function driverTasks(functions: readonly FunctionCode[]): Task[] {
   const worker = randomBytes(6).toString("hex");
   const kept = new Map<string, Kept>();
@@ -51,8 +51,8 @@ export function driverTasks(functions: readonly FunctionCode[]): Task[] {
       const before = kept.get(runId);
       kept.delete(runId);
       const state = before !== undefined && before.by === turn.by ? before : undefined;
-      const { function: now, report } = await takeTurn(code, turn, context, state, by);
-      if (report.end === undefined) keep(kept, runId, now);
+      const { after, report } = await takeTurn(code, turn, context, state, by);
+      if (report.end === undefined) keep(kept, runId, after);
       return report;
     };
     return [functionLane(code.name), functionLane(code.name, worker)].map((lane) => task(lane, handle));
@@ -72,7 +72,7 @@ async function takeTurn(
   context: Context,
   before: Kept | undefined,
   by: string,
-): Promise<{ function: Kept; report: TurnReport }> {
+): Promise<{ after: Kept; report: TurnReport }> {
   const state = before ?? (await replayed(code, turn, context));
   state.context = context;
   state.by = by;
@@ -87,8 +87,8 @@ async function takeTurn(
   }
   if (context.signal.aborted) throw context.signal.reason;
   if (replay.strays !== null)
-    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The function ${code.name} cannot go on. ${replay.strays}`);
-  return { function: state, report: reportOf(code, replay, by) };
+    throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The function ${code.name} cannot continue. ${replay.strays}`);
+  return { after: state, report: reportOf(code, replay, by) };
 }
 
 function reportOf(code: FunctionCode, replay: FunctionReplay, by: string): TurnReport {
@@ -107,7 +107,10 @@ async function flush(replay: FunctionReplay, context: Context, by: string): Prom
     const report: TurnReport = { by, commands: replay.takeCommands(commandsMax) };
     const verdict = await context.ask(commandsQuestion, report as unknown as Json);
     if (verdict !== "ok")
-      throw new LongshoreError("LONGSHORE_LEASE_LOST", `The turn is over: commands were answered ${JSON.stringify(verdict)}.`);
+      throw new LongshoreError(
+        "LONGSHORE_LEASE_LOST",
+        `The turn has ended: the reply to its commands is ${JSON.stringify(verdict)}, expected "ok".`,
+      );
   }
 }
 
@@ -157,7 +160,7 @@ async function readJournal(context: Pick<Context, "ask">): Promise<Omit<JournalP
   let begin: Pick<JournalPage, "input" | "startedAt" | "pass"> = {};
   for (let after: number | undefined = 0; after !== undefined; ) {
     const page = (await context.ask(journalQuestion, after)) as unknown as JournalPage | null;
-    if (page === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The run of this function is gone.");
+    if (page === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The run of this function was removed.");
     if (after === 0) begin = { input: page.input, startedAt: page.startedAt, pass: page.pass };
     entries.push(...page.entries);
     after = page.next;

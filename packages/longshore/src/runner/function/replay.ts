@@ -86,7 +86,7 @@ export class FunctionReplay {
     return this.#end;
   }
 
-  /** Why this copy cannot go on: it gave a command outside of a turn. */
+  /** Why this copy cannot continue: it gave a command, or ended, outside of a turn. Null: it can. */
   get strays(): string | null {
     return this.#strays;
   }
@@ -227,7 +227,7 @@ export class FunctionReplay {
     throw new Continued();
   }
 
-  /** A replay sets what the run has already, or what a lost turn did not report. */
+  /** Also in a replay: the turn that set the value first may have been lost before its report. */
   set(key: string, value: Json): void {
     this.#hasSet = true;
     this.#set[key] = value;
@@ -238,7 +238,7 @@ export class FunctionReplay {
     return version;
   }
 
-  /** The number of the command; null when the function must not go on. */
+  /** The number of the command; null when the function must not continue. */
   #next(command: Asked): number | null {
     const text = commandText(command);
     if (this.#calling !== null) throw commandInside(this.#calling, text);
@@ -313,8 +313,8 @@ function blocked(node: number, recorded: string, now: string): TurnEnd {
 }
 
 /**
- * A function may start two steps and await the first one only later. Node ends the process for a rejection that has no handler yet, and with it
- * every function on this worker.
+ * Marks a promise as handled. A function may start two steps and await the first one only later; when that one fails before, Node finds a rejection
+ * without a handler and ends the process, with all functions of this worker.
  */
 export function handled(promise: Promise<unknown>): void {
   promise.catch(() => {});

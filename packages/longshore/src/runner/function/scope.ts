@@ -1,7 +1,7 @@
 // What a durable function can do: the `w` of `workflow(name, async (w, input) => ...)`. Each method gives a command to the run, or returns a
 // value that is the same in every replay.
 
-import { type Backoff, backoffMs } from "../../core/backoff.ts";
+import { type Backoff, backoffMs, stepBackoff } from "../../core/backoff.ts";
 import { pause, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -54,8 +54,8 @@ interface Named<Input, Output> {
 
 /**
  * What a durable function can do. Results of commands are in the journal of the run: after a crash the function runs again from its start,
- * and each command returns what it returned before. So everything that is not the same each time (time, chance, the network, files) belongs
- * into a task, or into `local`.
+ * and each command returns what it returned before. So code whose result can differ from call to call (the clock, random numbers, the network,
+ * files) belongs in a task or in `local`.
  */
 export interface FunctionScope {
   /** The id of the run. */
@@ -69,7 +69,7 @@ export interface FunctionScope {
   /** Runs another workflow as a child, and returns its output. A child ends with its parent. */
   run<Input, Output>(workflow: Named<Input, Output>, input: NoInfer<Input>, options?: ChildOptions): Promise<Output>;
   run<Output = unknown>(workflow: string, input: unknown, options?: ChildOptions): Promise<Output>;
-  /** Calls a task, or a function of commands, for each item; returns the results in order. At most `concurrency` run at once. */
+  /** Runs a task, or calls a function that gives commands, for each item. Returns the results in order. At most `concurrency` run at once. */
   map<Item, Output>(
     items: readonly Item[],
     each: Task<Item, Output> | ((item: Item, index: number) => Promise<Output>),
@@ -82,8 +82,8 @@ export interface FunctionScope {
   /** Waits for this long, or until this time. The wait survives restarts and holds no slot. */
   sleep(until: Duration | Date): Promise<void>;
   /**
-   * Runs `fn` here, once, and keeps its result in the journal: for anything that a replay would do differently. A crash before the result
-   * is kept runs it again. The slot of the worker is held while it runs.
+   * Runs `fn` on this worker and stores its result in the journal; a replay gets that result and does not run `fn`. If the worker crashes before
+   * the result is stored, `fn` runs again. It keeps the slot of the worker while it runs.
    */
   local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Output>;
   /** Shows a value to clients under this name, in the status of the run. */
@@ -97,8 +97,8 @@ export interface FunctionScope {
   /** Ends this pass of the function and begins the next one with another input and an empty journal, in the same run. */
   continueAs(input: unknown): never;
   /**
-   * Marks a change of the code. Returns `newest` in runs that reach this place with the new code first, and what they had before in runs
-   * that passed it earlier: 0 when the mark did not exist then.
+   * Marks a change of the code. Returns `newest` in a run that reaches this place for the first time. In a run that has passed this place before,
+   * it returns the same number as then, or 0 when the mark did not exist then.
    */
   version(change: string, newest: number): number;
   /** Adds a line to the log of the run; not repeated in a replay. */
@@ -119,8 +119,6 @@ export interface ScopeDeps {
   readonly cancelled: AbortSignal;
   log(entry: string | { readonly [field: string]: unknown }): void;
 }
-
-const backoffDefault: Backoff = { kind: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 
 export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps): FunctionScope {
   const shownId = ids();
@@ -201,7 +199,7 @@ function jsonOf(input: unknown, of: string): Json {
   }
 }
 
-/** A time is counted by the server, from the moment when it gets the command. */
+/** The server computes the end of a duration, from the moment when it gets the command. */
 function sleepOf(until: Duration | Date): Pick<Command, "until" | "forMs"> {
   if (!(until instanceof Date)) return { forMs: durationMs(until, "sleep") };
   const at = until.getTime();
@@ -259,7 +257,7 @@ async function mapAll<Item, Output>(
       try {
         results[at] = await one(items[at] as Item, at);
       } catch (error) {
-        // Items that have not begun do not begin any more.
+        // No further item begins.
         next = items.length;
         throw error;
       }
@@ -275,8 +273,8 @@ async function tryLocal(fn: () => unknown, { retry }: LocalOptions = {}, signal:
       return { output: toJson(await fn()) };
     } catch (error) {
       if (tries > (retry?.limit ?? 0) || signal.aborted) return { error: toError(error).message || toError(error).name };
-      // Not a number of the function, which a replay would not take.
-      await pause(systemClock, backoffMs(retry?.backoff ?? backoffDefault, tries, Math.random()), signal);
+      // Not `random()` of the function: a replay does not run this, so its later numbers would differ.
+      await pause(systemClock, backoffMs(retry?.backoff ?? stepBackoff, tries, Math.random()), signal);
     }
   }
 }

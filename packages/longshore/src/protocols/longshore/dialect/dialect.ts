@@ -5,10 +5,10 @@ import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
+import { stepPlacement } from "../../../engine/run/step-placement.ts";
 import { explainItem, itemPlacement, listDefinition, listPlan, mapNode, mapReferences } from "./list.ts";
 import { WakeTime } from "./sleep.ts";
 import { type ListSource, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
-import { placementOf } from "./step-placement.ts";
 import { resolve } from "./template.ts";
 
 export const codeDialect: Dialect = {
@@ -60,7 +60,7 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
   if (step.map !== undefined) return { ...base, timeouts: { totalMs: step.totalMs }, ...mapNode(step) };
   if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow, resumes: true };
   if (wake !== undefined) return { ...base, kind: "wait", until: wake };
-  return { ...base, kind: "task", ...placementOf(step, step.task ?? step.id) };
+  return { ...base, kind: "task", ...stepPlacement(step.task ?? step.id, step) };
 }
 
 /** A step whose result is used must have ended; of the others a part is enough. */

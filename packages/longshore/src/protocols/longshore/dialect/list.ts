@@ -9,8 +9,8 @@ import { shown } from "../../../core/text.ts";
 import type { ChildDefinition, Scope, StepFailure } from "../../../engine/run/dialect.ts";
 import { makePlanInSlices, type Placement, type Plan, type PlanNode, type TaskNode } from "../../../engine/run/plan.ts";
 import type { Run } from "../../../engine/run/run.ts";
+import { stepPlacement } from "../../../engine/run/step-placement.ts";
 import { type ListSource, type MapSource, type Reference, references, type StepSource, type Value } from "./source.ts";
-import { placementOf } from "./step-placement.ts";
 import { Computed, filled, partOf, type Reading, Unresolved } from "./template.ts";
 
 /** The longest list of one map. */
@@ -83,7 +83,7 @@ function partNode({ step, count }: ListSource, at: number): PlanNode {
 function itemNodes({ step, first }: ListSource): (item: unknown, at: number) => TaskNode {
   const { task, concurrency } = step.map as MapSource;
   const common = {
-    ...{ kind: "task" as const, onFailure: "end" as const, after: [], waitsFor: "done" as const, ...placementOf(step, task) },
+    ...{ kind: "task" as const, onFailure: "end" as const, after: [], waitsFor: "done" as const, ...stepPlacement(task, step) },
     ...{ timeouts: { claimMs: step.claimMs, endMs: step.timeoutMs }, placed: concurrency !== undefined },
   };
   return (_, at) => ({ ...common, id: String(first + at), input: new ItemInput(at) });
