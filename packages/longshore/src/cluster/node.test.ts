@@ -196,6 +196,34 @@ it("two that make it step down both wait until the data is handed over", async (
   await node.close();
 });
 
+it("ends its event streams when it hands the data over, and their routes send no more", async () => {
+  const shared = new Shared();
+  const node = shared.node("n");
+  await node.start();
+  let given: EventSink | undefined;
+  const data = shared.owner as Data;
+  (data.routes as Map<string, Route>).set("POST /count", {
+    ...route,
+    handle: () => ({
+      status: 200,
+      events: (sink) => {
+        given = sink;
+      },
+    }),
+  });
+  const { events } = await node.handle(route, requestOf(new AbortController().signal));
+  let hasEnded = false;
+  const end = () => {
+    hasEnded = true;
+  };
+  // As a stream that has ended, and whose reader is still connected.
+  events?.({ send: () => false, full: false, drained: async () => {}, end, gone: new AbortController().signal });
+  expect([hasEnded, given?.gone.aborted]).toEqual([false, false]);
+  await node.resign();
+  expect([hasEnded, given?.gone.aborted]).toEqual([true, true]);
+  await node.close();
+});
+
 it("a start that finds no owner ends when the node closes", async () => {
   const shared = new Shared();
   const node = shared.node("n");

@@ -210,22 +210,30 @@ export class ClusterNode {
     return elsewhere();
   }
 
-  /** When this node loses the data, its event streams must end, so that their readers connect again. */
+  /**
+   * When this node loses the data, its event streams must end, so that their readers connect again. `gone` aborts then: the route must not wait for
+   * room in a stream that has ended.
+   */
   #ending(reply: HttpReply): HttpReply {
     const { events } = reply;
     if (events === undefined) return reply;
     return {
       ...reply,
       events: (sink) => {
+        const lost = new AbortController();
         const forget = () => {
-          this.#sinks.delete(end);
+          this.#sinks.delete(stop);
           sink.gone.removeEventListener("abort", forget);
         };
         const end = () => {
           forget();
           sink.end();
         };
-        this.#sinks.add(end);
+        const stop = () => {
+          end();
+          lost.abort();
+        };
+        this.#sinks.add(stop);
         sink.gone.addEventListener("abort", forget, { once: true });
         events({
           send: (event) => sink.send(event),
@@ -234,7 +242,7 @@ export class ClusterNode {
           },
           drained: () => sink.drained(),
           end,
-          gone: sink.gone,
+          gone: AbortSignal.any([sink.gone, lost.signal]),
         });
       },
     };
