@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { groupOf, latch, RawClient, route, startServer, turn } from "../../../test/support/http.ts";
 import { TestClock } from "../../testing/clock.ts";
-import type { EventSink } from "../http/http.ts";
+import type { EventSink, HttpReply } from "../http/http.ts";
 import { type HttpLimits, httpLimits } from "./limits.ts";
 import { frameText } from "./sse.ts";
 
@@ -53,6 +53,36 @@ describe("an event stream", () => {
     expect([...text.matchAll(/id: (\d+)/g)].map((match) => Number(match[1]))).toEqual(Array.from({ length: 100 }, (_, id) => id));
     expect(sink.send({ data: "late" })).toBe(false);
     sink.end();
+  });
+
+  it("ends at once when its reply comes after the server has begun to close", async () => {
+    const [asked, answered] = [latch<void>(), latch<void>()];
+    let given: EventSink | undefined;
+    const reply: HttpReply = {
+      status: 200,
+      events: (sink) => {
+        given = sink;
+      },
+    };
+    const late = route(
+      "GET /late",
+      async () => {
+        asked.open();
+        await answered.opened;
+        return reply;
+      },
+      { openEnded: true },
+    );
+    // The deadline of `close` never comes on this clock.
+    const server = await startServer({ groups: [groupOf("main", [late])], clock: new TestClock() });
+    const client = new RawClient(server);
+    client.send("GET /late HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await asked.opened;
+    const closed = server.close();
+    answered.open();
+    await closed;
+    expect(given?.gone.aborted).toBe(true);
+    await client.until("200 OK\r\n");
   });
 
   it("puts the frames of one tick into one chunk", async () => {

@@ -10,7 +10,7 @@ import type { HttpLimits } from "./limits.ts";
 export interface EventStreams {
   /** Opens a stream on a response whose headers were written. */
   open(response: ServerResponse): EventStream;
-  /** Ends every stream after the events that were accepted, and aborts its `gone`, so that its sender stops. */
+  /** Ends every stream after the events that were accepted, and aborts its `gone`, so that its sender stops. Streams opened later end at once. */
   endAll(): void;
 }
 
@@ -28,10 +28,16 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
   const open = new Set<EventStream>();
   const budget = new ByteBudget(limits.eventBytes);
   let cancelTick: (() => void) | undefined;
+  let isOver = false;
 
   function tick(): void {
     for (const stream of open) stream.tick();
     cancelTick = clock.at(clock.now() + limits.eventQuietMs, tick);
+  }
+
+  function end(stream: EventStream): void {
+    stream.end();
+    stream.lost();
   }
 
   function closed(stream: EventStream): void {
@@ -46,13 +52,13 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
       const stream = new EventStream(response, { limits, budget, closed });
       open.add(stream);
       cancelTick ??= clock.at(clock.now() + limits.eventQuietMs, tick);
+      // The reply took so long that the server closes meanwhile.
+      if (isOver) end(stream);
       return stream;
     },
     endAll() {
-      for (const stream of [...open]) {
-        stream.end();
-        stream.lost();
-      }
+      isOver = true;
+      for (const stream of [...open]) end(stream);
     },
   };
 }
