@@ -7,6 +7,20 @@
 import type { Backoff } from "./backoff.ts";
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";
+import { isName } from "./names.ts";
+import {
+  heldMax,
+  labelCharsMax,
+  labelsMax,
+  limitKeyCharsMax,
+  limitsMax,
+  priorityMax,
+  retriesMax,
+  sleepMsMax,
+  timeMax,
+  waitMsMax,
+} from "./step-bounds.ts";
+import type { ValueSize } from "./text-size.ts";
 
 /** The kinds of commands. `local` and `version` have their result when they are reported; the others get it later. */
 export type CommandKind = "step" | "run" | "sleep" | "signal" | "local" | "version";
@@ -135,6 +149,15 @@ export const commandsMax = 100;
 /** Maximum number of commands in one life of a run: `continueAs` starts another life. */
 export const journalMax = 20_000;
 
+/** The longest name of a task, a workflow, a signal, a side effect or a change; and what is shown for it, with its number. */
+const nameCharsMax = 200;
+const shownCharsMax = 250;
+/**
+ * The names and values that a function shows, all together. They are one text of the run, which is written again with each change: a
+ * status for people, and no place for data.
+ */
+export const shownValuesMax: ValueSize = { chars: 262_144, values: 10_000 };
+
 /** The prefix of lanes for functions. */
 const lanePrefix = "function";
 /** Lanes for functions: `function:<name>`, and `function.<worker>:<name>` for the worker that has the function in memory. */
@@ -160,12 +183,16 @@ export function readReport(value: Json): TurnReport {
   const { by, commands, end, set, more } = report;
   if (typeof by !== "string" || !/^[\w.]{1,64}-\d{1,12}$/.test(by)) throw bad("by", by, "a worker and a number, such as x7f3-12");
   if (!Array.isArray(commands) || commands.length > commandsMax) throw bad("commands", commands, `a list of at most ${commandsMax}`);
+  const ending = end === undefined ? undefined : readEnd(end);
+  // They would be part of no journal: the run begins again with an empty one.
+  if (ending?.kind === "continued" && commands.length > 0)
+    throw bad("commands", commands, "an empty list, because the function continues as another");
   return {
     by,
     commands: commands.map((command, at) => readCommand(command, `commands[${at}]`)),
     ...(more === undefined ? {} : { more: more === true }),
     ...(set === undefined ? {} : { set: object(set, "set") as TurnReport["set"] & object }),
-    ...(end === undefined ? {} : { end: readEnd(end) }),
+    ...(ending === undefined ? {} : { end: ending }),
   };
 }
 
@@ -175,46 +202,53 @@ function readCommand(value: unknown, field: string): Command {
   whole(node, `${field}.node`, 1);
   whole(after, `${field}.after`, 0);
   if (typeof kind !== "string" || !kinds.has(kind)) throw bad(`${field}.kind`, kind, [...kinds].join(", "));
-  if (typeof name !== "string" || name.length > 200) throw bad(`${field}.name`, name, "a text of at most 200 characters");
-  for (const text of ["shown", "error"])
-    if (text in command && typeof command[text] !== "string") throw bad(`${field}.${text}`, command[text], "a text");
-  if (typeof command.shown === "string" && command.shown.length > 250) throw bad(`${field}.shown`, command.shown, "at most 250 characters");
-  for (const time of ["until", "forMs", "timeoutMs", "totalMs", "claimMs"])
-    if (time in command) whole(command[time], `${field}.${time}`, 0);
-  if ("priority" in command) whole(command.priority, `${field}.priority`, Number.MIN_SAFE_INTEGER);
-  if ("labels" in command) texts(command.labels, `${field}.labels`);
+  text(name, `${field}.name`, nameCharsMax);
+  if ("shown" in command) text(command.shown, `${field}.shown`, shownCharsMax);
+  if ("error" in command && typeof command.error !== "string") throw bad(`${field}.error`, command.error, "a text");
+  if ("until" in command) whole(command.until, `${field}.until`, 0, timeMax);
+  if ("forMs" in command) whole(command.forMs, `${field}.forMs`, 0, sleepMsMax);
+  for (const time of ["timeoutMs", "totalMs", "claimMs"]) if (time in command) whole(command[time], `${field}.${time}`, 0, waitMsMax);
+  if ("priority" in command) whole(command.priority, `${field}.priority`, -priorityMax, priorityMax);
+  if ("labels" in command)
+    list(command.labels, `${field}.labels`, labelsMax).forEach((label, at) => {
+      text(label, `${field}.labels[${at}]`, labelCharsMax);
+    });
   if ("retry" in command) readRetry(command.retry, `${field}.retry`);
-  if ("limits" in command) readLimits(command.limits, `${field}.limits`);
+  if ("limits" in command)
+    list(command.limits, `${field}.limits`, limitsMax).forEach((limit, at) => {
+      readLimit(limit, `${field}.limits[${at}]`);
+    });
   return command as unknown as Command;
 }
 
 function readRetry(value: unknown, field: string): void {
   const { failures, lost, backoff } = object(value, field);
-  whole(failures, `${field}.failures`, 0);
-  if (lost !== undefined) whole(lost, `${field}.lost`, 0);
+  whole(failures, `${field}.failures`, 0, retriesMax);
+  if (lost !== undefined) whole(lost, `${field}.lost`, 0, retriesMax);
   if (backoff === undefined) return;
-  const { kind, delayMs } = object(backoff, `${field}.backoff`);
+  const { kind, ...numbers } = object(backoff, `${field}.backoff`);
   if (typeof kind !== "string" || !["fixed", "linear", "exponential", "fibonacci"].includes(kind))
     throw bad(`${field}.backoff.kind`, kind, "fixed, linear, exponential or fibonacci");
-  whole(delayMs, `${field}.backoff.delayMs`, 0);
+  whole(numbers.delayMs, `${field}.backoff.delayMs`, 0, waitMsMax);
+  for (const wait of ["maxMs", "jitterMs"]) if (wait in numbers) whole(numbers[wait], `${field}.backoff.${wait}`, 0, waitMsMax);
+  if ("jitter" in numbers) inRange(numbers.jitter, `${field}.backoff.jitter`, 0, 1);
+  if ("factor" in numbers) inRange(numbers.factor, `${field}.backoff.factor`, 1, 100);
 }
 
-function readLimits(value: unknown, field: string): void {
-  if (!Array.isArray(value) || value.length > 20) throw bad(field, value, "a list of at most 20");
-  value.forEach((limit, at) => {
-    const { key, held, rate } = object(limit, `${field}[${at}]`);
-    if (typeof key !== "string" || key.length > 200) throw bad(`${field}[${at}].key`, key, "a text of at most 200 characters");
-    if (held !== undefined) whole(held, `${field}[${at}].held`, 1);
-    if (rate === undefined) return;
-    const { count, windowMs } = object(rate, `${field}[${at}].rate`);
-    whole(count, `${field}[${at}].rate.count`, 1);
-    whole(windowMs, `${field}[${at}].rate.windowMs`, 1);
-  });
+function readLimit(value: unknown, field: string): void {
+  const { key, held, rate } = object(value, field);
+  text(key, `${field}.key`, limitKeyCharsMax);
+  if (held !== undefined) whole(held, `${field}.held`, 1, heldMax);
+  if (rate === undefined) return;
+  const { count, windowMs } = object(rate, `${field}.rate`);
+  whole(count, `${field}.rate.count`, 1, heldMax);
+  whole(windowMs, `${field}.rate.windowMs`, 1, waitMsMax);
 }
 
 function readEnd(value: unknown): TurnEnd {
   const end = object(value, "end");
-  if (end.kind === "done" || end.kind === "continued") return end as unknown as TurnEnd;
+  if (end.kind === "done") return { kind: "done", output: (end.output ?? null) as Json };
+  if (end.kind === "continued") return { kind: "continued", input: (end.input ?? null) as Json };
   if (end.kind !== "failed" && end.kind !== "blocked") throw bad("end.kind", end.kind, "done, failed, continued or blocked");
   if (typeof end.error !== "string") throw bad("end.error", end.error, "a text");
   if (end.kind === "failed" && end.node !== undefined) whole(end.node, "end.node", 1);
@@ -226,13 +260,24 @@ function object(value: unknown, field: string): { [key: string]: unknown } {
   return value;
 }
 
-function whole(value: unknown, field: string, from: number): void {
-  if (!Number.isSafeInteger(value) || (value as number) < from) throw bad(field, value, `a whole number from ${from}`);
+function list(value: unknown, field: string, most: number): unknown[] {
+  if (!Array.isArray(value) || value.length > most) throw bad(field, value, `a list of at most ${most}`);
+  return value;
 }
 
-function texts(value: unknown, field: string): void {
-  if (!Array.isArray(value) || value.length > 100 || value.some((item) => typeof item !== "string" || item.length > 200))
-    throw bad(field, value, "a list of at most 100 texts");
+/** A text that is kept as a name: the store must not change it. */
+function text(value: unknown, field: string, charsMax: number): void {
+  if (typeof value !== "string" || value.length > charsMax || !isName(value))
+    throw bad(field, value, `a text of at most ${charsMax} characters, valid Unicode without the NUL character`);
+}
+
+function whole(value: unknown, field: string, from: number, to: number = Number.MAX_SAFE_INTEGER): void {
+  if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to)
+    throw bad(field, value, `a whole number from ${from} to ${to}`);
+}
+
+function inRange(value: unknown, field: string, from: number, to: number): void {
+  if (typeof value !== "number" || !(value >= from && value <= to)) throw bad(field, value, `a number from ${from} to ${to}`);
 }
 
 function bad(field: string, was: unknown, expected: string): LongshoreError {

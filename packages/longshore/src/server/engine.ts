@@ -190,7 +190,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     board,
     runs,
     documents: store.documents,
-    journal: new LocalJournal({ read: (work) => store.commit.read(work), runs: store.runs.runs, tasks: store.board.tasks }),
+    journal: new LocalJournal({
+      ...{ store: store.rows, read: (work) => store.commit.read(work), slices },
+      ...{ runs: store.runs.runs, tasks: store.board.tasks },
+    }),
     schedules: store.schedules,
     parts: store.parts,
     signals: store.runs.signals,

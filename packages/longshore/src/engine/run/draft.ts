@@ -269,11 +269,12 @@ export class Draft {
     };
   }
 
-  /** Merges an object into the run's variables. */
-  setVariables(value: Json): void {
-    if (!isObject(value)) return;
+  /** Merges an object into the run's variables, and returns all of them. */
+  setVariables(value: Json): { readonly [name: string]: Json } {
+    if (!isObject(value)) return this.#readVariables();
     this.#variables = { ...this.#readVariables(), ...(value as { [name: string]: Json }) };
     this.update({ variables: writeExact(this.#variables) });
+    return this.#variables;
   }
 
   #readVariables(): { [name: string]: Json } {

@@ -7,9 +7,12 @@
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
 // did not succeed, and those that the function gave after the failure. The worker replays what is left, and gives the others again.
 
+import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
-import { type Command, commandText, functionLane, journalMax, type TurnReport, workerOf } from "../../core/turn.ts";
+import { sizeOf } from "../../core/text-size.ts";
+import { type Command, commandText, functionLane, journalMax, shownValuesMax, type TurnReport, workerOf } from "../../core/turn.ts";
+import { keptError } from "../board/report-texts.ts";
 import type { Lane, TaskRow } from "../board/task.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
@@ -51,6 +54,8 @@ class Driven {
   readonly #state: DriverState;
   /** Commands that were reported together with their result: the worker has the result. */
   readonly #own = new Set<number>();
+  /** Commands that this decision has started: they have no record yet. */
+  readonly #begun = new Set<number>();
 
   constructor(draft: Draft) {
     this.#draft = draft;
@@ -109,7 +114,7 @@ class Driven {
 
   #turn(report: TurnReport, isOver: boolean): void {
     this.#state.by = report.by;
-    if (report.set !== undefined) this.#draft.setVariables(report.set as Json);
+    if (report.set !== undefined) this.#show(report.set);
     for (const command of report.commands) this.#command(command);
     const { end } = report;
     if (end === undefined) {
@@ -123,6 +128,15 @@ class Driven {
     this.#save();
   }
 
+  #show(values: { readonly [key: string]: Json }): void {
+    const { chars, values: count } = shownValuesMax;
+    const size = sizeOf(this.#draft.setVariables(values), shownValuesMax);
+    if (size.chars <= chars && size.values <= count) return;
+    const expected = `at most ${chars} characters and ${count} values for all that it shows together`;
+    const message = `set of a turn makes what the function shows too large, expected ${expected}. Show less, or store it elsewhere and show where.`;
+    throw new LongshoreError("LONGSHORE_BAD_OUTPUT", message, { detail: { field: "set", expected } });
+  }
+
   #goOn(more: boolean): void {
     if (more || this.#state.place > this.#state.sent) this.#queueTurn();
     else if (this.#draft.run.left === 0) this.#block("the function waits for nothing that the server knows");
@@ -131,7 +145,7 @@ class Driven {
 
   /** Stops the function until its code has changed. Its results stay, and its open commands continue. */
   #block(error: string): void {
-    this.#draft.update({ state: "blocked", error });
+    this.#draft.update({ state: "blocked", error: keptError(error) });
     this.#state.waiting = true;
   }
 
@@ -141,8 +155,9 @@ class Driven {
     if (node > journalMax) return this.#block(`The function gave command ${node}, a run has at most ${journalMax}: use continueAs.`);
     // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or when
     // it is a side effect that ended after later commands were reported.
-    if (node <= run.recorded && !this.#isVoid(node)) return;
+    if (this.#begun.has(node) || (node <= run.recorded && !this.#isVoid(node))) return;
     if (this.#draft.lacks) return;
+    this.#begun.add(node);
     this.#draft.update({ recorded: Math.max(run.recorded, node), left: run.left + 1 });
     this.#draft.enter();
     this.#start(command);
@@ -183,7 +198,7 @@ class Driven {
     const ending =
       error === undefined
         ? { state: "done" as const, error: null, output: writeExact(output ?? null) }
-        : { state: "failed" as const, error, fault: "final" as const };
+        : { state: "failed" as const, error: keptError(error), fault: "final" as const };
     this.#number(node);
     this.#own.add(node);
     this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending });

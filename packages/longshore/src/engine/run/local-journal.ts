@@ -1,56 +1,74 @@
 // The journal of a durable function, as a worker reads it to replay the function: its commands in their order, each with its result.
 
+import type { Slices } from "../../core/slices/slices.ts";
 import type { TaskRow } from "../board/task.ts";
-import { readAll } from "../rows.ts";
-import { taskChars } from "../tables/task.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import { taskChars, taskSizeTable } from "../tables/task.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
 import { beginningText, commandOf, resultText } from "./driven-state.ts";
 import type { JournalReader } from "./journal.ts";
 import { type Run, taskIdOf } from "./run.ts";
+import { type Sized, slicesOf } from "./sized-slices.ts";
 
 /** Commands per page: reading them takes a few milliseconds. */
 const pageCommands = 200;
-/** Characters of results on one page; the page ends behind the first result that exceeds them. */
+/** Characters of inputs and results on one page; the page ends behind the first command that exceeds them. */
 const pageCharsMax = 2_000_000;
+/** Bytes of inputs and results that are read at once; a larger row is read alone. */
+const bytesAtOnce = 262_144;
 
 export interface LocalJournalDeps {
+  readonly store: RowStore;
   readonly read: ReadRows;
   readonly runs: { get(tx: ReadTx, id: string): Run | null };
   readonly tasks: { get(tx: ReadTx, id: string): TaskRow | null };
+  readonly slices: Slices;
 }
 
 export class LocalJournal implements JournalReader {
   readonly #deps: LocalJournalDeps;
+  readonly #sizes: TableRows<Sized>;
 
   constructor(deps: LocalJournalDeps) {
     this.#deps = deps;
+    this.#sizes = deps.store.table(taskSizeTable);
   }
 
-  page(runId: string, after: number): Promise<string | undefined> {
-    return this.#deps.read((tx) => {
-      const run = this.#deps.runs.get(tx, runId);
-      return run === null ? undefined : this.#page(tx, run, after);
-    });
-  }
-
-  #page(tx: ReadTx, run: Run, after: number): string {
-    const last = Math.min(run.recorded, after + pageCommands);
-    const nodes = Array.from({ length: Math.max(0, last - after) }, (_, at) => after + 1 + at);
-    const tasks = readAll(nodes, (node) => this.#deps.tasks.get(tx, taskIdOf(run.id, node)));
+  /** A worker that has the turn gets one state of the journal: only its own reports add to it, and results that its turn does not receive. */
+  async page(runId: string, after: number): Promise<string | undefined> {
+    const { read, runs, tasks, slices } = this.#deps;
+    const run = await read((tx) => runs.get(tx, runId));
+    if (run === null) return undefined;
     const entries: string[] = [];
     let chars = 0;
-    let next = last;
-    for (const [at, task] of tasks.entries()) {
-      if (task === null || task.state === "forgotten") continue;
-      entries.push(entryText(task));
-      chars += taskChars(task);
-      if (chars <= pageCharsMax) continue;
-      next = nodes[at] as number;
-      break;
+    const last = Math.min(run.recorded, after + pageCommands);
+    const sizes = await this.#sizesOf(run, after + 1, last);
+    for (const { ids, cost } of slicesOf(sizes, { rowsMax: pageCommands, bytesMax: bytesAtOnce })) {
+      await slices.turn(cost);
+      const some = await read((tx) => readAll(ids, (id) => tasks.get(tx, id)));
+      for (const task of some) {
+        if (task === null || task.state === "forgotten") continue;
+        entries.push(entryText(task));
+        chars += taskChars(task);
+        if (chars > pageCharsMax) return pageText(run, after, entries, task.node);
+      }
     }
-    const head = after === 0 ? `"runId":${JSON.stringify(run.id)},${beginningText(run)},` : "";
-    return `{${head}"entries":[${entries.join(",")}]${next < run.recorded ? `,"next":${next}` : ""}}`;
+    return pageText(run, after, entries, last);
   }
+
+  async #sizesOf(run: Run, first: number, last: number): Promise<Sized[]> {
+    const { read, slices } = this.#deps;
+    const ids = Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => taskIdOf(run.id, first + at));
+    await slices.turn(ids.length);
+    const found = await read((tx) => readAll(ids, (id) => this.#sizes.get(tx, id)));
+    return found.filter((row) => row !== null);
+  }
+}
+
+/** JSON text of a `JournalPage`. */
+function pageText(run: Run, after: number, entries: readonly string[], next: number): string {
+  const head = after === 0 ? `"runId":${JSON.stringify(run.id)},${beginningText(run)},` : "";
+  return `{${head}"entries":[${entries.join(",")}]${next < run.recorded ? `,"next":${next}` : ""}}`;
 }
 
 /** JSON text of a `JournalEntry`. */

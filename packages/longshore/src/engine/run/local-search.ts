@@ -12,6 +12,7 @@ import { runHeadTable, runTable } from "../tables/run.ts";
 import type { ReadRows } from "../tx.ts";
 import { type RunSearch, searchMax } from "./reader.ts";
 import type { Run, RunHead, RunState } from "./run.ts";
+import { type Sized, slicesOf } from "./sized-slices.ts";
 
 type Value = string | number;
 
@@ -104,12 +105,6 @@ function candidates(more: readonly string[]): TableSpec<Candidate> {
 const candidateTable = candidates([]);
 const candidateTextTable = candidates(["input", "output", "error"]);
 
-/** A run with the bytes of its texts. */
-interface Sized {
-  readonly id: string;
-  readonly bytes: number;
-}
-
 const sizedTable: TableSpec<Sized> = {
   name: "run",
   key: ["id"],
@@ -119,7 +114,7 @@ const sizedTable: TableSpec<Sized> = {
 };
 
 /** Ids that are stored side by side, newest first; each list is a slice that may be read now. */
-async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSearch): AsyncGenerator<string[]> {
+async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
   const sized = store.table(sizedTable);
   const index = indexOf(search);
   let before = last;
@@ -132,7 +127,7 @@ async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSear
         ? await read((tx) => [...sized.scan(tx, { ...index, below: [before], backwards: true, limit: lengthsMax })])
         : (await read((tx) => readAll(some, (id) => sized.get(tx, id)))).filter((row) => row !== null);
     looked += some?.length ?? rows.length;
-    for (const slice of slicesOf(rows)) {
+    for (const slice of slicesOf(rows, { rowsMax, bytesMax })) {
       await slices.turn(slice.cost);
       yield slice.ids;
     }
@@ -145,25 +140,6 @@ async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSear
 function indexOf({ workflows, aliases }: RunSearch): Scan {
   if (aliases?.length === 1) return { by: ["alias", "id"], equal: [aliases[0] as string] };
   return workflows?.length === 1 ? { by: ["workflow", "id"], equal: [workflows[0] as string] } : { by: ["id"] };
-}
-
-function* slicesOf(rows: readonly Sized[]): Iterable<{ ids: string[]; cost: number }> {
-  let ids: string[] = [];
-  let bytes = 0;
-  for (const { id, bytes: more } of rows) {
-    if (ids.length === rowsMax || (ids.length > 0 && bytes + more > bytesMax)) {
-      yield { ids, cost: costOf(ids.length, bytes) };
-      ids = [];
-      bytes = 0;
-    }
-    ids.push(id);
-    bytes += more;
-  }
-  if (ids.length > 0) yield { ids, cost: costOf(ids.length, bytes) };
-}
-
-function costOf(rows: number, bytes: number): number {
-  return rows * wholeRow + Math.floor(bytes / 1_024);
 }
 
 async function hasAnywhere(texts: readonly (string | null)[], text: string, slices: Slices): Promise<boolean> {

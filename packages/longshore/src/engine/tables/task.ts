@@ -90,6 +90,15 @@ export const taskHeadTable: TableSpec<TaskRow> = {
   columns: taskTable.columns.filter(([name]) => name !== "input" && name !== "output"),
 };
 
+/** The bytes of the texts of a task, for readers that bound what they read at once. */
+export const taskSizeTable: TableSpec<{ readonly id: string; readonly bytes: number }> = {
+  name: "task",
+  key: ["id"],
+  columns: [["id", ({ id }) => id]],
+  sizes: [["bytes", ["input", "output"]]],
+  of: (row) => ({ id: row.id as string, bytes: row.bytes as number }),
+};
+
 /** What the memory of the board needs of a queued task. */
 export type OpenTask = Pick<
   TaskRow,

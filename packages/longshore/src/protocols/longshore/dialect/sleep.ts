@@ -2,13 +2,11 @@
 
 import { durationMs } from "../../../core/duration.ts";
 import type { Json } from "../../../core/json/json.ts";
+import { timeMax } from "../../../core/step-bounds.ts";
 import { shown } from "../../../core/text.ts";
 import { timeOf } from "../../../core/time-of.ts";
 import type { SleepSource, Value } from "./source.ts";
 import { Computed, type Reading, Unresolved } from "./template.ts";
-
-/** The last time that a date can have. */
-const timeMax = 8_640_000_000_000_000;
 
 /** The time at which a step wakes up, in milliseconds since 1970. */
 export class WakeTime extends Computed {

@@ -2,16 +2,17 @@
 
 import { z } from "zod";
 import { isObject } from "../../../core/json/json.ts";
+import {
+  heldMax,
+  labelCharsMax,
+  labelsMax,
+  limitKeyCharsMax,
+  limitsMax,
+  priorityMax,
+  retriesMax,
+  waitMsMax,
+} from "../../../core/step-bounds.ts";
 import { nodesMax } from "../../../engine/run/plan.ts";
-
-/** The limits of a step; a number above these is a mistake. */
-const retriesMax = 1_000;
-const waitMsMax = 366 * 86_400_000;
-const labelsMax = 64;
-const labelCharsMax = 256;
-const limitsMax = 16;
-const heldMax = 1_000_000;
-const priorityMax = 1_000_000;
 
 const name = z
   .string()
@@ -61,9 +62,9 @@ export const priority = z
 export const labels = z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).describe(`at most ${labelsMax} texts`);
 
 const limit = z.strictObject({
-  key: z.string().min(1).max(256),
+  key: z.string().min(1).max(limitKeyCharsMax),
   held: z.number().int().min(1).max(heldMax).optional(),
-  rate: z.strictObject({ count: z.number().int().min(1).max(1_000_000), windowMs: milliseconds }).optional(),
+  rate: z.strictObject({ count: z.number().int().min(1).max(heldMax), windowMs: milliseconds }).optional(),
 });
 
 /** What a step may do. */

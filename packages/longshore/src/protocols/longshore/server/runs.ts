@@ -3,13 +3,13 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
-import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { apiPrefix, journalShape, pageOf, runShape, runStates } from "../wire/shapes.ts";
 import { runBody } from "./bodies.ts";
 import { delay, priority } from "./code-source.ts";
-import { json, type Operation, operation } from "./operation.ts";
+import { json, jsonText, type Operation, operation } from "./operation.ts";
 import { cursor, limit, position, waitMs } from "./query.ts";
 import { givingUp } from "./waits.ts";
 
@@ -109,7 +109,7 @@ export function runOperations(deps: RunDeps): Operation[] {
       answers: { 200: { description: "A page; the first one has the input.", schema: journalShape }, ...noSuchRun },
       async handle({ params, query: { after = 0 } }) {
         const run = await knownRun((id) => runs.run(id), params.id);
-        return json(200, parseExact((await deps.journal.page(run.id, after)) ?? '{"entries":[]}'));
+        return jsonText(200, (await deps.journal.page(run.id, after)) ?? '{"entries":[]}');
       },
     }),
     operation({

@@ -1,0 +1,35 @@
+// Groups rows by their size before they are read, so that one turn of the event loop reads a bounded number of bytes, whatever is stored.
+
+import { rowBytes, wholeRow } from "../../core/slices/slices.ts";
+
+/** A row of which only the number of bytes of its texts was read: the database knows it without reading the texts. */
+export interface Sized {
+  readonly id: string;
+  readonly bytes: number;
+}
+
+/** Rows that are read together. `cost` is what `Slices.turn` must be asked for. */
+export interface SizedSlice {
+  readonly ids: readonly string[];
+  readonly cost: number;
+}
+
+/** Groups in the order of the rows. A row that is larger than `bytesMax` is alone. */
+export function* slicesOf(rows: readonly Sized[], { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number }): Iterable<SizedSlice> {
+  let ids: string[] = [];
+  let bytes = 0;
+  for (const { id, bytes: more } of rows) {
+    if (ids.length === rowsMax || (ids.length > 0 && bytes + more > bytesMax)) {
+      yield { ids, cost: costOf(ids.length, bytes) };
+      ids = [];
+      bytes = 0;
+    }
+    ids.push(id);
+    bytes += more;
+  }
+  if (ids.length > 0) yield { ids, cost: costOf(ids.length, bytes) };
+}
+
+function costOf(rows: number, bytes: number): number {
+  return rows * wholeRow + Math.floor(bytes / rowBytes);
+}

@@ -1,0 +1,91 @@
+// The attacker holds a worker token, takes turns of durable functions, and reports what no worker of ours would. One command with a time
+// beyond all dates made every list of tasks fail with 500, for everyone. A turn that ended twice at once left tasks that nothing cancels,
+// a repeated command was started twice, and errors and shown values of megabytes were written again with every turn of the run.
+
+import { describe, expect, it } from "vitest";
+import { readReport, shownValuesMax } from "../../src/core/turn.ts";
+import { startFunctions } from "../support/function-world.ts";
+
+const step = { node: 1, kind: "step", name: "s", after: 0 };
+const greatest = Number.MAX_SAFE_INTEGER;
+
+describe("a command that no worker of ours gives", () => {
+  it.each([
+    ["a time beyond all dates", { kind: "sleep", until: greatest }, "until"],
+    ["a timeout of ages", { timeoutMs: greatest }, "timeoutMs"],
+    ["a priority beyond all others", { priority: -greatest }, "priority"],
+    ["retries without an end", { retry: { failures: greatest } }, "retry.failures"],
+    ["a wait that is no number", { retry: { failures: 1, backoff: { kind: "linear", delayMs: 1, maxMs: "x" } } }, "retry.backoff.maxMs"],
+    ["a jitter that is no share", { retry: { failures: 1, backoff: { kind: "fixed", delayMs: 1, jitter: -50 } } }, "retry.backoff.jitter"],
+    ["a rate of ages", { limits: [{ key: "k", rate: { count: 1, windowMs: greatest } }] }, "limits[0].rate.windowMs"],
+    ["a name with a NUL", { name: "a\u0000b" }, "name"],
+    ["a label with half of a surrogate pair", { labels: ["a\ud800"] }, "labels[0]"],
+  ])("%s is named in the refusal", (_what, parts, field) => {
+    const report = { by: "w-1", commands: [{ ...step, ...parts }] };
+    expect(() => readReport(report)).toThrow(`commands[0].${field} of a turn`);
+  });
+
+  it("ends the function, and lists of tasks stay readable", async () => {
+    const { api, begin, report, run } = await startFunctions();
+    const { id, lease } = await begin();
+    expect(await report(lease, { commands: [{ ...step, kind: "sleep", until: greatest }] })).toBe(200);
+    expect(await run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("until") });
+    const statuses = await Promise.all(
+      ["/tasks", `/runs/${id}/tasks`, `/runs/${id}/steps`].map(async (path) => (await api("GET", path)).status),
+    );
+    expect(statuses).toEqual([200, 200, 200]);
+  });
+});
+
+it("a command that is in one report twice is started once", async () => {
+  const { api, begin, report } = await startFunctions();
+  const { id, lease } = await begin();
+  await report(lease, { commands: [step, { ...step, name: "t" }] });
+  const { items } = (await (await api("GET", `/runs/${id}/tasks`)).json()) as { items: { step: string }[] };
+  expect(items.map((task) => task.step).sort()).toEqual(["f", "s"]);
+});
+
+it("a turn after which the run begins again gives no commands: nothing would cancel them", async () => {
+  const { begin, report, run } = await startFunctions();
+  const { id, lease } = await begin();
+  await report(lease, { commands: [step], end: { kind: "continued", input: 1 } });
+  expect(await run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("commands of a turn") });
+});
+
+it("an end without a value has the value null", async () => {
+  const { begin, take, report, run } = await startFunctions();
+  const { id, lease } = await begin();
+  expect(await report(lease, { end: { kind: "continued" } })).toBe(200);
+  const next = await take();
+  expect(next.turn).toMatchObject({ life: 1, input: null });
+  await report(next.lease, { end: { kind: "done" } });
+  expect(await run(id)).toMatchObject({ state: "succeeded", output: null });
+});
+
+it.each([
+  ["that blocks the function", { end: { kind: "blocked", error: "e".repeat(100_000) } }],
+  ["that ends the function", { end: { kind: "failed", error: "e".repeat(100_000) } }],
+])("an error of megabytes %s is kept with its head and tail", async (_what, parts) => {
+  const { begin, report, run } = await startFunctions();
+  const { id, lease } = await begin();
+  await report(lease, parts);
+  expect((await run(id)).error?.length).toBeLessThan(20_000);
+});
+
+it("so is that of a side effect, which every replay reads", async () => {
+  const { begin, add, journal } = await startFunctions();
+  const { lease } = await begin();
+  await add(lease, { commands: [{ ...step, kind: "local", error: "e".repeat(100_000) }] });
+  const [entry] = (await journal(lease)).entries;
+  expect(entry?.result?.error?.length).toBeLessThan(20_000);
+});
+
+it("all that a function shows together is bounded, however it comes", async () => {
+  const { begin, add, run } = await startFunctions();
+  const { id, lease } = await begin();
+  const value = "v".repeat(shownValuesMax.chars / 4);
+  const statuses: number[] = [];
+  for (let at = 0; at < 6; at++) statuses.push(await add(lease, { set: { [`key-${at}`]: value } }));
+  expect(statuses).toEqual([200, 200, 200, 400, 400, 400]);
+  expect(JSON.stringify((await run(id)).variables).length).toBeLessThan(shownValuesMax.chars + 100);
+});
