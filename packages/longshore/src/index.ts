@@ -63,6 +63,6 @@ export type { Counts, RunnerStatus, TransportStatus } from "./runner/status.ts";
 export type { Span, SpanEnd, Telemetry, TracedWork, Tracer, WorkTrace } from "./runner/telemetry.ts";
 export type { Failure, Outcome } from "./runner/transport.ts";
 export { type Schedule, type ScheduleOptions, type ScheduleTimes, schedule } from "./schedule.ts";
-export { type WorkHandle, type WorkOptions, type WorkTarget, work } from "./work.ts";
+export { type WorkHandle, type WorkOptions, type WorkSource, type WorkTarget, work } from "./work.ts";
 export { type FunctionWorkflow, type WorkflowOptions, workflow } from "./workflow.ts";
 export type { Workflow } from "./workflow-value.ts";

@@ -3,21 +3,24 @@
 
 import { exportedTasks, exportedValues } from "./core/load.ts";
 import type { Task } from "./core/task.ts";
+import type { Schedule } from "./schedule.ts";
 import type { Workflow } from "./workflow-value.ts";
 
 export interface ModuleExports {
   readonly tasks: readonly Task[];
   readonly workflows: readonly Workflow[];
+  readonly schedules: readonly Schedule[];
 }
 
 /** Each value once, by name, as default or in a list, in the order of the module. */
 export function sortExports(module: Readonly<Record<string, unknown>>): ModuleExports {
-  return { tasks: exportedTasks(module), workflows: exportedValues(module).filter(isWorkflow) };
+  const values = exportedValues(module);
+  return { tasks: exportedTasks(module), workflows: values.filter(isWorkflow), schedules: values.filter(isSchedule) };
 }
 
 /** Whether a module is of any use to a server or a worker. */
-export function isEmpty({ tasks, workflows }: ModuleExports): boolean {
-  return tasks.length === 0 && workflows.length === 0;
+export function isEmpty({ tasks, workflows, schedules }: ModuleExports): boolean {
+  return tasks.length + workflows.length + schedules.length === 0;
 }
 
 /** Checks the shape, not the class: the file may have imported another copy of this package. */
@@ -26,4 +29,10 @@ function isWorkflow(value: unknown): value is Workflow {
   const { name, source } = value as Partial<Workflow>;
   if (typeof name !== "string" || typeof source !== "object" || source === null) return false;
   return "function" in source || Array.isArray(source.steps);
+}
+
+function isSchedule(value: unknown): value is Schedule {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, rules } = value as Partial<Schedule>;
+  return typeof name === "string" && typeof rules === "object" && typeof rules?.workflow === "string";
 }

@@ -7,6 +7,7 @@ import type { Recorder } from "./core/recording.ts";
 import { onTermination, type SignalSource } from "./core/signal.ts";
 import type { Task } from "./core/task.ts";
 import { counted } from "./core/text.ts";
+import { workflowFamily } from "./core/workflow-family.ts";
 import { type RunnerConfig, type RunnerOptions, runnerConfig } from "./runner/config.ts";
 import type { EventName, Listener, Listeners, WorkerEvents } from "./runner/events.ts";
 import { allAlive, type WorkerStatuses } from "./runner/health.ts";
@@ -17,16 +18,23 @@ import { Runner } from "./runner/runner.ts";
 import type { RunnerStatus } from "./runner/status.ts";
 import type { Telemetry } from "./runner/telemetry.ts";
 import type { Transport, TransportSource } from "./runner/transport.ts";
-import type { FunctionWorkflow } from "./workflow.ts";
+import { type FunctionWorkflow, isFunctionWorkflow } from "./workflow.ts";
+import type { Workflow } from "./workflow-value.ts";
+
+/** A server in this process. */
+export interface WorkSource extends TransportSource {
+  /** Stores a workflow. `work()` calls it for its durable functions before it takes tasks, so that they can run each other by name. */
+  define?(workflow: Workflow): Promise<unknown>;
+}
 
 /** The source of a worker's tasks: the transport of a protocol, or a server in this process. */
-export type WorkTarget = Transport | TransportSource;
+export type WorkTarget = Transport | WorkSource;
 
 /** The options of `work()`. */
 export interface WorkOptions extends RunnerOptions {
   /** The source of tasks: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
-  /** Durable functions whose turns this worker takes. */
+  /** Durable functions whose turns this worker takes, with those that they name in `uses`. A server in this process also defines them. */
   readonly workflows?: readonly FunctionWorkflow[];
   /** Whether SIGINT and SIGTERM drain this worker, and a second signal forces it to stop. Default: true. */
   readonly signals?: boolean | SignalSource;
@@ -74,7 +82,8 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const { telemetry } = options;
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
   const transports = transportsOf(options.on);
-  const tasks = [...options.tasks, ...(await functionTasks(options.workflows ?? [], transports))];
+  const workflows = workflowFamily<Workflow>(options.workflows ?? []);
+  const tasks = [...options.tasks, ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports))];
   const config = runnerConfig({ ...options, tasks, logger, tracer });
   const isolates = await makeIsolates(config, {
     crashed: (crash) => tellCrash(crash, runner, config),
@@ -101,6 +110,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   };
   const text = () => metrics?.registry.text() ?? "";
   try {
+    await defineAll(workflows, options.on);
     await isolates?.start();
     http = await startHttp(options.http, { metrics: text, workers: () => runner.workers() });
     await runner.start();
@@ -148,6 +158,11 @@ async function functionTasks(workflows: readonly FunctionWorkflow[], transports:
   return driverTasks(workflows.map(({ code }) => code));
 }
 
+/** Servers in this process get the workflows of the worker. Over a protocol a worker may define nothing. */
+async function defineAll(workflows: readonly Workflow[], on: WorkOptions["on"]): Promise<void> {
+  for (const target of targetsOf(on)) for (const workflow of workflows) if ("define" in target) await target.define?.(workflow);
+}
+
 /** Imports the module only when it is needed. */
 async function openRecording(path: string | undefined, runner: Runner): Promise<Recorder | undefined> {
   if (path === undefined) return undefined;
@@ -171,11 +186,15 @@ async function startHttp(options: HttpOptions | undefined, pages: Pages): Promis
 }
 
 function transportsOf(on: WorkOptions["on"]): readonly Transport[] {
-  const targets = Array.isArray(on) ? (on as readonly WorkTarget[]) : [on as WorkTarget];
+  const targets = targetsOf(on);
   if (targets.length === 0) {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", "on is an empty list, expected at least one transport.", { detail: { field: "on" } });
   }
   return targets.map((target) => ("transport" in target ? target.transport() : target));
+}
+
+function targetsOf(on: WorkOptions["on"]): readonly WorkTarget[] {
+  return Array.isArray(on) ? (on as readonly WorkTarget[]) : [on as WorkTarget];
 }
 
 function listenForSignals(signals: boolean | SignalSource, runner: Runner, { logger, clock }: RunnerConfig): () => void {

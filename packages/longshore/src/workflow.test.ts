@@ -200,6 +200,16 @@ describe("a durable function", () => {
     await missing.worker.stop();
   });
 
+  it("runs each other by name on a server in the same process, also one that only `uses` names", async () => {
+    const { server } = await setup();
+    const inner = workflow("inner", async (w, n: number) => w.step(double, n));
+    const middle = workflow("middle", async (w, n: number) => w.run(inner, n), { uses: [inner] });
+    const outer = workflow("outer", async (w, n: number) => w.run(middle, n));
+    const worker = await work({ tasks: [double], workflows: [outer, middle], on: server, logger: false, signals: false });
+    expect(await (await server.start(outer, 3)).result()).toBe(6);
+    await worker.stop();
+  });
+
   it("shows values to clients, and continues as another pass with an empty journal", async () => {
     const { run, steps, api } = await setup();
     const { id, worker, result } = await run(

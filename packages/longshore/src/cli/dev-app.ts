@@ -3,6 +3,8 @@
 
 import { relative } from "node:path";
 import type { WorkflowVersion } from "../client/client.ts";
+import type { DefinedSchedule } from "../client/schedule.ts";
+import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { type Ending, startWorkerChild, type WorkerChild } from "./child.ts";
 import { watchFiles } from "./watch-files.ts";
@@ -20,13 +22,14 @@ export interface DevAppOptions {
   readonly token?: string;
   readonly trust?: string;
   readonly define: (workflow: Workflow) => Promise<WorkflowVersion>;
+  readonly schedule: (schedule: Schedule) => Promise<DefinedSchedule>;
   /** Messages of this command about the app. */
   readonly say: (text: string) => void;
   /** Messages of the app itself. */
   readonly line: (text: string) => void;
 }
 
-export function startDevApp({ files, define, say, ...place }: DevAppOptions): DevApp {
+export function startDevApp({ files, define, schedule, say, ...place }: DevAppOptions): DevApp {
   const names = files.join(", ");
   let child: WorkerChild | undefined;
   let stopped = false;
@@ -48,6 +51,7 @@ export function startDevApp({ files, define, say, ...place }: DevAppOptions): De
       if (found !== contents && found !== "") say(found);
       contents = found;
       for (const text of await defineAll(app.workflows, define, isFirst)) say(text);
+      for (const text of await scheduleAll(app.schedules, schedule)) say(text);
       setReady();
     };
     const started = startWorkerChild({ ...place, files, loaded: (app) => void loaded(app) });
@@ -86,8 +90,8 @@ export function startDevApp({ files, define, say, ...place }: DevAppOptions): De
 }
 
 function contentsOf({ files }: AppLoaded): string[] {
-  return files.map(({ file, tasks, workflows }) => {
-    const parts = [listOf("workflow", workflows), listOf("task", tasks)].filter((part) => part !== "");
+  return files.map(({ file, tasks, workflows, schedules }) => {
+    const parts = [listOf("workflow", workflows), listOf("task", tasks), listOf("schedule", schedules)].filter((part) => part !== "");
     return `${file}: ${parts.join("; ")}.`;
   });
 }
@@ -111,8 +115,22 @@ async function defineAll(workflows: readonly Workflow[], define: DevAppOptions["
   return told;
 }
 
+/** Returns what a person must know: the next time of a schedule that is new, and schedules that were refused. */
+async function scheduleAll(schedules: readonly Schedule[], put: DevAppOptions["schedule"]): Promise<string[]> {
+  const told: string[] = [];
+  for (const schedule of schedules) {
+    try {
+      const { name, nextAt, created } = await put(schedule);
+      if (created && nextAt !== null) told.push(`${name} starts ${schedule.rules.workflow} at ${new Date(nextAt).toISOString()}.`);
+    } catch (error) {
+      told.push(`${schedule.name} is refused: ${(error as Error).message}`);
+    }
+  }
+  return told;
+}
+
 function endingText({ code, signal }: Ending): string {
   if (signal !== null) return `was ended by ${signal}.`;
-  if (code === 0) return "ended: it exports neither tasks nor workflows, and calls no work().";
+  if (code === 0) return "ended: it exports no task, workflow or schedule, and calls no work().";
   return `ended with exit code ${code}; its message is above.`;
 }

@@ -21,8 +21,8 @@ const tokenBytes = 32;
 
 export function devCommand(): Command {
   const command = new Command("dev")
-    .description("run the server at a terminal, with the tasks and workflows of files")
-    .argument("[file...]", "modules that export tasks and workflows; loaded again when they change");
+    .description("run the server at a terminal, with the tasks, workflows and schedules of files")
+    .argument("[file...]", "modules that export tasks, workflows and schedules; loaded again when they change");
   withServerFlags(command, "dev").addOption(new Option("--store <url>").hideHelp()).action(dev);
   return withExamples(
     command,
@@ -31,7 +31,7 @@ export function devCommand(): Command {
       ["longshore dev", "only the server"],
       ["longshore dev tasks.mjs --ephemeral --workflows ./workflows", "keeps nothing on disk"],
     ],
-    `A file exports tasks and workflows, or calls work() itself with process.env.LONGSHORE_URL.\n\n${settingsHelp}`,
+    `A file exports tasks, workflows and schedules, or calls work() itself with process.env.LONGSHORE_URL.\n\n${settingsHelp}`,
   );
 }
 
@@ -112,6 +112,7 @@ async function startApp(files: readonly string[], { server, flags, token, paint,
       defined.add(definition.name);
       return definition;
     },
+    schedule: (schedule) => server.define(schedule),
     say,
     line: (text) => say(`${paint("dim", "app |")} ${text}`),
   });

@@ -2,8 +2,10 @@
 
 import { importFile, importForTasks } from "../core/load.ts";
 import type { Task } from "../core/task.ts";
+import { workflowFamily } from "../core/workflow-family.ts";
 import { isEmpty, type ModuleExports, sortExports } from "../module-exports.ts";
 import { type FunctionWorkflow, isFunctionWorkflow } from "../workflow.ts";
+import type { Workflow } from "../workflow-value.ts";
 import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 
@@ -29,7 +31,7 @@ export async function loadModules(patterns: readonly string[], { mayWork = false
 
 const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
 
-/** A durable function, and the file that exports it. */
+/** A durable function, and the file that exports it, or what names it. */
 export interface LoadedFunction extends FunctionWorkflow {
   readonly module: string;
 }
@@ -44,12 +46,19 @@ export async function loadTasks(patterns: readonly string[]): Promise<{ tasks: T
   return { tasks, functions };
 }
 
-/** The durable functions of modules, each once. */
+/** The durable functions of modules, also those that only a workflow or a schedule of theirs names, each once. */
 export function functionsIn(modules: readonly LoadedModule[]): LoadedFunction[] {
   const found = new Map<FunctionWorkflow, string>();
-  for (const { file, workflows } of modules)
-    for (const workflow of workflows) if (isFunctionWorkflow(workflow) && !found.has(workflow)) found.set(workflow, file);
+  for (const module of modules)
+    for (const workflow of workflowsIn([module]))
+      if (isFunctionWorkflow(workflow) && !found.has(workflow)) found.set(workflow, module.file);
   return [...found].map(([workflow, module]) => ({ ...workflow, module }));
+}
+
+/** The workflows of modules and those that they run or their schedules start, each once, in the order in which they are to be defined. */
+export function workflowsIn(modules: readonly LoadedModule[]): Workflow[] {
+  const scheduled = modules.flatMap(({ schedules }) => schedules).map(({ workflow }) => workflow);
+  return workflowFamily([...modules.flatMap(({ workflows }) => workflows), ...scheduled.filter((each) => typeof each !== "string")]);
 }
 
 /** The tasks of modules, each once. A task that several files export belongs to the first of them. */

@@ -2,20 +2,22 @@
 // the tasks that the files export; a file that calls work() itself only needs to be imported. It sends the parent what the files export,
 // because the parent defines their workflows.
 
-import { workflowFamily } from "../core/workflow-family.ts";
 import { watchMistakes } from "../runner/function/mistakes.ts";
 import { stderrLogger } from "../runner/notices.ts";
+import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { exitCodeOf } from "./failure.ts";
-import { functionsIn, type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
+import { functionsIn, type LoadedModule, loadModules, tasksIn, workflowsIn } from "./load-tasks.ts";
 import { openWorker } from "./worker.ts";
 
 /** The message that the parent gets when the files are loaded. */
 export interface AppLoaded {
   readonly kind: "loaded";
-  readonly files: readonly { readonly file: string; readonly tasks: readonly string[]; readonly workflows: readonly string[] }[];
+  readonly files: readonly ({ readonly file: string } & { readonly [kind in "tasks" | "workflows" | "schedules"]: readonly string[] })[];
   /** The workflows of all files and those that they run, in the order in which they are to be defined. */
   readonly workflows: readonly Workflow[];
+  /** Each names its workflow, which is in the list above if it is a value. */
+  readonly schedules: readonly Schedule[];
 }
 
 /** A person is watching: log lines are delayed only for an unnoticeable time. */
@@ -43,14 +45,14 @@ async function main(files: readonly string[], url: string): Promise<void> {
 }
 
 function newsOf(modules: readonly LoadedModule[]): AppLoaded {
-  const files = modules.map(({ file, tasks, workflows }) => ({
-    file,
-    tasks: tasks.map(({ name }) => name),
-    workflows: workflows.map(({ name }) => name),
+  const namesOf = (values: readonly { readonly name: string }[]) => values.map(({ name }) => name);
+  const files = modules.map(({ file, tasks, workflows, schedules }) => ({
+    ...{ file, tasks: namesOf(tasks), workflows: namesOf(workflows), schedules: namesOf(schedules) },
   }));
+  const schedules = [...new Set(modules.flatMap((module) => module.schedules))];
   // Only what a server stores: each workflow is in the list by itself, and a schema of its input is code.
-  const family = workflowFamily(modules.flatMap(({ workflows }) => workflows)).map(({ name, source }) => ({ name, source }));
-  return { kind: "loaded", files, workflows: family };
+  const family = workflowsIn(modules).map(({ name, source }) => ({ name, source }));
+  return { kind: "loaded", files, workflows: family, schedules: schedules.map((each) => ({ ...each, workflow: each.rules.workflow })) };
 }
 
 try {

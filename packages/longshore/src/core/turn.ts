@@ -167,6 +167,11 @@ export function functionLane(name: string, worker?: string): string {
   return worker === undefined ? `${lanePrefix}:${name}` : `${lanePrefix}.${worker}:${name}`;
 }
 
+/** The function that takes its turns from a lane; undefined for lanes of other tasks. */
+export function functionOfLane(lane: string): string | undefined {
+  return functionLanes.test(lane) ? lane.slice(lane.indexOf(":") + 1) : undefined;
+}
+
 /** The worker that `by` of a report names. */
 export function workerOf(by: string): string {
   return by.slice(0, by.lastIndexOf("-"));

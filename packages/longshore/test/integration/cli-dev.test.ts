@@ -239,6 +239,19 @@ describe("dev FILE", () => {
     expect(stdout).toMatch(/greet-2 done[\s\S]*"Goodbye, Ada"/);
   });
 
+  it("stores the schedules of a file with their workflows, and reports those that are refused", async () => {
+    const dev = await startDev(["app.mjs"], {
+      "app.mjs": `import { schedule, task, workflow } from "longshore";
+export const note = task("note", ({ at }) => console.log("tick " + at));
+const often = workflow("often", async (w, input) => w.step(note, input));
+export const fast = schedule("fast", { every: "1s", workflow: often, tickField: "at" });
+export const never = schedule("never", { cron: "0 25 * * *", workflow: often });
+`,
+    });
+    expect(dev.stdout()).toMatch(/app\.mjs: task note; schedules fast, never\.\nfast starts often at 20\S+Z\.\nnever is refused: .*25/);
+    await dev.printed(/app \| tick 20\S+Z/);
+  });
+
   it("takes several files, and a file of workflows alone", async () => {
     const dev = await startDev(["tasks.mjs", "flows.mjs"], {
       "tasks.mjs": tasksOf("Hello"),
@@ -299,7 +312,7 @@ console.log("up");`;
     const dev = await startDev(["tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
     await dev.printed(/not yet[\s\S]*tasks\.mjs ended with exit code 2/);
     writeFileSync(join(dev.folder, "tasks.mjs"), "export const nothing = 1;\n");
-    await dev.printed(/tasks\.mjs ended: it exports neither tasks nor workflows, and calls no work\(\)/);
+    await dev.printed(/tasks\.mjs ended: it exports no task, workflow or schedule, and calls no work\(\)/);
     writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Hello"));
     await dev.printed(/tasks\.mjs: task greet\./);
   });

@@ -1,5 +1,6 @@
 // Why no worker has taken a queued or sent task yet, in words that a person can act on.
 
+import { functionOfLane } from "../../core/turn.ts";
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
@@ -131,10 +132,15 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
 
 function noOne({ lane, live, near, missing: lacking }: Crew): Waiting {
   if (live === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
-  if (near === 0) return { reason: "no-worker", text: `no live worker asks for ${lane.name}`, missing: lane.labels };
+  if (near === 0) return { reason: "no-worker", text: `no live worker ${askFor(lane.name)}`, missing: lane.labels };
   const missing = [...lacking];
   if (missing.length > 0) return { reason: "no-worker", text: `no live worker has ${named(missing)}`, missing };
   return { reason: "no-worker", text: `no live worker has all of ${named(lane.labels)}`, missing: [] };
+}
+
+function askFor(lane: string): string {
+  const name = functionOfLane(lane);
+  return name === undefined ? `asks for ${lane}` : `has the code of workflow ${name}`;
 }
 
 function named(labels: readonly string[]): string {

@@ -11,6 +11,13 @@ it("a command needs a worker with a shell, or one whose file exports the handler
   );
 });
 
+it("a turn of a durable function needs a worker whose file exports it", () => {
+  expect(ownsLane?.("function:order")).toBe(true);
+  expect(workerFor({ name: "function:order", labels: [] })).toBe(
+    "npx longshore work FILE --on http://h:1, where FILE exports the workflow order",
+  );
+});
+
 it("any other lane needs a worker whose file exports a task of its name", () => {
   expect(ownsLane?.("greet")).toBe(false);
   expect(workerFor({ name: "greet", labels: ["gpu"] })).toBe(

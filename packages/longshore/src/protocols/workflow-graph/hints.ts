@@ -1,6 +1,6 @@
 // What `longshore dev` prints about workers of workflow-graph.
 
-import { functionLanes } from "../../core/turn.ts";
+import { functionOfLane } from "../../core/turn.ts";
 import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 import { commandLane } from "./dialect/compile.ts";
 import { handlerLabelPrefix } from "./wire/shapes.ts";
@@ -23,15 +23,16 @@ export function hints({ url, asksToken }: HintOptions): ProtocolHints {
         tryIt: tryIt(url, "hello", "{ run: echo hello }"),
       },
     ],
-    ownsLane: (name) => name === commandLane || functionLanes.test(name),
+    ownsLane: (name) => name === commandLane || functionOfLane(name) !== undefined,
     workerFor({ name, labels }) {
       const isHandler = (label: string) => label.startsWith(handlerLabelPrefix);
       const needed = labels.filter((label) => !isHandler(label));
       const flag = needed.length === 0 ? "" : ` --labels ${needed.join(",")}`;
+      const code = functionOfLane(name);
+      if (code !== undefined) return `npx longshore work FILE${flag} --on ${url}, where FILE exports the workflow ${code}`;
       const handler = name === commandLane ? labels.find(isHandler)?.slice(handlerLabelPrefix.length) : name;
       if (handler === undefined) return `npx longshore work --shell${flag} --on ${url}`;
-      const exported = functionLanes.test(name) ? `the workflow ${name.slice(name.indexOf(":") + 1)}` : `a task named ${handler}`;
-      return `npx longshore work FILE${flag} --on ${url}, where FILE exports ${exported}`;
+      return `npx longshore work FILE${flag} --on ${url}, where FILE exports a task named ${handler}`;
     },
   };
 }
