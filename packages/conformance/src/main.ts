@@ -2,6 +2,7 @@
 // example `npm run conformance -- rust-worker`. It first prints clearly what is missing; the tests that need it then fail.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { fetchRuntimes } from "../client/fetch.ts";
 import { fetchConductor } from "../conductor/fetch.ts";
 import { fetchFlowkit } from "../flowkit/fetch.ts";
 import { fetchStepflow } from "../stepflow/fetch.ts";
@@ -17,7 +18,7 @@ const say = (line: string): void => void process.stderr.write(`conformance: ${li
 
 for (const tool of ["python", "go", "nats"] satisfies ToolName[]) attempt(() => requireTool(tool));
 // Side by side: one compiles, the others wait for their registries.
-const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say), fetchFlowkit(say)];
+const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say), fetchFlowkit(say), fetchRuntimes(say)];
 await Promise.all(fetches.map((fetching) => fetching.catch(complain)));
 
 const vitest = fileURLToPath(new URL("../../../node_modules/vitest/vitest.mjs", import.meta.url));
