@@ -75,6 +75,16 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
     params: { lease: await claim(["handler:function:f"]) },
     body: { by: "w-1", commands: [{ node: 1, kind: "step", name: "s", after: 0 }] },
   });
+  await need({ route: "POST /api/longshore/v1/runs", body: { workflow: "f" } });
+  const commands = [
+    { node: 1, kind: "step", name: "s", after: 0 },
+    { node: 2, kind: "run", name: "f", after: 0 },
+    { node: 3, kind: "signal", name: "go", after: 0 },
+    { node: 4, kind: "sleep", name: "", after: 0, forMs: 600_000 },
+    { node: 5, kind: "local", name: "here", after: 0, output: 1 },
+  ];
+  const turn = { worker_id: "w", outputs: {}, output: { by: "w-2", commands } };
+  add("POST /api/jobs/:lease/complete", { params: { lease: await claim(["handler:function:f"]) }, body: turn });
   add("POST /api/workflows", { body: wg("new") });
   add("POST /api/workflows/sample");
   const { id: idle } = jsonOf(await need({ route: "POST /api/workflows", body: wg("idle") })) as never as { id: string };
@@ -202,11 +212,14 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
     return id;
   };
   add("POST /api/longshore/v1/runs", { body: { workflow: "own", input: {} } });
+  add("POST /api/longshore/v1/runs", { body: { workflow: "own", input: {}, key: "k", delayMs: 600_000, priority: 3 } });
   add("POST /api/longshore/v1/runs/:id/cancel", { params: { id: await own() }, body: {} });
   add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: { a: 1 } } });
+  add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: 1, key: "k" } });
   add("POST /api/longshore/v1/runs/:id/retry", { params: { id: await ended() } });
   add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1 } });
+  add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1, delayMs: 600_000, priority: 3 } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });
   const rules = { workflow: "own", every: "1d", overlap: "allow" };
   const schedule = async (name: string, pause = false) => {
@@ -275,13 +288,30 @@ it("the same owner answers the same and changes nothing", async () => {
 it("a report that a client sends twice itself is refused as the protocol says", async () => {
   const owner = await openOwner(temporaryFolder());
   const performed = (await performAll(owner)).filter(({ carried }) => refused.includes(carried.route));
-  expect(performed.map(({ first }) => first.status)).toEqual(refused.map(() => 200));
+  expect(new Set(performed.map(({ carried }) => carried.route))).toEqual(new Set(refused));
+  expect(new Set(performed.map(({ first }) => first.status))).toEqual(new Set([200]));
   for (const { carried } of performed) {
     const { id } = carriedOf({ route: carried.route });
     expect(await owner.perform({ ...carried, id })).toEqual({ status: 409 });
     // And the refusal itself is repeated.
     expect(await owner.perform({ ...carried, id }, true)).toEqual({ status: 409 });
   }
+});
+
+it("a task with an id that its client has made is queued once, and the second answer is about the same task", async () => {
+  const folder = temporaryFolder();
+  const owner = await openOwner(folder);
+  const id = "0198f3c2-7d1e-7a51-9c0b-3f6a2d4e8b17";
+  const carried = carriedOf({ route: "POST /api/longshore/v1/tasks", body: { id, task: "single", input: 1, delayMs: 600_000 } });
+  const first = await owner.perform(carried);
+  const second = await owner.perform(carried, true);
+  expect([first.status, second.status]).toEqual([201, 200]);
+  const rows = owner.rows();
+  await owner.close();
+  const next = await openOwner(folder);
+  expect(textOf(await next.perform(carried, true))).toBe(textOf(first));
+  expect(textOf(second)).toBe(textOf(first));
+  expect(next.rows()).toEqual(rows);
 });
 
 for (const forgets of [false, true]) {
