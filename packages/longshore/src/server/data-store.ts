@@ -124,7 +124,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     sliceTasks: options.sliceTasks,
   });
   const ticks = new LocalTicks({ store: rows, commit, clock, runs, deadline: hooks.deadline, ticked: options.ticked });
-  const schedules = new LocalSchedules({ store: rows, commit, performed, clock, runs, ticks });
+  const schedules = new LocalSchedules({ store: rows, commit, performed, clock, runs, ticks, slices: options.slices });
   return {
     ...{ store, rows, commit, performed, stored, board, runs, documents, parts, ticks, schedules },
     async recover() {

@@ -3,6 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { idFrom } from "../../core/ids.ts";
+import { Slices } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -32,6 +33,8 @@ export interface LocalSchedulesDeps {
   clock: Clock;
   runs: LocalRuns;
   ticks: LocalTicks;
+  /** Default: turns of its own. */
+  slices?: Slices;
   /** Replaced in tests. */
   schedulesMax?: number;
 }
@@ -50,8 +53,11 @@ export class LocalSchedules implements ScheduleStore {
   readonly #ticks: LocalTicks;
   readonly #stored: TableRows<Schedule>;
   readonly #max: number;
+  readonly #slices: Slices;
 
-  constructor({ store, commit, performed = unmarked(commit), clock, runs, ticks, schedulesMax: max = schedulesMax }: LocalSchedulesDeps) {
+  constructor(deps: LocalSchedulesDeps) {
+    const { store, commit, performed = unmarked(commit), clock, runs, ticks, schedulesMax: max = schedulesMax } = deps;
+    this.#slices = deps.slices ?? new Slices();
     this.#commit = commit;
     this.#once = performed;
     this.#clock = clock;
@@ -140,10 +146,15 @@ export class LocalSchedules implements ScheduleStore {
   async backfill(name: string, { from, to, overlap }: BackfillRange): Promise<Schedule | undefined> {
     const now = this.#clock.now();
     if (to > now || from > to) throw badRange(from, to);
+    await this.#ticks.times.load();
+    const { when } = (await this.get(name)) ?? {};
+    const range = { after: from - 1, upTo: to, max: backfillMax + 1 };
+    const ticks = when === undefined ? [] : await this.#ticks.times.list(when, range, this.#slices);
     return this.#change("backfill", name, (row) => {
+      if (!isSame(row.when, when))
+        throw new LongshoreError("LONGSHORE_CONFLICT", `The times of schedule ${name} have just changed: look at them, and try again.`);
       if (row.backfill !== null)
         throw new LongshoreError("LONGSHORE_CONFLICT", `Schedule ${name} has a backfill in progress: wait for its end, or end it first.`);
-      const ticks = this.#ticks.times.list(row.when, from - 1, backfillMax + 1).filter((tick) => tick <= to);
       if (ticks.length > backfillMax) throw tooManyTicks(name);
       const [nextAt] = ticks;
       if (nextAt === undefined) return row;
@@ -158,14 +169,14 @@ export class LocalSchedules implements ScheduleStore {
   async upcoming(row: Schedule, max: number): Promise<readonly Upcoming[]> {
     if (row.nextAt === null || row.paused !== null || max === 0) return [];
     await this.#ticks.times.load();
-    const ticks = [row.nextAt, ...this.#ticks.times.list(row.when, row.nextAt, max - 1)];
+    const ticks = [row.nextAt, ...(await this.#ticks.times.list(row.when, { after: row.nextAt, max: max - 1 }, this.#slices))];
     return ticks.map((tick) => ({ tick, dueAt: fireAt(row, tick) }));
   }
 
   async preview(given: GivenRules, after: number, max: number): Promise<readonly number[]> {
     const { when } = rulesOf(given, "null");
     await this.#ticks.times.load();
-    return this.#ticks.times.list(when, after, max);
+    return this.#ticks.times.list(when, { after, max }, this.#slices);
   }
 
   /** Throws LONGSHORE_BAD_INPUT for an invalid name or rule, and for a cron expression without a time in the future. */
@@ -192,7 +203,6 @@ export class LocalSchedules implements ScheduleStore {
       this.#ticks.rows.put(tx, name, row, true);
       return row;
     }
-    const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
     const { when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs } = before;
     if (isSame({ when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs }, rules)) return before;
     const moved = isSame(when, rules.when) ? {} : { nextAt: this.#ticks.times.next(rules.when, now), backfill: null };
@@ -234,6 +244,10 @@ export class LocalSchedules implements ScheduleStore {
     const fresh = this.#ticks.rows.pending(tx).filter((row) => row.source === source && !stored.some(({ name }) => name === row.name));
     return [...found, ...fresh].filter((row) => row.source === source);
   }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function declaredElsewhere({ name, source }: Schedule): LongshoreError {

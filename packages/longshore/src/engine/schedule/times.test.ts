@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
+import { Slices } from "../../core/slices/slices.ts";
 import { jitterOf, Times } from "./times.ts";
 
 const times = new Times();
 const minuteMs = 60_000;
 
 describe("an interval", () => {
-  it("counts from its anchor, in both directions", () => {
+  it("counts from its anchor, in both directions", async () => {
     const when = { kind: "every", everyMs: 5 * minuteMs, anchor: 2 * minuteMs } as const;
-    expect(times.list(when, 0, 3)).toEqual([2 * minuteMs, 7 * minuteMs, 12 * minuteMs]);
+    expect(await times.list(when, { after: 0, max: 3 }, new Slices())).toEqual([2 * minuteMs, 7 * minuteMs, 12 * minuteMs]);
     expect(times.next(when, -5 * minuteMs)).toBe(-3 * minuteMs);
   });
 
@@ -18,8 +19,8 @@ describe("an interval", () => {
 });
 
 describe("a single time", () => {
-  it("comes once", () => {
-    expect(times.list({ kind: "at", at: 5 }, 0, 10)).toEqual([5]);
+  it("comes once", async () => {
+    expect(await times.list({ kind: "at", at: 5 }, { after: 0, max: 10 }, new Slices())).toEqual([5]);
     expect(times.next({ kind: "at", at: 5 }, 5)).toBeNull();
   });
 });
