@@ -69,6 +69,7 @@ const API_FILES = new Set([
   "reference.ts",
   "schedule.ts",
   "transport.ts",
+  "open-work.ts",
   "work.ts",
   "workflow.ts",
   "workflow-value.ts",

@@ -1,12 +1,13 @@
 // A worker that connects to a server by its URL: for `longshore work`, its processes and the children of `dev` and `demo`.
 
 import type { Task } from "../core/task.ts";
+import { openWork } from "../open-work.ts";
 import type { WorkerSettings } from "../protocols/worker-half.ts";
 import type { HttpOptions } from "../runner/http.ts";
 import type { WorkerMetrics } from "../runner/instruments.ts";
 import type { Logger } from "../runner/notices.ts";
 import type { Runner } from "../runner/runner.ts";
-import { openWork, type WorkHandle } from "../work.ts";
+import type { WorkHandle } from "../work.ts";
 import type { FunctionWorkflow } from "../workflow.ts";
 import { workerProtocol } from "./protocols.ts";
 import { type Teller, tellerFor } from "./telemetry.ts";

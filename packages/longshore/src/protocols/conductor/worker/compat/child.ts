@@ -3,8 +3,8 @@
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { importForTasks } from "../../../../core/load.ts";
+import { openWork } from "../../../../open-work.ts";
 import { runSupervised } from "../../../../runner/supervise/worker-side.ts";
-import { openWork } from "../../../../work.ts";
 import { conductor } from "../worker.ts";
 import { getRegisteredWorker, getRegisteredWorkers } from "./registry.ts";
 import type { ChildWork } from "./running-workers.ts";
