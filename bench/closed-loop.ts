@@ -65,7 +65,7 @@ export interface LoopOptions {
   warm?(): void;
 }
 
-export async function closedLoop(side: Side, witness: Witness, options: LoopOptions): Promise<LoopResult> {
+export async function closedLoop(side: Side, witness: Pick<Witness, "check">, options: LoopOptions): Promise<LoopResult> {
   let sequence = 0;
   let wrong = 0;
   let latencies: number[] = [];

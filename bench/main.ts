@@ -38,6 +38,12 @@ const BENCHMARKS: Record<string, Benchmark> = {
     rounds: 5,
     load: async () => (await import("./growth.ts")).growth,
   },
+  functions: {
+    says: "durable functions in one process and over HTTP beside Restate's server with its TypeScript SDK",
+    rounds: 3,
+    parts: ["rate", "growth", "sleeping"],
+    load: async () => (await import("./functions.ts")).functions,
+  },
   conductor: {
     says: "our worker beside the official SDK, our server beside Conductor 3.32.3",
     rounds: 1,
