@@ -1,12 +1,12 @@
 // Static workflows written in code. `graph()` calls its builder once, at definition time, with references instead of values: the calls of the
 // builder become a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
-import type { Backoff } from "./core/backoff.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
+import { type TaskStepOptions, taskStepSettings } from "./core/task-step.ts";
 import { shown } from "./core/text.ts";
 import { timeOf } from "./core/time-of.ts";
 import type { MapSource, SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
@@ -14,7 +14,7 @@ import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue
 import type { Workflow } from "./workflow-value.ts";
 
 /** The options of one step of a workflow. */
-export interface StepOptions {
+export interface StepOptions extends TaskStepOptions {
   /** The step's name, unique in the workflow. Default: the task's name, with a number when it is used again. */
   id?: string;
   /** Steps that must succeed first although their results are not used. */
@@ -28,18 +28,6 @@ export interface StepOptions {
   when?: Ref<boolean> | boolean;
   /** Start even when a step that this one waits for did not succeed; the result of that step is then null. */
   always?: boolean;
-  retry?: { limit: number; lost?: number; backoff?: Backoff };
-  /** The limit of one attempt. */
-  timeout?: Duration;
-  /** The limit of all attempts together. */
-  totalTimeout?: Duration;
-  /** How long the step may wait in the queue until a worker takes it. */
-  queueTimeout?: Duration;
-  /** Smaller runs first. Default: 0. */
-  priority?: number;
-  /** Only workers with all of these labels take the step. */
-  labels?: readonly string[];
-  limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
 /** The options of a step that runs another workflow. */
@@ -214,24 +202,12 @@ function bad(message: string, field: string): LongshoreError {
 }
 
 function stepSettings(options: StepOptions, id: string): Partial<StepSource> {
-  const settings: Partial<StepSource> = {};
-  if (options.after !== undefined) settings.after = options.after.map((ref) => stepOf(ref, id));
-  if (options.startWhen !== undefined) settings.startWhen = options.startWhen;
-  if (options.when !== undefined) settings.when = toValue(options.when);
-  if (options.always) settings.always = true;
-  if (options.retry !== undefined)
-    settings.retry = { failures: options.retry.limit, lost: options.retry.lost, backoff: options.retry.backoff };
-  if (options.timeout !== undefined) settings.timeoutMs = durationMs(options.timeout, `timeout of step ${id}`);
-  if (options.totalTimeout !== undefined) settings.totalMs = durationMs(options.totalTimeout, `totalTimeout of step ${id}`);
-  if (options.queueTimeout !== undefined) settings.claimMs = durationMs(options.queueTimeout, `queueTimeout of step ${id}`);
-  if (options.priority !== undefined) settings.priority = options.priority;
-  if (options.labels !== undefined) settings.labels = [...options.labels];
-  if (options.limits !== undefined) {
-    settings.limits = options.limits.map(({ key, held, rate }) => ({
-      key,
-      held,
-      ...(rate === undefined ? {} : { rate: { count: rate.count, windowMs: durationMs(rate.window, `limits of step ${id}`) } }),
-    }));
-  }
-  return settings;
+  const { after, startWhen, when, always } = options;
+  return {
+    ...(after === undefined ? {} : { after: after.map((ref) => stepOf(ref, id)) }),
+    ...(startWhen === undefined ? {} : { startWhen }),
+    ...(when === undefined ? {} : { when: toValue(when) }),
+    ...(always ? { always } : {}),
+    ...taskStepSettings(options, id),
+  };
 }

@@ -28,7 +28,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const tasks = [...options.tasks, ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports))];
   const config = runnerConfig({ ...options, tasks, logger, tracer });
   const isolates = await makeIsolates(config, {
-    crashed: (crash) => tellCrash(crash, runner, config),
+    crashed: (crash) => reportCrash(crash, runner, config),
     restarted: (restart) => runner.events.emit("workerRestarted", restart),
   });
   const runner = new Runner(config, transports, isolates);
@@ -74,7 +74,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   return { handle, runner, metrics };
 }
 
-function tellCrash(crash: WorkerEvents["isolateCrashed"], runner: Runner, { logger }: RunnerConfig): void {
+function reportCrash(crash: WorkerEvents["isolateCrashed"], runner: Runner, { logger }: RunnerConfig): void {
   const { isolate, tasks, error } = crash;
   const meant = tasks.length === 0 ? "no task ran in it" : `it was running ${tasks.join(", ")}, which may be tried again`;
   logger({ level: "warn", message: `A ${isolate} of handlers is replaced (${meant}). ${error.message}` });
@@ -88,7 +88,7 @@ function measured(runner: Runner): WorkerMetrics {
   return metrics;
 }
 
-/** The tasks by which a worker takes the turns of durable functions. Imports the module only when it is needed. */
+/** The tasks through which a worker receives the turns of durable functions. Imports the module only when it is needed. */
 async function functionTasks(workflows: readonly FunctionWorkflow[], transports: readonly Transport[]): Promise<Task[]> {
   if (workflows.length === 0) return [];
   const unable = transports.find(({ capabilities }) => !capabilities.functions);

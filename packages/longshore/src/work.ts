@@ -27,7 +27,7 @@ export type WorkTarget = Transport | WorkSource;
 export interface WorkOptions extends RunnerOptions {
   /** The source of tasks: one transport, a server in this process, or several that share the slots. */
   readonly on: WorkTarget | readonly WorkTarget[];
-  /** Durable functions whose turns this worker takes, with those that they name in `uses`. A server in this process also defines them. */
+  /** Durable functions that this worker runs, and those that they name in `uses`. A server in this process also defines them. */
   readonly workflows?: readonly FunctionWorkflow[];
   /** Whether SIGINT and SIGTERM drain this worker, and a second signal forces it to stop. Default: true. */
   readonly signals?: boolean | SignalSource;

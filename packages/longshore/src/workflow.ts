@@ -1,4 +1,4 @@
-// Durable functions: `workflow(name, async (w, input) => ...)`. A worker runs the function; the server keeps what it asked for and what it got.
+// Durable functions: `workflow(name, async (w, input) => ...)`. A worker runs the function; the server stores its commands and their results.
 // After a crash, any worker with the same code runs it again from the journal.
 
 import { type Duration, durationMs } from "./core/duration.ts";
@@ -64,7 +64,7 @@ export function workflow<Input, Output, Given = Input>(
   });
 }
 
-/** A schema that returns at once costs the function no wait. */
+/** Calls the function at once when the schema needs no wait. */
 function withParsedInput<Given, Input>(
   name: string,
   run: (w: FunctionScope, input: Input) => Promise<unknown>,

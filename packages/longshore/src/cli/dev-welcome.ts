@@ -38,7 +38,7 @@ export function nextSteps({ server, paint }: WelcomeOptions, files: readonly str
     "",
     ...steps.map(([command, meaning]) => `  ${paint("cyan", command.padEnd(width))}  ${paint("dim", meaning)}`),
     "",
-    paint("dim", "Serving until Ctrl-C. What waits, and why, is told below."),
+    paint("dim", "Serving until Ctrl-C. Tasks that wait are listed below, with the reason."),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
-import { goesOn, untilInterrupted } from "./interruption.ts";
+import { continuationNote, untilInterrupted } from "./interruption.ts";
 
 it("Ctrl-C ends the command, with the reminder that the run goes on and the exit code of a shell", async () => {
   const source = new EventEmitter();
@@ -9,11 +9,11 @@ it("Ctrl-C ends the command, with the reminder that the run goes on and the exit
     given = signal;
     return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
   };
-  const followed = untilInterrupted(follow, goesOn("R1"), source);
+  const followed = untilInterrupted(follow, continuationNote("R1"), source);
   source.emit("SIGINT", "SIGINT");
   await expect(followed).rejects.toMatchObject({
     exitCode: 130,
-    message: "run R1 goes on without this command. See it with `longshore runs R1`, end it with `longshore cancel R1`.",
+    message: "run R1 continues without this command. See it with `longshore runs R1`, end it with `longshore cancel R1`.",
   });
   expect({ aborted: given?.aborted, listeners: source.listenerCount("SIGINT") }).toEqual({ aborted: true, listeners: 0 });
 });

@@ -1,4 +1,4 @@
-// Ctrl-C while a command follows a run: the command ends, the run does not, and the person is told so.
+// Ctrl-C while a command follows a run: the command ends, the run does not, and a message explains this.
 
 import { onTermination, type SignalSource, signalNumbers } from "../core/signal.ts";
 import { CommandFailure } from "./failure.ts";
@@ -26,7 +26,7 @@ export async function untilInterrupted<Result>(
   });
   try {
     const followed = follow(aborter.signal);
-    // Once it is aborted, its own failure is of no interest.
+    // After the abort, its own failure is not reported.
     followed.catch(() => {});
     return await Promise.race([followed, interrupted]);
   } finally {
@@ -34,7 +34,7 @@ export async function untilInterrupted<Result>(
   }
 }
 
-/** What a person who stops looking at a run must know. */
-export function goesOn(runId: string): string {
-  return `run ${runId} goes on without this command. See it with \`longshore runs ${runId}\`, end it with \`longshore cancel ${runId}\`.`;
+/** The explanation for a person who stops following a run. */
+export function continuationNote(runId: string): string {
+  return `run ${runId} continues without this command. See it with \`longshore runs ${runId}\`, end it with \`longshore cancel ${runId}\`.`;
 }

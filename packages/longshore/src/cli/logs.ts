@@ -5,7 +5,7 @@ import type { LogChunk, Page } from "./api.ts";
 import { type Client, connect } from "./client.ts";
 import { CommandFailure, warn } from "./failure.ts";
 import { resumed } from "./follow.ts";
-import { goesOn, untilInterrupted } from "./interruption.ts";
+import { continuationNote, untilInterrupted } from "./interruption.ts";
 import { LinePrinter } from "./line-printer.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
@@ -41,7 +41,7 @@ async function logs(runId: string, flags: LogsFlags): Promise<void> {
   const id = await runIdOf(client, runId);
   const path = `/runs/${encodeURIComponent(id)}/logs`;
   if (!flags.follow) return print(stored(client, path, flags.step), flags);
-  await untilInterrupted((signal) => print(follow(client, path, flags, signal), flags), goesOn(id));
+  await untilInterrupted((signal) => print(follow(client, path, flags, signal), flags), continuationNote(id));
 }
 
 async function print(chunks: AsyncGenerator<LogChunk>, { json, step }: LogsFlags): Promise<void> {

@@ -13,8 +13,8 @@ interface MigrateFlags {
   json?: boolean;
 }
 
-const notes = `No server may use either side meanwhile; one that does is not disturbed, and the command is refused. The target must be empty. Every row
-is read again on the other side and compared. Afterwards the source stays as it is, marked as moved, and no server starts on it.
+const notes = `Stop the server first: while a server uses the source or the target, the command is refused. The target must be empty. Every row is
+read again in the target and compared. Afterwards the source keeps its data, is marked as moved, and no server starts on it.
 When the command is interrupted, the target stays incomplete and is not served: run the same command again.`;
 
 export function migrateCommand(): Command {

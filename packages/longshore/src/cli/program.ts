@@ -75,7 +75,7 @@ Exit codes:
   0  it worked
   1  the run did not succeed, or doctor or verify found something wrong
   2  wrong arguments, or the server could not be reached or refused
-  130, 143  Ctrl-C or SIGTERM ended --follow; the run goes on
+  130, 143  Ctrl-C or SIGTERM ended --follow; the run continues
 
 Settings: LONGSHORE_URL is the default of --on, LONGSHORE_TOKEN of --token. NO_COLOR switches colours off. \`longshore config\` shows the
 settings of a server: from its options, from LONGSHORE_ variables, and from longshore.config.ts, .mjs, .json or .yaml.`;
@@ -85,7 +85,7 @@ export function createProgram({ json = false } = {}): Command {
   const program = new Command("longshore")
     .description("Durable tasks and workflows: one server for every worker, one worker for every server.")
     .version(packageVersion(), "-V, --version", "print the version")
-    // An option behind the name of a command is one of that command, however deep it is.
+    // An option after the name of a command belongs to that command, also when the command is a subcommand.
     .enablePositionalOptions()
     .helpCommand("help [command]", "print the help of a command")
     .addHelpText("after", examples);

@@ -1,7 +1,6 @@
 // The view of a run in a terminal: a line per step with its state, its time and its last log line. For files and pipes: a line per change.
 
 import { formatDuration } from "../core/duration.ts";
-import { momentText } from "../core/moment.ts";
 import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
@@ -40,7 +39,7 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
 
 /** The state of a run in words. A run with a delay that has not passed sleeps. */
 export function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: number): string {
-  return startAt === null || state !== "running" ? state : `sleeping until ${momentText(startAt, now)}`;
+  return startAt === null || state !== "running" ? state : `sleeping until ${timeText(startAt, now)}`;
 }
 
 /** An internal definition has a name with a leading dot and a hash, which are not shown to people. */

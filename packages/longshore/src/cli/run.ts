@@ -4,7 +4,7 @@ import { Command } from "commander";
 import type { Run } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { goesOn, untilInterrupted } from "./interruption.ts";
+import { continuationNote, untilInterrupted } from "./interruption.ts";
 import { jsonOf } from "./json-argument.ts";
 import { parseDuration, parseInteger, type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { printJson } from "./print-json.ts";
@@ -72,7 +72,7 @@ export async function finish(
   const { showRun } = await import("./live-run.ts");
   const { run: ended } = await untilInterrupted(
     (signal) => (json ? watchRun(client, runId, () => {}, signal) : showRun(client, runId, process.stdout, signal)),
-    goesOn(runId),
+    continuationNote(runId),
   );
   recordRun(record, "run-ended", ended);
   if (json) printJson(ended);

@@ -2,6 +2,7 @@
 
 import { Command, Option } from "commander";
 import { counted } from "../core/text.ts";
+import { withoutAbsent } from "../core/without-absent.ts";
 import type { Run, Schedule, WholeSchedule } from "./api.ts";
 import { type Client, connect, Refusal } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
@@ -12,7 +13,7 @@ import { printJson } from "./print-json.ts";
 import { printList } from "./print-list.ts";
 import { finish } from "./run.ts";
 import { type ScheduleFrame, scheduleLines, scheduleRow, timeHeadings, timeRow, upcomingLines } from "./schedule-lines.ts";
-import { nearNames } from "./suggestion.ts";
+import { didYouMean } from "./suggestion.ts";
 import { painter, printable, table } from "./terminal.ts";
 import { timeText } from "./time-text.ts";
 
@@ -162,11 +163,6 @@ async function set(name: string, workflow: string, given: SetFlags): Promise<voi
   printNext({ json }, schedule);
 }
 
-/** Without fields that were not given. */
-function withoutAbsent(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
 function overlapOption(text: string): Option {
   return new Option("--overlap <rule>", text).choices(["skip", "queue", "cancel-previous", "allow"]);
 }
@@ -235,7 +231,8 @@ function backfillCommand(): Command {
 }
 
 async function backfill(name: string, { from, to, overlap, end = false, ...flags }: BackfillFlags): Promise<void> {
-  if (end === (from !== undefined)) throw new CommandFailure(`backfill takes --from TIME or --end; here ${end ? "are both" : "is none"}.`);
+  if (end === (from !== undefined))
+    throw new CommandFailure(`backfill takes either --from TIME or --end, but ${end ? "both were" : "none was"} given.`);
   const schedule = end
     ? await ask(flags, name, (client, path) => client.delete<WholeSchedule>(`${path}/backfill`))
     : await ask(flags, name, (client, path) =>
@@ -287,11 +284,12 @@ async function suggestion(client: Client, name: string): Promise<string> {
   const fallback = "`longshore schedules` lists what there is.";
   try {
     const { items } = await readList<Schedule>(client, { path: "/schedules", cursor: "after", limit: searchedMax });
-    const near = nearNames(
-      name,
-      items.map((schedule) => schedule.name),
+    return (
+      didYouMean(
+        name,
+        Array.from(items, (schedule) => schedule.name),
+      ) ?? fallback
     );
-    return near.length === 0 ? fallback : `Did you mean ${near.map((each) => JSON.stringify(each)).join(" or ")}?`;
   } catch {
     return fallback;
   }

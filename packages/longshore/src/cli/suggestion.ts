@@ -13,6 +13,12 @@ export function nearNames(given: string, known: readonly string[], count = 3): s
     .map(({ name }) => name);
 }
 
+/** A question with the names that the person may have meant; undefined when none is near. */
+export function didYouMean(given: string, known: readonly string[]): string | undefined {
+  const near = nearNames(given, known).map((name) => JSON.stringify(name));
+  return near.length === 0 ? undefined : `Did you mean ${near.join(" or ")}?`;
+}
+
 /** A person may remember one word of a longer name. */
 const partCharsMin = 3;
 

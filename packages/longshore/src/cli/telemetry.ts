@@ -6,19 +6,19 @@ import type { Telemetry } from "../runner/telemetry.ts";
 import { isTelemetryWanted } from "../telemetry/options.ts";
 import { telemetryVariables, workerProtocol } from "./protocols.ts";
 
-export interface Teller {
+export interface WorkerOutput {
   /** Prints a message for the person who runs the worker. */
-  readonly tell: Logger;
+  readonly log: Logger;
   readonly telemetry: Telemetry | undefined;
 }
 
 /** Throws LONGSHORE_BAD_CONFIG when a variable is invalid, or requires a package that is not installed. */
-export async function tellerFor(protocol: string | undefined, workerId: string | undefined): Promise<Teller> {
+export async function workerOutput(protocol: string | undefined, workerId: string | undefined): Promise<WorkerOutput> {
   const { structuredLog } = workerProtocol(protocol);
-  if (!structuredLog && !isTelemetryWanted(process.env, telemetryVariables)) return { tell: stderrLogger, telemetry: undefined };
+  if (!structuredLog && !isTelemetryWanted(process.env, telemetryVariables)) return { log: stderrLogger, telemetry: undefined };
   const { telemetry } = await import("../telemetry/index.ts");
   const made = await telemetry({ variables: telemetryVariables, ...(workerId === undefined ? {} : { worker: workerId }) });
-  return { tell: made.logger, telemetry: made };
+  return { log: made.logger, telemetry: made };
 }
 
 /**

@@ -31,7 +31,7 @@ Exit codes: 0 everything holds; 1 something does not, and the rows are printed; 
 
 export function verifyCommand(): Command {
   const command = new Command("verify")
-    .description("check that a data folder or a running server holds what was promised")
+    .description("check that a data folder or a running server has everything that was acknowledged")
     .argument("[recording...]", "files written by --record");
   withJson(withConnection(command))
     .option("--data <folder>", "the data folder to check, instead of a running server")
@@ -48,7 +48,10 @@ export function verifyCommand(): Command {
       ["longshore verify --data .longshore", "the data of a server that is stopped"],
       ["longshore verify --store postgres://longshore@db/longshore", "data in PostgreSQL, also while a server runs"],
       ["longshore verify --on http://127.0.0.1:4500", "a running server"],
-      ["longshore verify worker.jsonl client.jsonl --data .longshore", "also against what a worker and a client were told"],
+      [
+        "longshore verify worker.jsonl client.jsonl --data .longshore",
+        "also against the acknowledgements that a worker and a client recorded",
+      ],
     ],
     notes,
   );

@@ -10,7 +10,7 @@ import type { LoadedFunction } from "./load-tasks.ts";
 import { type ConnectionOptions, parseCount, parseDuration, parseList, parsePort, withConnection, withExamples } from "./options.ts";
 import { workerProtocol, workerProtocols } from "./protocols.ts";
 import { reserveOutput } from "./reserve-output.ts";
-import type { Teller } from "./telemetry.ts";
+import type { WorkerOutput } from "./telemetry.ts";
 import { targetOf } from "./work-target.ts";
 
 interface WorkFlags extends ConnectionOptions {
@@ -111,18 +111,18 @@ async function work(files: string[], flags: WorkFlags, command: Command): Promis
   const print = protocol.ownsOutput ? reserveOutput() : undefined;
   const { loadTasks } = await import("./load-tasks.ts");
   const { tasks, functions } = await loadTasks(files);
-  const { tellerFor } = await import("./telemetry.ts");
+  const { workerOutput } = await import("./telemetry.ts");
   const settings = { ...settingsOf(flags), ...target };
-  const teller = await tellerFor(target.protocol, settings.workerId);
+  const output = await workerOutput(target.protocol, settings.workerId);
   const http = flags.httpPort === undefined ? undefined : { port: flags.httpPort, host: flags.httpHost };
-  const worker = await start(tasks, settings, isolate, { http, teller, print, functions });
-  if (worker.httpUrl !== undefined) teller.tell({ level: "info", message: `metrics and health at ${worker.httpUrl}` });
+  const worker = await start(tasks, settings, isolate, { http, output, print, functions });
+  if (worker.httpUrl !== undefined) output.log({ level: "info", message: `metrics and health at ${worker.httpUrl}` });
   await worker.closed;
 }
 
 interface Around {
   readonly http: HttpOptions | undefined;
-  readonly teller: Teller;
+  readonly output: WorkerOutput;
   readonly print: ((text: string) => void) | undefined;
   readonly functions: readonly LoadedFunction[];
 }

@@ -7,7 +7,7 @@ import type { HttpOptions } from "../runner/http.ts";
 import { type SupervisedHandle, supervise } from "../runner/supervise/supervise.ts";
 import type { LoadedFunction } from "./load-tasks.ts";
 import { workerProtocol } from "./protocols.ts";
-import type { Teller } from "./telemetry.ts";
+import type { WorkerOutput } from "./telemetry.ts";
 import { sayWorking } from "./worker.ts";
 import type { ChildWork } from "./worker-child.ts";
 
@@ -18,16 +18,16 @@ const drainMsDefault = 20_000;
 export async function startWorkerProcesses(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  around: { readonly http: HttpOptions | undefined; readonly teller: Teller; readonly functions: readonly LoadedFunction[] },
+  around: { readonly http: HttpOptions | undefined; readonly output: WorkerOutput; readonly functions: readonly LoadedFunction[] },
 ): Promise<SupervisedHandle> {
-  const { http, teller, functions } = around;
-  const { tell, telemetry } = teller;
+  const { http, output, functions } = around;
+  const { log, telemetry } = output;
   const groups = groupsOf(tasks, functions, workerProtocol(settings.protocol));
   let waiting = groups.length;
   const connected = () => {
     waiting--;
     // Printed once: a process that is started again prints nothing new.
-    if (waiting === 0) sayWorking(settings, [...functions, ...tasks], tell);
+    if (waiting === 0) sayWorking(settings, [...functions, ...tasks], log);
   };
   const handle = await supervise({
     workers: groups.map((group) => ({
@@ -37,7 +37,7 @@ export async function startWorkerProcesses(
     entry: new URL("./worker-child.js", import.meta.url),
     stopGrace: durationMs(settings.drain ?? drainMsDefault, "drain") + afterDrainMs,
     listeners: [{ connected }],
-    logger: tell,
+    logger: log,
     http,
   });
   void handle.closed.then(() => telemetry?.close?.());

@@ -10,13 +10,13 @@ import type { Runner } from "../runner/runner.ts";
 import type { WorkHandle } from "../work.ts";
 import type { FunctionWorkflow } from "../workflow.ts";
 import { workerProtocol } from "./protocols.ts";
-import { type Teller, tellerFor } from "./telemetry.ts";
+import { type WorkerOutput, workerOutput } from "./telemetry.ts";
 
 export interface WorkerSurroundings {
   /** Receives notices when there is no telemetry. */
   readonly logger?: Logger;
   /** Default: the one for the protocol. */
-  readonly teller?: Teller;
+  readonly output?: WorkerOutput;
   /** Prints to standard output when that is reserved for another program. */
   readonly print?: (text: string) => void;
   readonly metrics?: boolean;
@@ -29,11 +29,11 @@ export interface WorkerSurroundings {
 export async function openWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  { logger, metrics, http, functions, teller, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
+  { logger, metrics, http, functions, output, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { protocol, slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
-  const { telemetry } = teller ?? (await tellerFor(protocol, settings.workerId));
+  const { telemetry } = output ?? (await workerOutput(protocol, settings.workerId));
   const on = await workerProtocol(protocol).transport(settings, names, print);
   return openWork({
     tasks,
@@ -56,15 +56,15 @@ export async function startWorker(
   settings: WorkerSettings,
   surroundings: WorkerSurroundings = {},
 ): Promise<WorkHandle> {
-  const teller = surroundings.teller ?? (await tellerFor(settings.protocol, settings.workerId));
-  const { handle } = await openWorker(tasks, settings, { ...surroundings, teller });
+  const output = surroundings.output ?? (await workerOutput(settings.protocol, settings.workerId));
+  const { handle } = await openWorker(tasks, settings, { ...surroundings, output });
   // Only now: a server that cannot be reached or refuses this worker is reported as a failure.
   const { functions = [] } = surroundings;
-  handle.on("connected", () => sayWorking(settings, [...functions, ...tasks], teller.tell));
+  handle.on("connected", () => sayWorking(settings, [...functions, ...tasks], output.log));
   return handle;
 }
 
-export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Pick<Task, "name">[], tell: Logger): void {
+export function sayWorking({ on, shell }: WorkerSettings, tasks: readonly Pick<Task, "name">[], log: Logger): void {
   const able = [...tasks.map((task) => task.name), ...(shell ? ["shell commands"] : [])];
-  tell({ level: "info", message: `working for ${on}: ${able.join(", ")}` });
+  log({ level: "info", message: `working for ${on}: ${able.join(", ")}` });
 }

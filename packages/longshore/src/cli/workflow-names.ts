@@ -3,7 +3,7 @@
 import type { Definition } from "./api.ts";
 import type { Client } from "./client.ts";
 import { readList } from "./pages.ts";
-import { nearNames } from "./suggestion.ts";
+import { didYouMean } from "./suggestion.ts";
 
 /** How many definitions are searched for a similar name. */
 const searchedMax = 5_000;
@@ -16,8 +16,8 @@ export async function suggestionFor(client: Client, name: string): Promise<strin
   try {
     const { items } = await readList<Definition>(client, { path: "/definitions", cursor: "after", limit: searchedMax });
     const names = items.map((definition) => definition.name);
-    const near = nearNames(name, names).map((each) => JSON.stringify(each));
-    if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
+    const question = didYouMean(name, names);
+    if (question !== undefined) return question;
     if (names.length === 0) return `Nothing is defined yet. ${define}`;
     if (names.length <= listedMax) return `Defined are: ${names.join(", ")}. ${define}`;
     return `${define} \`longshore definitions\` lists what there is.`;

@@ -10,7 +10,7 @@ import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } fr
 
 /** Starts runs and follows them. `connect(url)` returns one, and the server of `serve()` is one. */
 export interface Client {
-  /** Starts a run of a workflow by its name, which must be defined already. Rejects as the start of a workflow value does. */
+  /** Starts a run of a workflow by its name, which must be defined already. Rejects with the same errors as the start of a workflow value. */
   start<Output = unknown>(workflow: string, input?: unknown, options?: StartOptions): Promise<RunHandle<Output>>;
   /**
    * Starts a run. A workflow value is defined first, with the workflows that it runs, and its input is checked against its schema. Rejects
@@ -21,7 +21,7 @@ export interface Client {
     input: NoInfer<Input>,
     options?: StartOptions,
   ): Promise<RunHandle<Output>>;
-  /** A handle of a run that was started before. Asks the server nothing: a wrong id shows in the first use. */
+  /** Returns a handle of a run that was started before. Sends no request: with a wrong id, the first use of the handle fails. */
   run<Output = unknown>(id: string): RunHandle<Output>;
   /** The runs, newest first. Pages are read as the caller iterates. */
   runs(filter?: RunFilter): AsyncIterable<RunStatus>;
@@ -29,7 +29,7 @@ export interface Client {
   call<Output = unknown>(task: string, input?: unknown, options?: CallOptions): Promise<Output>;
   /**
    * Runs one task durably, without a workflow, and resolves with its output. Rejects with LONGSHORE_TASK_FAILED when it has failed for
-   * good. The task goes on when the caller stops waiting.
+   * good. The task continues when the caller stops waiting.
    */
   call<Input, Output>(task: string | Task<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Promise<Output>;
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
@@ -52,14 +52,14 @@ export interface RunHandle<Output = unknown> {
   readonly id: string;
   /**
    * Waits for the end of the run and resolves with its output. Rejects with RunFailed when the run has failed, was cancelled or took too
-   * long, and with LONGSHORE_DEADLINE when it has not ended within `timeout`. The run goes on when the caller stops waiting.
+   * long, and with LONGSHORE_DEADLINE when it has not ended within `timeout`. The run continues when the caller stops waiting.
    */
   result(options?: WaitOptions): Promise<Output>;
   /** The current state of the run. */
   status(options?: RequestOptions): Promise<RunStatus<Output>>;
   /**
-   * The state of the run and of its tasks now, then each change, until the run has ended. Survives restarts of the server: states that
-   * were missed are reported as they are by then.
+   * The current state of the run and of its tasks, then each change, until the run has ended. Continues after a restart of the server: of what
+   * changed meanwhile, it reports the newest states.
    */
   events(options?: RequestOptions): AsyncIterable<RunEvent>;
   /**
@@ -69,7 +69,7 @@ export interface RunHandle<Output = unknown> {
   signal(name: string, value?: unknown, options?: SignalOptions): Promise<SentSignal>;
   /** Cancels the run unless it has ended; the reason becomes its error. Resolves with true when the run is cancelled, also by an earlier call. */
   cancel(reason?: string, options?: RequestOptions): Promise<boolean>;
-  /** Tries again what did not succeed, in the same run. Rejects with LONGSHORE_CONFLICT when it is running, or has succeeded. */
+  /** Repeats the steps that did not succeed, in the same run. Rejects with LONGSHORE_CONFLICT when the run is running, or has succeeded. */
   retry(options?: RequestOptions): Promise<void>;
   /** Starts a new run of the same version with the same input. */
   rerun(options?: RequestOptions): Promise<RunHandle<Output>>;
@@ -126,14 +126,14 @@ export interface DefinitionFilter extends RequestOptions {
   dialect?: string;
 }
 
-/** `blocked`: its code does not fit what the run has recorded, so it waits for other code and a retry. */
+/** `blocked`: the code of the durable function does not match the journal of the run. The run waits for other code and a retry. */
 export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
 /** A run as the server shows it. Times are epoch milliseconds. */
 export interface RunStatus<Output = unknown> {
   readonly id: string;
   readonly workflow: string;
-  /** The version that it runs, whatever has been defined since. */
+  /** The version that it runs. A version that is defined later does not change it. */
   readonly definitionId: string;
   readonly state: RunState;
   readonly input: unknown;

@@ -35,7 +35,7 @@ import { type Ending, untilEnded } from "./until-ended.ts";
 export interface ConnectOptions {
   /** The token of the server, where it requires one. */
   token?: string;
-  /** How long a request is tried again while no server answers, as during a restart. Default: 30s. */
+  /** How long a request is repeated while no server responds, such as during a restart. Default: 30s. */
   retryFor?: Duration;
   /** Replaces the `fetch` of the runtime, for example to trust a certificate. */
   fetch?: typeof fetch;
@@ -44,8 +44,8 @@ export interface ConnectOptions {
 const retryForDefault: Duration = "30s";
 
 /**
- * Connects to a server. Sends nothing: a wrong address or token shows in the first request. Throws LONGSHORE_BAD_CONFIG for a text that is
- * not the URL of a server.
+ * Connects to a server. Sends nothing yet: with a wrong address or token, the first request fails. Throws LONGSHORE_BAD_CONFIG for a text that
+ * is not the URL of a server.
  */
 export function connect(url: string | URL, options: ConnectOptions = {}): Client {
   return connectBy(url, options, timers);
@@ -58,7 +58,7 @@ export function connectBy(
   clock: Clock,
 ): Client {
   const patienceMs = durationMs(retryFor, "retryFor");
-  // A `fetch` of the runtime must be called without an object.
+  // In browsers, `fetch` fails when it is called as a method of an object other than the window.
   const send: typeof fetch = (input, init) => fetch(input, init);
   return new HttpClient(new Requests({ base: parseUrl(url), token, fetch: send, clock, patienceMs }));
 }

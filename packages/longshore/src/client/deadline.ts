@@ -26,7 +26,7 @@ export async function withDeadline<Value>(
 }
 
 function late(what: string, ms: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_DEADLINE", `${what} has not ended within ${formatDuration(ms)}; it goes on.`, {
+  return new LongshoreError("LONGSHORE_DEADLINE", `${what} has not ended within ${formatDuration(ms)}; it continues.`, {
     detail: { field: "timeout" },
   });
 }

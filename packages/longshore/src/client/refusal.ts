@@ -1,4 +1,4 @@
-// What an unsuccessful reply, or none, means for the program that sent the request.
+// The error that a program gets for an unsuccessful reply, or when there is no reply.
 
 import { type ErrorCode, type ErrorDetail, errorCodes, LongshoreError } from "../core/errors.ts";
 
@@ -13,7 +13,7 @@ export class Refusal extends LongshoreError {
   }
 }
 
-/** How much of a reply is quoted that is not from a Longshore server. */
+/** Maximum characters that an error quotes of a reply from another program. */
 const quotedCharsMax = 300;
 
 export interface Asked {
@@ -30,7 +30,7 @@ export function refusalOf(status: number, text: string, { origin, token }: Asked
     return new Refusal(code, `${message}${hint}`, status, detail);
   }
   const answer = `${origin} answered ${status}: ${text.slice(0, quotedCharsMax)}`;
-  // A proxy in front of a server that is away.
+  // A proxy replies so while the server behind it is not running.
   if (status >= 502 && status <= 504) return new Refusal("LONGSHORE_UNREACHABLE", answer, status);
   return new Refusal("LONGSHORE_BAD_CONFIG", `${answer}. Is that a Longshore server?`, status);
 }
@@ -65,7 +65,7 @@ export function unreachable(origin: string, cause: unknown): LongshoreError {
   return new LongshoreError("LONGSHORE_UNREACHABLE", `No server answers at ${origin} (${why}).`, { cause });
 }
 
-/** `fetch` hides the reason in causes. Browsers tell none. */
+/** The error of `fetch` has the reason in its cause, or in a cause of that one. Browsers give no reason. */
 function reasonOf(error: unknown): string {
   let reason = error instanceof Error ? error.message : String(error);
   for (let link = error; link instanceof Error; link = link.cause) reason = (link as { code?: string }).code ?? link.message;

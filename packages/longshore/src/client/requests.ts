@@ -18,7 +18,7 @@ export interface Ask {
   readonly signal?: AbortSignal | undefined;
   /** False for a change that must not be made twice: it is sent again only when the server has certainly not made it. */
   readonly repeats?: boolean;
-  /** How long the server may take for its reply, besides the time that a reply always may take. */
+  /** How long the server itself waits before it replies, as in a long poll. Added to the time limit of the reply. */
   readonly waitMs?: number;
 }
 
@@ -88,10 +88,10 @@ export class Requests {
     }
   }
 
-  /** The patience counts from the first failure: a long poll may have lasted before it. */
+  /** Repeats a request. The time limit starts at the first failure, because a long poll may have waited before it. */
   async #patiently<Answer>(ask: () => Promise<Answer>, { signal, repeats = true }: Ask): Promise<Answer> {
     const { clock, patienceMs } = this.#options;
-    const mayPass = repeats ? isPassing : isUnsent;
+    const mayRepeat = repeats ? isTemporary : isUnsent;
     let failedAt: number | undefined;
     for (let tries = 1; ; tries++) {
       signal?.throwIfAborted();
@@ -100,7 +100,7 @@ export class Requests {
       } catch (thrown) {
         signal?.throwIfAborted();
         failedAt ??= clock.now();
-        if (!mayPass(toError(thrown)) || clock.now() - failedAt >= patienceMs) throw thrown;
+        if (!mayRepeat(toError(thrown)) || clock.now() - failedAt >= patienceMs) throw thrown;
       }
       await pause(clock, backoffMs(backoff, tries, Math.random()), signal);
     }
@@ -152,7 +152,7 @@ export class Requests {
     return error instanceof LongshoreError ? error : unreachable(this.#options.base.origin, error);
   }
 
-  /** A signal that aborts with the caller's, or after a silence. */
+  /** A signal that aborts when the caller's signal does, or when nothing has arrived for too long. */
   #timeLimit(signal: AbortSignal | undefined, waitMs = 0) {
     const { clock, base } = this.#options;
     const silence = new AbortController();
@@ -174,12 +174,12 @@ export class Requests {
   }
 }
 
-/** Whether the same request may succeed later: the server is away, starts, stops, or has too much to do. */
-export function isPassing(error: Error): boolean {
+/** Whether the same request may succeed later: the server is not reachable, starts, stops, or is overloaded. */
+export function isTemporary(error: Error): boolean {
   return isTransient(error) || isClosing(error) || (error instanceof Refusal && error.status === 503);
 }
 
-/** The same for a request that may have been performed, unless the server said otherwise or no connection was made. */
+/** The same for a request that must not be performed twice. It was certainly not performed when the server refused it, or no connection was made. */
 function isUnsent(error: Error): boolean {
   if (error instanceof Refusal) return error.status === 503;
   return isTransient(error) && codeIn(error) === "ECONNREFUSED";

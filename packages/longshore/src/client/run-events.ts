@@ -1,15 +1,15 @@
-// The events of one run over HTTP. The stream of the server is resumed after the last event. What a stream cannot resume, as after a restart
-// of the server, is read again: a reader gets the states that it has not seen.
+// The events of one run over HTTP. A broken stream is resumed after its last event. When the server cannot resume it, such as after a restart, the
+// current states are read again, and the reader gets those that it has not seen.
 
 import { toError } from "../core/errors.ts";
 import { pause } from "../core/pause.ts";
 import type { RunStatus } from "./client.ts";
 import { pagesOf } from "./pages.ts";
-import { isPassing, type Requests } from "./requests.ts";
+import { isTemporary, type Requests } from "./requests.ts";
 import type { RunChanged, RunEvent, TaskChanged } from "./run-event.ts";
 import { SeenStates } from "./seen-states.ts";
 
-/** The delay before a broken stream is opened again; the requests of the reads after it have delays of their own. */
+/** The delay before a broken stream is opened again. */
 const reopenMs = 100;
 
 export async function* runEvents(requests: Requests, id: string, signal: AbortSignal | undefined): AsyncGenerator<RunEvent, void, void> {
@@ -34,8 +34,8 @@ export async function* runEvents(requests: Requests, id: string, signal: AbortSi
       }
     } catch (thrown) {
       signal?.throwIfAborted();
-      if (!isPassing(toError(thrown))) throw thrown;
-      // Waits until a server answers, as long as other requests do.
+      if (!isTemporary(toError(thrown))) throw thrown;
+      // This request is repeated until a server responds, or until the time limit of all requests has passed.
       await requests.get(`/runs/${encodeURIComponent(id)}`, { signal });
     }
     await pause(requests.clock, reopenMs, signal);
@@ -43,7 +43,7 @@ export async function* runEvents(requests: Requests, id: string, signal: AbortSi
   }
 }
 
-/** The tasks before the run: when it has ended, it is the last event. It is read first, so that its tasks are not older. */
+/** Tasks first, then the run, because the end of the run is the last event. The run is read first, so that no task is older than it. */
 async function currentStates(requests: Requests, id: string, signal: AbortSignal | undefined): Promise<RunEvent[]> {
   const path = `/runs/${encodeURIComponent(id)}`;
   const run = await requests.get<RunStatus>(path, { signal });

@@ -3,7 +3,7 @@
 import { LongshoreError } from "../core/errors.ts";
 import type { RunStatus } from "./client.ts";
 
-/** The run of `result()` has failed, was cancelled, or took too long: `run.state` tells which. Its code is LONGSHORE_RUN_FAILED. */
+/** The run of `result()` has failed, was cancelled, or took too long: see `run.state`. The code of this error is LONGSHORE_RUN_FAILED. */
 export class RunFailed extends LongshoreError {
   override readonly name: string = "RunFailed";
   /** The run as it ended. */

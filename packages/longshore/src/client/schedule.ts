@@ -1,13 +1,13 @@
-// Schedules as a program sees and steers them.
+// Schedules, as a program reads and controls them.
 
 import type { RequestOptions, RunHandle } from "./client.ts";
 
 /** One schedule, by its name. Its methods reject with LONGSHORE_NOT_FOUND when there is no such schedule. */
 export interface ScheduleHandle {
   readonly name: string;
-  /** Its rules, its last ticks and its next ten. */
+  /** Its rules, its last 20 ticks and its next ten. */
   status(options?: RequestOptions): Promise<ScheduleStatus>;
-  /** Pauses it: until it is resumed, it starts nothing by itself. */
+  /** Pauses it: until it is resumed, only `run()` starts runs. */
   pause(reason: string, options?: RequestOptions): Promise<ScheduleStatus>;
   /** Resumes it with its first tick from now on. Ticks of the pause are left out. */
   resume(options?: RequestOptions): Promise<ScheduleStatus>;
@@ -18,9 +18,9 @@ export interface ScheduleHandle {
    * LONGSHORE_CONFLICT while another backfill of it is in progress.
    */
   backfill(range: BackfillRange, options?: RequestOptions): Promise<ScheduleStatus>;
-  /** Ends a backfill early. The runs that it has started go on. */
+  /** Ends a backfill early. The runs that it has started continue. */
   endBackfill(options?: RequestOptions): Promise<ScheduleStatus>;
-  /** Removes the schedule. Its runs go on. Resolves with false when there was none. */
+  /** Removes the schedule. Its runs continue. Resolves with false when there was none. */
   remove(options?: RequestOptions): Promise<boolean>;
 }
 
@@ -57,7 +57,7 @@ export interface DefinedSchedule {
 export interface ScheduleInfo {
   readonly name: string;
   readonly workflow: string;
-  /** The workflow whose definition file has it; null for one that was made by itself. */
+  /** The workflow whose definition file contains it; null when no file contains it. */
   readonly source: string | null;
   readonly input: unknown;
   readonly cron?: string | undefined;
@@ -85,7 +85,7 @@ export interface ScheduleInfo {
   readonly dueAt: number | null;
   /** The last tick. */
   readonly lastAt: number | null;
-  /** Ids of the runs of ticks that may not have ended. */
+  /** Ids of the runs that may still be open. */
   readonly open: readonly string[];
   /** Ticks that wait for the end of a run. */
   readonly queued: readonly number[];
@@ -99,19 +99,19 @@ export interface ScheduleStatus extends ScheduleInfo {
   readonly upcoming: readonly { readonly tick: number; readonly dueAt: number }[];
 }
 
-/** What became of a tick. */
+/** A tick and its outcome. */
 export interface ScheduleTick {
   /** The time of the tick, without jitter. */
   readonly at: number;
   readonly decidedAt: number;
   /** `present`: a run with the key of this tick was there already. `missed`: no server was there at its time. */
   readonly outcome: "started" | "present" | "queued" | "skipped" | "missed" | "failed";
-  /** Its run; for `skipped` and `queued`, the run in the way. */
+  /** Its run; for `skipped` and `queued`, the open run because of which it did not start. */
   readonly runId: string | null;
   readonly reason: string | null;
   /** How many ticks were missed; not more than 100 are counted. */
   readonly count?: number | undefined;
-  /** Absent for a tick at its time. */
+  /** What started it instead of its time: `run()` or `backfill()`. */
   readonly by?: "hand" | "backfill" | undefined;
 }
 

@@ -1,4 +1,4 @@
-// What a follower of a run has been told, so that it is told nothing twice.
+// The states that a reader of a run's events has received, so that it receives none of them twice.
 
 import type { RunEvent } from "./run-event.ts";
 

@@ -9,10 +9,10 @@ export interface Ending {
 
 /** Shorter than the timeouts of proxies, and than the limit of the server. */
 const waitMs = 25_000;
-/** A server that closes answers its long polls early. */
+/** A server that closes ends its long polls early. The next one then waits this long, so that the client does not flood the server. */
 const earlyMs = 1_000;
 
-/** What is at `path`, once it has ended. */
+/** The run or task at `path`, after its end. */
 export async function untilEnded<Body extends Ending>(requests: Requests, path: string, signal: AbortSignal | undefined): Promise<Body> {
   const { clock } = requests;
   for (;;) {

@@ -4,7 +4,6 @@
 // The *journal* of a run is all its commands with their results. Command number n is node n of the run. Results are numbered in the order
 // in which they arrived: the function receives them in this order each time it is replayed, so that it makes the same decisions.
 
-import type { Backoff } from "./backoff.ts";
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";
 import { isName } from "./names.ts";
@@ -20,6 +19,7 @@ import {
   timeMax,
   waitMsMax,
 } from "./step-bounds.ts";
+import type { TaskStepSettings } from "./task-step.ts";
 import type { ValueSize } from "./text-size.ts";
 
 /** The kinds of commands. `local` and `version` have their result when they are reported; the others get it later. */
@@ -27,8 +27,8 @@ export type CommandKind = "step" | "run" | "sleep" | "signal" | "local" | "versi
 
 const kinds: ReadonlySet<string> = new Set<CommandKind>(["step", "run", "sleep", "signal", "local", "version"]);
 
-/** One thing that a function asks for. */
-export interface Command {
+/** One thing that a function asks for. The fields of `TaskStepSettings` are for steps; a child run and a wait have only `totalMs`. */
+export interface Command extends TaskStepSettings {
   /** Its number in the run, from 1. */
   readonly node: number;
   readonly kind: CommandKind;
@@ -46,18 +46,6 @@ export interface Command {
   /** Of a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
-  /** The fields below mean the same as for a step of a graph. */
-  readonly retry?: { readonly failures: number; readonly lost?: number; readonly backoff?: Backoff };
-  readonly timeoutMs?: number;
-  readonly totalMs?: number;
-  readonly claimMs?: number;
-  readonly priority?: number;
-  readonly labels?: readonly string[];
-  readonly limits?: readonly {
-    readonly key: string;
-    readonly held?: number;
-    readonly rate?: { readonly count: number; readonly windowMs: number };
-  }[];
 }
 
 /** The result of a command. */

@@ -9,7 +9,7 @@ interface Member<Source> {
 }
 
 /**
- * The workflows and all that they run, each once, and each behind those that it runs. Throws LONGSHORE_BAD_DEFINITION for a workflow that
+ * The workflows and all that they run, each once, and after the workflows that it runs. Throws LONGSHORE_BAD_DEFINITION for a workflow that
  * runs itself, and for two different workflows with one name.
  */
 export function workflowFamily<Family extends Member<unknown>>(workflows: readonly Family[]): Family[] {

@@ -22,7 +22,7 @@ export interface ServeOptions extends ProtocolOptions {
   ephemeral?: boolean;
   /**
    * Keep the data in PostgreSQL, version 13 or newer, instead of a folder: `postgres://user@host:5432/database?schema=longshore`. Several
-   * hosts, separated by commas, are tried for one that can be written. Needs the package `pg`. The password is better given in `PGPASSWORD`.
+   * hosts, separated by commas, are tried for one that can be written. Needs the package `pg`. Set the password in `PGPASSWORD`, not here.
    */
   store?: string;
   /** With `store`: after this time another server may take over the data of a server that hangs. From 1s to 60s. Default: 5s. */
@@ -43,11 +43,11 @@ export interface ServeOptions extends ProtocolOptions {
   tokenFile?: string;
   /** Further files with secrets, such as the key of `tls`: no flow may read them. The token file is always included. */
   secretFiles?: readonly string[];
-  /** Serve beyond loopback without authentication of callers. */
+  /** Allow a `host` other than loopback without tokens, so without authentication of callers. */
   insecure?: boolean;
   /** Web origins whose pages may call this server. Default: none. */
   origins?: readonly string[];
-  /** Further accepted names in the Host header. */
+  /** Further names of this server that requests may have in the Host header. */
   hosts?: readonly string[];
   /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows, which are loaded at the start. */
   workflows?: string;

@@ -5,6 +5,7 @@ import type { Client, SentSignal } from "../client/client.ts";
 import type { Blobs } from "../core/context.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
+import { noSuchRun } from "../engine/run/no-such-run.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
@@ -13,7 +14,6 @@ import type { Define } from "./defining.ts";
 import type { Engine } from "./engine.ts";
 import { localTransport } from "./local.ts";
 import { LocalClient } from "./local-client.ts";
-import { noSuchRun } from "./no-such-run.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 

@@ -1,13 +1,13 @@
-// The events of one run of a server in the program's own process. A follower that is slow gets the newest state of each task, so that no
-// more is kept for it than the run has tasks.
+// The events of one run of a server in the program's own process. A slow reader gets only the newest state of each task, so no more than one state
+// of each task is kept for it.
 
 import type { RunEvent } from "../client/run-event.ts";
 import { SeenStates } from "../client/seen-states.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { TaskRowHead } from "../engine/board/task.ts";
 import { type Change, runChange, taskChange } from "../engine/run/change.ts";
+import { noSuchRun } from "../engine/run/no-such-run.ts";
 import type { Engine } from "./engine.ts";
-import { noSuchRun } from "./no-such-run.ts";
 
 export async function* localEvents(engine: Engine, id: string, signal?: AbortSignal): AsyncGenerator<RunEvent, void, void> {
   const { reader, originOf, board } = engine;
@@ -26,7 +26,7 @@ export async function* localEvents(engine: Engine, id: string, signal?: AbortSig
   try {
     const run = await reader.run(id);
     if (run === undefined) throw noSuchRun(id);
-    // When the run has ended, it is the last event. It is read first, so that its tasks are not older.
+    // Tasks first, then the run, because the end of the run is the last event. The run is read first, so that no task is older than it.
     const current = [...(await reader.heads(id)).filter(({ state }) => state !== "forgotten"), runChange(run)];
     for (let found: readonly Found[] = current; ; found = await news.next()) {
       for (const one of found) {
@@ -44,7 +44,7 @@ export async function* localEvents(engine: Engine, id: string, signal?: AbortSig
 
 type Found = Change | TaskRowHead;
 
-/** Collects what changes about a run, and wakes its follower when one of `ends` aborts. */
+/** Collects the changes of a run, and wakes its reader when one of `ends` aborts. */
 function follow(engine: Engine, id: string, { news, ends }: { news: News; ends: readonly AbortSignal[] }): () => void {
   const wake = () => news.wake();
   for (const end of ends) end.addEventListener("abort", wake, { once: true });
@@ -65,10 +65,10 @@ function follow(engine: Engine, id: string, { news, ends }: { news: News; ends: 
 }
 
 function closed(): LongshoreError {
-  return new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; it goes on at the next start.");
+  return new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; the run continues at the next start.");
 }
 
-/** The newest state of what has changed since the last look: first tasks, then the run. */
+/** The newest states of the tasks and the run that have changed since the last `next()`: first tasks, then the run. */
 class News {
   #found = new Map<string, Found>();
   wake = (): void => {};

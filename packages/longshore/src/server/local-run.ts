@@ -6,11 +6,11 @@ import type { RunEvent } from "../client/run-event.ts";
 import { outputOf } from "../client/run-failed.ts";
 import { toJson } from "../core/json/to-json.ts";
 import { whenAborted } from "../core/results.ts";
+import { noSuchRun } from "../engine/run/no-such-run.ts";
 import type { Run } from "../engine/run/run.ts";
 import { runStatus } from "../engine/run/run-status.ts";
 import type { Engine } from "./engine.ts";
 import { localEvents } from "./local-events.ts";
-import { noSuchRun } from "./no-such-run.ts";
 
 export class LocalRun<Output> implements RunHandle<Output> {
   readonly id: string;

@@ -1,4 +1,5 @@
-// A `fetch` that calls the routes of this server without a socket: for a program in the process of a node, whose data may be elsewhere.
+// A `fetch` that calls the routes of this server without a socket. It serves programs in the process of a cluster node, because the node may not own
+// the data.
 
 import { Readable } from "node:stream";
 import { everyone } from "../core/actions.ts";

@@ -113,14 +113,14 @@ describe("longshore run", () => {
     const ended = await following.ended;
     expect({ code: ended.code, stderr: ended.stderr }).toEqual({
       code: 130,
-      stderr: expect.stringMatching(/^longshore: run (\w+) goes on without this command\. .*end it with `longshore cancel \1`\.\n$/),
+      stderr: expect.stringMatching(/^longshore: run (\w+) continues without this command\. .*end it with `longshore cancel \1`\.\n$/),
     });
     const [{ id, state }] = JSON.parse((await run("runs", "--json")).stdout).items;
     expect(state).toBe("running");
     const log = startLongshore(["logs", id, "--follow"], options);
     await log.printed(/patient waiting/);
     log.kill("SIGINT");
-    expect(await log.ended).toMatchObject({ code: 130, stderr: expect.stringContaining(`run ${id} goes on`) });
+    expect(await log.ended).toMatchObject({ code: 130, stderr: expect.stringContaining(`run ${id} continues`) });
   });
 });
 

@@ -49,7 +49,7 @@ it("a schedule is run by hand and backfilled, and its ticks are shown", async ()
   expect(stdout).toMatch(/backfill {2}\d of 5 started/);
   expect(stdout).toMatch(new RegExp(`started {2}by hand +${started.stdout.trim()}`));
   expect((await schedules("backfill", "s", "--end")).stdout).toBe("s has no backfill any more\n");
-  expect((await schedules("backfill", "s")).stderr).toContain("backfill takes --from TIME or --end; here is none");
+  expect((await schedules("backfill", "s")).stderr).toContain("backfill takes either --from TIME or --end, but none was given");
 });
 
 it("times are tried out without a schedule, over a change of daylight saving too", async () => {

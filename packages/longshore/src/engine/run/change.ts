@@ -1,4 +1,4 @@
-// A run or a task after a change, as its followers see it.
+// A run or a task after a change, as readers of events receive it.
 
 import { cutMiddle } from "../../core/text.ts";
 import type { TaskRowHead } from "../board/task.ts";

@@ -265,7 +265,7 @@ export class Runs {
   async close(): Promise<void> {
     this.#closed = true;
     this.#results.close(
-      new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; it goes on at the next start."),
+      new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; the run continues at the next start."),
     );
     await this.#carrying;
   }

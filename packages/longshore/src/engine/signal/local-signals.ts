@@ -10,6 +10,7 @@ import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
+import { noSuchRun } from "../run/no-such-run.ts";
 import type { Plan } from "../run/plan.ts";
 import { isRunOpen, type Message, type Run, taskIdOf } from "../run/run.ts";
 import { rowBytes } from "../stored-bytes.ts";
@@ -82,7 +83,7 @@ export class LocalSignals implements SignalStore {
     );
     const sent = await commit.read((tx) => this.#rows.get(tx, signalKey(runId, number)));
     // The run was removed since.
-    if (sent === null) throw noRun(runId);
+    if (sent === null) throw noSuchRun(runId);
     return sent;
   }
 
@@ -94,7 +95,7 @@ export class LocalSignals implements SignalStore {
   sendNow(tx: Tx, runId: string, signal: NewSignal): number {
     const { runs, clock } = this.#options;
     const run = runs.get(tx, runId);
-    if (run === null) throw noRun(runId);
+    if (run === null) throw noSuchRun(runId);
     const { name, value, key = null } = signal;
     const same = key === null ? null : this.#withKey(tx, runId, key);
     if (same !== null) return same.number;
@@ -250,10 +251,6 @@ export class LocalSignals implements SignalStore {
 /** The bytes that a kept signal counts. When it is taken, its row still has the value, so the result is the same. */
 function bytesOf({ name, value, key }: NewSignal): number {
   return rowBytes + Buffer.byteLength(name) + Buffer.byteLength(value) + (key == null ? 0 : Buffer.byteLength(key));
-}
-
-function noRun(runId: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${runId}.`);
 }
 
 function isOver({ id, state }: Run): LongshoreError {

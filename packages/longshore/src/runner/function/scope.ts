@@ -9,25 +9,14 @@ import type { Json } from "../../core/json/json.ts";
 import { toJson } from "../../core/json/to-json.ts";
 import { type Schema, validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
+import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts";
 import type { Command } from "../../core/turn.ts";
 import { type Asked, type FunctionReplay, handled, type LocalResult } from "./replay.ts";
 
 /** The options of a step of a durable function. */
-export interface CommandOptions {
+export interface CommandOptions extends TaskStepOptions {
   /** The name that people see. Default: the name of the task, with a number when it is used again. */
   id?: string;
-  retry?: { limit: number; lost?: number; backoff?: Backoff };
-  /** The limit of one attempt. */
-  timeout?: Duration;
-  /** The limit of all attempts together. */
-  totalTimeout?: Duration;
-  /** How long the step may wait in the queue until a worker takes it. */
-  queueTimeout?: Duration;
-  /** Smaller runs first. Default: 0. */
-  priority?: number;
-  /** Only workers with all of these labels take the step. */
-  labels?: readonly string[];
-  limits?: readonly { key: string; held?: number; rate?: { count: number; window: Duration } }[];
 }
 
 /** The options of a child run. */
@@ -131,7 +120,7 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
   };
   const call = (task: string, input: unknown, options: CommandOptions = {}): Promise<Json> =>
     ask(() => ({
-      ...{ kind: "step", name: task, input: jsonOf(input, `step ${task}`), ...settings(options, task) },
+      ...{ kind: "step", name: task, input: jsonOf(input, `step ${task}`), ...taskStepSettings(options, task) },
       shown: shownId(options.id ?? task),
     }));
   const step: FunctionScope["step"] = (task, input, options = {}) =>
@@ -215,32 +204,6 @@ function ids(): (name: string) => string {
     uses.set(name, use);
     return use === 1 ? name : `${name}-${use}`;
   };
-}
-
-function settings(options: CommandOptions, task: string): object {
-  const { retry, timeout, totalTimeout, queueTimeout, priority, labels, limits } = options;
-  const time = (value: Duration | undefined, field: string) =>
-    value === undefined ? undefined : durationMs(value, `${field} of step ${task}`);
-  return defined({
-    retry: retry === undefined ? undefined : defined({ failures: retry.limit, lost: retry.lost, backoff: retry.backoff }),
-    timeoutMs: time(timeout, "timeout"),
-    totalMs: time(totalTimeout, "totalTimeout"),
-    claimMs: time(queueTimeout, "queueTimeout"),
-    priority,
-    labels,
-    limits: limits?.map(({ key, held, rate }) =>
-      defined({
-        key,
-        held,
-        rate: rate === undefined ? undefined : { count: rate.count, windowMs: durationMs(rate.window, `limits of step ${task}`) },
-      }),
-    ),
-  });
-}
-
-/** The object without fields that are undefined. */
-function defined(fields: { [name: string]: unknown }): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 async function mapAll<Item, Output>(

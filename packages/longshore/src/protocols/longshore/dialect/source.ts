@@ -1,8 +1,8 @@
 // Workflows written in code, as they are stored: plain JSON, created by `graph()` and compiled by this dialect.
 
-import type { Backoff } from "../../../core/backoff.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import type { TaskStepSettings } from "../../../core/task-step.ts";
 
 /** A place in a value: property names and array indexes. */
 export type Path = readonly (string | number)[];
@@ -22,7 +22,7 @@ export interface Reference {
   path: Path;
 }
 
-export interface StepSource {
+export interface StepSource extends TaskStepSettings {
   id: string;
   /** The handler's name, for work; or the name of another workflow; or a pause; or one task for each item of a list. */
   task?: string;
@@ -38,13 +38,6 @@ export interface StepSource {
   when?: Value;
   /** Start even when a step that it waits for did not succeed. */
   always?: boolean;
-  retry?: { failures: number; lost?: number; backoff?: Backoff };
-  timeoutMs?: number;
-  totalMs?: number;
-  claimMs?: number;
-  priority?: number;
-  labels?: string[];
-  limits?: { key: string; held?: number; rate?: { count: number; windowMs: number } }[];
 }
 
 /** A pause, counted from the start of the step: milliseconds or a duration as a text. Or until a time: milliseconds since 1970, or ISO 8601. */

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
+import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { pageOf, runStates, taskStates } from "../wire/shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
@@ -113,7 +114,7 @@ export function historyOperations({ history, slices }: HistoryDeps): Operation[]
         await slices.turn(tasksMax * wholeRow);
         const id = params.id as string;
         const run = await history.runPage(id, { after: query.after ?? `${id}.`, limit: tasksMax });
-        if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
+        if (run === undefined) throw noSuchRun(id);
         // Fields of messages other than ids are data of the run, and are left out.
         const messages = run.messages.map((message) => ({ ...message, input: undefined, output: undefined, error: undefined }));
         return json(200, { ...run, messages });

@@ -17,7 +17,7 @@ import type { ProtocolEngine } from "../../server-half.ts";
 import { chunkShape, pageOf } from "../wire/shapes.ts";
 import { badInput, json, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
-import { knownRun, noSuchRun } from "./runs.ts";
+import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "logs";
 const step = z.string().max(512).optional().describe("only the log of this step");
@@ -31,7 +31,10 @@ export function logOperations(deps: LogDeps): Operation[] {
       ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read", stored: true },
       summary: "Read the logs of one run, in order of arrival.",
       query: z.strictObject({ step, after: position, limit }),
-      answers: { 200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) }, ...noSuchRun },
+      answers: {
+        200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) },
+        ...runNotFound,
+      },
       async handle({ params, query }) {
         const { source, body } = await sourceOf(deps, params.id as string, query.step);
         const found = await deps.logStore.since(source, query.after ?? 0, query.limit);
@@ -44,7 +47,7 @@ export function logOperations(deps: LogDeps): Operation[] {
       summary: "Follow the logs of one run: what is stored, then what arrives, until the run is over. Resumes by Last-Event-ID.",
       openEnded: true,
       query: z.strictObject({ step, after: position }),
-      answers: { 200: { description: "Events `log`, `lagged` and `end`.", contentType: "text/event-stream" }, ...noSuchRun },
+      answers: { 200: { description: "Events `log`, `lagged` and `end`.", contentType: "text/event-stream" }, ...runNotFound },
       async handle({ params, query, request }) {
         const followed = await sourceOf(deps, params.id as string, query.step);
         const after = resumeAfter(request.headers["last-event-id"]) ?? query.after ?? 0;

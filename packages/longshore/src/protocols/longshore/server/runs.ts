@@ -1,9 +1,9 @@
 // Runs: starting, reading, cancelling, retrying.
 
 import { z } from "zod";
-import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
+import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { apiPrefix, journalShape, pageOf, runShape, runStates } from "../wire/shapes.ts";
@@ -57,7 +57,7 @@ const cancelBody = z.strictObject({
     .describe(`a text of 1 to ${reasonCharsMax} characters; it becomes the run's error`),
 });
 
-export const noSuchRun = { 404: { description: "There is no such run." } };
+export const runNotFound = { 404: { description: "There is no such run." } };
 
 type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown" | "journal">;
 
@@ -95,7 +95,7 @@ export function runOperations(deps: RunDeps): Operation[] {
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
       summary: "Look at one run; with `waitMs`, wait for its end.",
       query: z.strictObject({ waitMs }),
-      answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...noSuchRun },
+      answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...runNotFound },
       async handle({ params, query, request }) {
         const run = await knownRun((id) => runs.run(id), params.id);
         if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await bodyOf(run));
@@ -106,7 +106,7 @@ export function runOperations(deps: RunDeps): Operation[] {
       ...{ id: "getJournal", tag, method: "GET", path: "/runs/:id/journal", action: "run.read" },
       summary: "Read the commands of a durable function with their results, to replay it.",
       query: z.strictObject({ after: position }),
-      answers: { 200: { description: "A page; the first one has the input.", schema: journalShape }, ...noSuchRun },
+      answers: { 200: { description: "A page; the first one has the input.", schema: journalShape }, ...runNotFound },
       async handle({ params, query: { after = 0 } }) {
         const run = await knownRun((id) => runs.run(id), params.id);
         return jsonText(200, (await deps.journal.page(run.id, after)) ?? '{"entries":[]}');
@@ -118,24 +118,24 @@ export function runOperations(deps: RunDeps): Operation[] {
       body: cancelBody,
       answers: {
         202: { description: "The run afterwards. Workers are informed at their next heartbeat.", schema: runShape },
-        ...noSuchRun,
+        ...runNotFound,
       },
       handle: async ({ params, body }) => json(202, await bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
     }),
     operation({
       ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
-      summary: "Try again what did not succeed, in the same run, keeping what did.",
+      summary: "Repeat the steps that did not succeed, in the same run. The results of the other steps are kept.",
       answers: {
         202: { description: "It continues.", schema: runShape },
         409: { description: "It is still running, or has succeeded." },
-        ...noSuchRun,
+        ...runNotFound,
       },
       handle: async ({ params }) => json(202, await bodyOf(await knownRun((id) => runs.retry(id), params.id))),
     }),
     operation({
       ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },
       summary: "Start a new run of the same version with the same input.",
-      answers: { 201: { description: "The new run.", schema: runShape }, ...noSuchRun },
+      answers: { 201: { description: "The new run.", schema: runShape }, ...runNotFound },
       handle: async ({ params }) => newRun(await knownRun((id) => runs.rerun(id), params.id)),
     }),
   ];
@@ -144,6 +144,6 @@ export function runOperations(deps: RunDeps): Operation[] {
 /** The id may be written as a UUID, as protocols show it whose clients require one. */
 export async function knownRun<Found = Run>(find: (id: string) => Promise<Found | undefined>, id = ""): Promise<Found> {
   const run = await find(idOfUuid(id) ?? id);
-  if (run === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no run ${id}.`, { detail: { field: "id" } });
+  if (run === undefined) throw noSuchRun(id);
   return run;
 }

@@ -74,7 +74,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     }),
     operation({
       ...{ id: "putSchedule", tag, method: "PUT", path: "/schedules/:name", action: "schedule.write" },
-      summary: "Make a schedule, or give it other rules. It keeps its history, its pause, and with the same times its position.",
+      summary: "Make a schedule, or replace its rules. It keeps its history and its pause, and its next tick unless its times change.",
       body: putBody,
       answers: {
         201: { description: "It has been made.", schema: wholeScheduleShape },
@@ -91,8 +91,8 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     }),
     operation({
       ...{ id: "removeSchedule", tag, method: "DELETE", path: "/schedules/:name", action: "schedule.write" },
-      summary: "Remove a schedule. Its runs go on.",
-      answers: { 204: { description: "It is gone." }, ...noSuchSchedule },
+      summary: "Remove a schedule. Its runs continue.",
+      answers: { 204: { description: "It was removed." }, ...noSuchSchedule },
       async handle({ params }) {
         if (!(await schedules.remove(params.name as string))) throw unknown(params.name);
         return { status: 204 };
@@ -141,7 +141,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     }),
     operation({
       ...{ id: "endBackfill", tag, method: "DELETE", path: "/schedules/:name/backfill", action: "schedule.steer" },
-      summary: "End a backfill early. The runs that it has started go on.",
+      summary: "End a backfill early. The runs that it has started continue.",
       answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...noSuchSchedule },
       handle: ({ params }) => changed(params.name, (name) => schedules.endBackfill(name)),
     }),

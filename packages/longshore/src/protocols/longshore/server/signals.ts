@@ -9,7 +9,7 @@ import { pageOf, signalShape } from "../wire/shapes.ts";
 import { signalBody } from "./bodies.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
-import { knownRun, noSuchRun } from "./runs.ts";
+import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "signals";
 const states = ["kept", "taken"] as const;
@@ -47,7 +47,7 @@ export function signalOperations({ signals, reader }: Pick<ProtocolEngine, "sign
           schema: signalShape,
         },
         409: { description: "The run has ended." },
-        ...noSuchRun,
+        ...runNotFound,
       },
       async handle({ params, body: { name, value, key } }) {
         const sent = await signals.send(idOf(params.id), { name, value: writeExact(value ?? null), key });
@@ -58,7 +58,7 @@ export function signalOperations({ signals, reader }: Pick<ProtocolEngine, "sign
       ...{ id: "listSignals", tag, method: "GET", path: "/runs/:id/signals", action: "run.read", stored: true },
       summary: "List the signals of a run, oldest first.",
       query: listQuery,
-      answers: { 200: { description: "A page; it may be short and still have a next.", schema: pageOf(signalShape) }, ...noSuchRun },
+      answers: { 200: { description: "A page; it may be short and still have a next.", schema: pageOf(signalShape) }, ...runNotFound },
       async handle({ params, query }) {
         const { id } = await knownRun((run) => reader.runHead(run), params.id);
         const { items, next } = await signals.list(id, query);

@@ -18,7 +18,7 @@ import { attemptBody, isShown, stepBody, taskBody } from "./bodies.ts";
 import { backoff, count, delay, labels, milliseconds, priority, taskName } from "./code-source.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position, waitMs } from "./query.ts";
-import { knownRun, noSuchRun } from "./runs.ts";
+import { knownRun, runNotFound } from "./runs.ts";
 import { givingUp } from "./waits.ts";
 
 const tag = "tasks";
@@ -78,7 +78,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       query: z.strictObject({ limit, after: position }),
       answers: {
         200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) },
-        ...noSuchRun,
+        ...runNotFound,
       },
       async handle({ params, query }) {
         const { steps, next } = await stepsOf(deps, params.id as string, query);
@@ -89,7 +89,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       ...{ id: "listRunSteps", tag, method: "GET", path: "/runs/:id/steps", action: "run.read" },
       summary: "List every step of one run, also those whose turn has not come.",
       query: z.strictObject({ limit, after: position, lines: flag.describe("true adds the last log line of each") }),
-      answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...noSuchRun },
+      answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...runNotFound },
       async handle({ params, query }) {
         const { plan, steps, next } = await stepsOf(deps, params.id as string, query);
         const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : deps.logs.lastLine(task.id));

@@ -1,4 +1,4 @@
-// Requests that wait for an end: until it comes, for a time, or while the client and the server are there.
+// Requests that wait for the end of a run or task. They stop waiting after a time, when the client disconnects, or when the server closes.
 
 import { type GiveUp, whenAborted } from "../../../core/results.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
@@ -6,7 +6,7 @@ import type { ProtocolEngine } from "../../server-half.ts";
 
 type WaitDeps = Pick<ProtocolEngine, "board" | "clock">;
 
-/** Reads `gone`, which frees what the request occupies: it is called only for a request that waits. */
+/** Call this only for a request that waits: it reads `request.gone`, which releases what the request occupies. */
 export function givingUp({ board, clock }: WaitDeps, request: HttpRequest, waitMs: number): GiveUp {
   const over = whenAborted(AbortSignal.any([request.gone, board.dismissed]));
   return (leave) => {

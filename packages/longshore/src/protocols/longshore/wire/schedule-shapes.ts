@@ -1,4 +1,4 @@
-// Schedules in requests and answers of our own API. What is written and what is shown have the same names, so that an answer can be sent back.
+// Schedules in requests and responses of our own API. Both have the same field names, so that a response can be sent back as a request.
 
 import { z } from "zod";
 
@@ -29,7 +29,7 @@ export const putBody = z.strictObject({
     .describe("the field of the input that gets the time of the tick, such as 2026-03-29T01:00:00.000Z"),
   overlap: z.string().max(32).optional().describe("skip, queue, cancel-previous or allow; skip when absent"),
   queueMax: z.number().int().optional().describe("how many ticks wait at most, with overlap queue; 10 when absent"),
-  catchUp: z.string().max(32).optional().describe("last or all of the ticks that no server was there for; last when absent"),
+  catchUp: z.string().max(32).optional().describe("which ticks start after a downtime: last or all; last when absent"),
   catchUpWindow: duration.optional().describe(`how late a tick may start: ${durationText}; 1d when absent`),
   jitter: duration.optional().describe(`delays each tick by a time below this, always the same for a tick: ${durationText}; 0 when absent`),
 });
@@ -41,7 +41,7 @@ export const tickShape = z
     outcome: z
       .enum(["started", "present", "queued", "skipped", "missed", "failed"])
       .describe("`present`: a run with the key of this tick was there already; `missed`: no server was there at its time."),
-    runId: z.string().nullable().describe("Its run; for `skipped` and `queued`, the run in the way."),
+    runId: z.string().nullable().describe("Its run; for `skipped` and `queued`, the open run because of which it did not start."),
     reason: z.string().nullable(),
     count: z.number().int().optional().describe("How many ticks were missed; not more than 100 are counted."),
     by: z.enum(["hand", "backfill"]).optional().describe("Absent for a tick at its time."),
@@ -61,7 +61,7 @@ const backfillShape = z
 const scheduleFields = {
   name: z.string(),
   workflow: z.string(),
-  source: z.string().nullable().describe("The workflow whose definition file has it; null for one that was made by itself."),
+  source: z.string().nullable().describe("The workflow whose definition file contains it; null when no file contains it."),
   input: z.unknown(),
   cron: z.string().optional(),
   timezone: z.string().optional(),
@@ -80,7 +80,7 @@ const scheduleFields = {
   nextAt: maybeTime.describe("The next tick; null when there is none."),
   dueAt: maybeTime.describe("When that tick starts its run: later by its jitter. Null while it is paused."),
   lastAt: maybeTime.describe("The last tick."),
-  open: z.array(z.string()).describe("Runs of ticks that may not have ended."),
+  open: z.array(z.string()).describe("Runs that may still be open."),
   queued: z.array(time).describe("Ticks that wait for the end of a run."),
   backfill: backfillShape.nullable(),
   history: z.array(tickShape).describe("The last 20 ticks, newest first."),
