@@ -3,6 +3,7 @@
 
 import { exportedTasks, exportedValues } from "./core/load.ts";
 import type { Task } from "./core/task.ts";
+import { workflowFamily } from "./core/workflow-family.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Workflow } from "./workflow-value.ts";
 
@@ -21,6 +22,12 @@ export function sortExports(module: Readonly<Record<string, unknown>>): ModuleEx
 /** Whether a module is of any use to a server or a worker. */
 export function isEmpty({ tasks, workflows, schedules }: ModuleExports): boolean {
   return tasks.length + workflows.length + schedules.length === 0;
+}
+
+/** The workflows of modules and those that they run or their schedules start, each once, in the order in which they are to be defined. */
+export function workflowsIn(modules: readonly Pick<ModuleExports, "workflows" | "schedules">[]): Workflow[] {
+  const scheduled = modules.flatMap(({ schedules }) => schedules).map(({ workflow }) => workflow);
+  return workflowFamily([...modules.flatMap(({ workflows }) => workflows), ...scheduled.filter((each) => typeof each !== "string")]);
 }
 
 /** Checks the shape, not the class: the file may have imported another copy of this package. */

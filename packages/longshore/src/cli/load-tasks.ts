@@ -2,10 +2,8 @@
 
 import { importFile, importForTasks } from "../core/load.ts";
 import type { Task } from "../core/task.ts";
-import { workflowFamily } from "../core/workflow-family.ts";
-import { isEmpty, type ModuleExports, sortExports } from "../module-exports.ts";
+import { isEmpty, type ModuleExports, sortExports, workflowsIn } from "../module-exports.ts";
 import { type FunctionWorkflow, isFunctionWorkflow } from "../workflow.ts";
-import type { Workflow } from "../workflow-value.ts";
 import { CommandFailure } from "./failure.ts";
 import { findFiles } from "./find-files.ts";
 
@@ -53,12 +51,6 @@ export function functionsIn(modules: readonly LoadedModule[]): LoadedFunction[] 
     for (const workflow of workflowsIn([module]))
       if (isFunctionWorkflow(workflow) && !found.has(workflow)) found.set(workflow, module.file);
   return [...found].map(([workflow, module]) => ({ ...workflow, module }));
-}
-
-/** The workflows of modules and those that they run or their schedules start, each once, in the order in which they are to be defined. */
-export function workflowsIn(modules: readonly LoadedModule[]): Workflow[] {
-  const scheduled = modules.flatMap(({ schedules }) => schedules).map(({ workflow }) => workflow);
-  return workflowFamily([...modules.flatMap(({ workflows }) => workflows), ...scheduled.filter((each) => typeof each !== "string")]);
 }
 
 /** The tasks of modules, each once. A task that several files export belongs to the first of them. */

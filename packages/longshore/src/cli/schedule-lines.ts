@@ -42,6 +42,14 @@ function intervalText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
+/** When a schedule that was made or resumed starts its next run. */
+export function nextLine({ name, paused, dueAt }: Schedule): string {
+  if (paused !== null) return `${name} is paused: ${paused}`;
+  return dueAt === null
+    ? `${name} never starts a run: its time has passed`
+    : `${name} starts its next run at ${timeText(dueAt, Date.now())}`;
+}
+
 /** The cells of a list. */
 export function scheduleRow(schedule: Schedule, { now, paint }: Omit<ScheduleFrame, "width">): string[] {
   const { name, workflow, paused, dueAt, history } = schedule;
@@ -55,7 +63,7 @@ export function scheduleLines(schedule: WholeSchedule, frame: ScheduleFrame): st
   const { now, width, paint } = frame;
   const { name, workflow, source, input, overlap, queueMax, catchUp, catchUpWindow, jitter, tickField, paused, queued, backfill } =
     schedule;
-  const line = (what: string, text: string) => fit(`  ${what.padEnd(10)}${text}`, width);
+  const line = (what: string, text: string) => fit(`  ${what.padEnd(12)}${text}`, width);
   const catches = `${catchUp === "last" ? "the last tick that was missed" : "all ticks that were missed"}, up to ${intervalText(catchUpWindow)} late`;
   const waits = queued.map((tick) => timeText(tick, now)).join(", ");
   return [

@@ -12,10 +12,9 @@ import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { printList } from "./print-list.ts";
 import { finish } from "./run.ts";
-import { type ScheduleFrame, scheduleLines, scheduleRow, timeHeadings, timeRow, upcomingLines } from "./schedule-lines.ts";
+import { nextLine, type ScheduleFrame, scheduleLines, scheduleRow, timeHeadings, timeRow, upcomingLines } from "./schedule-lines.ts";
 import { didYouMean } from "./suggestion.ts";
 import { painter, printable, table } from "./terminal.ts";
-import { timeText } from "./time-text.ts";
 
 interface Flags extends ConnectionOptions {
   json?: boolean;
@@ -296,9 +295,7 @@ async function suggestion(client: Client, name: string): Promise<string> {
 }
 
 function printNext(flags: { json?: boolean | undefined }, schedule: WholeSchedule): void {
-  const { name, paused, dueAt } = schedule;
-  const next = dueAt === null ? "never starts a run: its time has passed" : `starts its next run at ${timeText(dueAt, Date.now())}`;
-  print(flags, schedule, [`${name} ${paused === null ? next : `is paused: ${paused}`}`]);
+  print(flags, schedule, [nextLine(schedule)]);
 }
 
 function print(flags: { json?: boolean | undefined }, value: unknown, lines: readonly string[]): void {

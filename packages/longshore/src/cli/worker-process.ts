@@ -2,12 +2,13 @@
 // the tasks that the files export; a file that calls work() itself only needs to be imported. It sends the parent what the files export,
 // because the parent defines their workflows.
 
+import { workflowsIn } from "../module-exports.ts";
 import { watchMistakes } from "../runner/function/mistakes.ts";
 import { stderrLogger } from "../runner/notices.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { exitCodeOf } from "./failure.ts";
-import { functionsIn, type LoadedModule, loadModules, tasksIn, workflowsIn } from "./load-tasks.ts";
+import { functionsIn, type LoadedModule, loadModules, tasksIn } from "./load-tasks.ts";
 import { openWorker } from "./worker.ts";
 
 /** The message that the parent gets when the files are loaded. */

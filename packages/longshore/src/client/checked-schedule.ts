@@ -16,3 +16,10 @@ export async function scheduledWorkflow({ workflow, rules, input }: Schedule): P
   await checkStartInput(workflow, tickField === undefined ? input : { ...(input as object), [tickField]: new Date(0).toISOString() });
   return workflow;
 }
+
+/** The schedule as a server stores it, with its workflow by name. Rejects as `scheduledWorkflow` does. */
+export async function storedSchedule(schedule: Schedule): Promise<Schedule & { workflow: string }> {
+  const { name, rules, input } = schedule;
+  await scheduledWorkflow(schedule);
+  return { name, workflow: rules.workflow, rules, input };
+}

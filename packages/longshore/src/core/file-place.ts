@@ -12,11 +12,15 @@ const fileCharsMax = 2_097_152;
 /** How many values aliases may expand to: enough for people, too few for an attack. */
 const aliasesMax = 1_000;
 
-export interface Warning {
-  message: string;
+/** The path of a value, and where it begins in its file. */
+export interface Position {
   field: string;
   line: number;
   column: number;
+}
+
+export interface Warning extends Position {
+  message: string;
 }
 
 export type Kind = "map" | "list" | "text" | "number" | "boolean" | "null" | "other";
@@ -149,12 +153,16 @@ export class Place {
     return this.value as Json;
   }
 
+  get position(): Position {
+    return { field: pathText(this.path), ...lineColumn(this.#file.lines, this.#offset) };
+  }
+
   refuse(message: string, expected: string): LongshoreError {
-    return bad(this.#file.code, message, { field: pathText(this.path), expected, ...lineColumn(this.#file.lines, this.#offset) });
+    return bad(this.#file.code, message, { expected, ...this.position });
   }
 
   warn(message: string): void {
-    this.#file.warnings.push({ message, field: pathText(this.path), ...lineColumn(this.#file.lines, this.#offset) });
+    this.#file.warnings.push({ message, ...this.position });
   }
 }
 

@@ -31,7 +31,7 @@ import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Runs } from "../engine/run/runs.ts";
-import type { ScheduleStore } from "../engine/schedule/store.ts";
+import type { DeclaredSchedule, ScheduleStore } from "../engine/schedule/store.ts";
 import type { SignalStore } from "../engine/signal/store.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
 import type { RouteGroup } from "../net/http/http.ts";
@@ -218,6 +218,8 @@ export interface DefinitionFile {
   readonly name: string;
   readonly dialect: string;
   readonly source: string;
+  /** What starts it. Absent for a workflow that comes from no definition file. */
+  readonly schedules?: readonly DeclaredSchedule[];
   readonly warnings: readonly Warning[];
 }
 
@@ -230,5 +232,5 @@ export interface DefinitionFormat {
   /** Whether a file with these keys is one of this format. */
   accepts(keys: readonly string[]): boolean;
   /** `file` is its name. Throws LONGSHORE_BAD_DEFINITION with line and column. */
-  parse(read: ReadFile, file: string): { readonly name: string; readonly source: string; readonly warnings: readonly Warning[] };
+  parse(read: ReadFile, file: string): Omit<DefinitionFile, "dialect">;
 }

@@ -5,6 +5,7 @@ import { RunFailed } from "../client/run-failed.ts";
 import type { ClusterNode } from "../cluster/node.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Definition } from "../engine/run/dialect.ts";
+import { defineFile, type FileDefinition } from "../engine/schedule/define-file.ts";
 import type { RouteGroup } from "../net/http/http.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import { defining } from "./defining.ts";
@@ -20,7 +21,7 @@ interface NodeTable {
 }
 
 interface NodeProgram extends ProgramSide {
-  defineSource(definition: { name: string; dialect: string; source: string }): Promise<Definition>;
+  defineSource(definition: FileDefinition): Promise<Definition>;
 }
 
 /** The verbs of `program` on the link. */
@@ -31,7 +32,7 @@ export async function performProgram(
 ): Promise<unknown> {
   switch (verb) {
     case "define":
-      return engine.runs.defineNamed(given[0] as never);
+      return defineFile(engine, given[0] as never);
     case "schedule":
       return engine.schedules.put(given[0] as never);
     case "tryWrite":

@@ -113,7 +113,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
         ? noWorkflows
         : await loadWorkflows(
             options.workflows,
-            { defineNamed: (definition) => program.defineSource(definition) },
+            { define: program.defineSource, schedule: (schedule) => program.define(schedule) },
             options.badWorkflows ?? "refuse",
           );
     for (const warning of workflows.warnings) logger.warn(warning);

@@ -9,6 +9,7 @@ import { quotasOf } from "../core/quotas.ts";
 import { packageVersion } from "../core/version.ts";
 import { createWatchdog, type Watchdog } from "../core/watchdog.ts";
 import { retentionPolicy } from "../engine/run/retention.ts";
+import { defineFile } from "../engine/schedule/define-file.ts";
 import type { PreparedProtocol } from "../protocols/server-half.ts";
 import { directoryOf, loggerOf, type ServeOptions, spansOf, tokensOf } from "./config.ts";
 import { type Engine, openEngine } from "./engine.ts";
@@ -54,8 +55,15 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   try {
     // First, because a protocol may have its own way to store definitions.
     protocols = await openProtocols(prepared, engine, logger);
+    const program = programSide(engine);
     const workflows =
-      options.workflows === undefined ? noWorkflows : await loadWorkflows(options.workflows, engine.runs, options.badWorkflows ?? "refuse");
+      options.workflows === undefined
+        ? noWorkflows
+        : await loadWorkflows(
+            options.workflows,
+            { define: (definition) => defineFile(engine, definition), schedule: (schedule) => program.define(schedule) },
+            options.badWorkflows ?? "refuse",
+          );
     for (const warning of workflows.warnings) logger.warn(warning);
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine, prepared);
@@ -65,7 +73,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     watch?.begin();
     logger.info("The server is ready", { url: door?.url ?? null });
     return {
-      ...programSide(engine),
+      ...program,
       ...protocols.handles,
       url: door?.url ?? null,
       port: door?.port ?? null,

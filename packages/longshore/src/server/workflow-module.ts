@@ -1,9 +1,11 @@
 // A module in a folder of definition files: every workflow that it exports is a definition. The module runs in the server's own process.
 
+import { storedSchedule } from "../client/checked-schedule.ts";
 import { toError } from "../core/errors.ts";
 import { importForTasks, isRefusedWork } from "../core/load.ts";
-import { sortExports } from "../module-exports.ts";
+import { sortExports, workflowsIn } from "../module-exports.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
+import type { Schedule } from "../schedule.ts";
 import { codeDefinitions } from "./code-definitions.ts";
 
 /** Modules of a folder that hold no workflows by their name: types, tests and configurations. */
@@ -13,19 +15,26 @@ export function isWorkflowModule(name: string): boolean {
   return /\.[cm]?[jt]s$/.test(name) && !otherModules.test(name);
 }
 
+/** What a server stores of a module. */
+export interface WorkflowModule {
+  readonly workflows: readonly DefinitionFile[];
+  readonly schedules: readonly Schedule[];
+}
+
 /**
- * The workflows that the module exports and those that they run; none for a module that only supports others. A program that calls work() is
- * left out, and `warn` is called. Throws LONGSHORE_BAD_CONFIG for a module that cannot be loaded, LONGSHORE_BAD_DEFINITION for a mistake.
+ * The workflows that the module exports and those that they run, and its schedules; none for a module that only supports others. A program that
+ * calls work() is left out, and `warn` is called. Throws LONGSHORE_BAD_CONFIG for a module that cannot be loaded, LONGSHORE_BAD_DEFINITION for a mistake.
  */
-export async function readWorkflowModule(file: string, warn: (message: string) => void): Promise<DefinitionFile[]> {
+export async function readWorkflowModule(file: string, warn: (message: string) => void): Promise<WorkflowModule> {
   try {
-    const { workflows } = sortExports(await importForTasks(file));
-    return codeDefinitions(workflows).map((definition) => ({ ...definition, warnings: [] }));
+    const found = sortExports(await importForTasks(file));
+    const workflows = codeDefinitions(workflowsIn([found])).map((definition) => ({ ...definition, warnings: [] }));
+    return { workflows, schedules: await Promise.all(found.schedules.map(storedSchedule)) };
   } catch (error) {
     // The module may have imported another copy of this package, with errors of its own.
     if (isRefusedWork(toError(error))) {
       warn(`${file} is left out: it calls work(), so it is a program and not a module with workflows.`);
-      return [];
+      return { workflows: [], schedules: [] };
     }
     throw error;
   }

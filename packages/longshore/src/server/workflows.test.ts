@@ -27,6 +27,40 @@ describe("a folder of definition files", () => {
     expect(JSON.parse((await get("/api/workflows")).text).map(({ id }: { id: string }) => id)).toEqual(["ci", "ship"]);
   });
 
+  it("starts its workflows by the schedules of files and modules", async () => {
+    const files = {
+      "ci.yml": good.replace("on: push", 'on: { schedule: [{ cron: "0 3 * * *", timezone: Asia/Tokyo }, { every: 1h }] }'),
+      "extra.mjs":
+        'const job = { name: "job", source: { name: "job", steps: [], output: 1 } };\n' +
+        'export const each = { name: "each", workflow: job, rules: { workflow: "job", every: "5m" }, input: { n: 1 } };\n',
+    };
+    const workflows = folderOf(files);
+    const data = temporaryFolder();
+    const first = await startGraphServer({ workflows, ephemeral: false, data });
+    const names = async (get: typeof first.get) =>
+      JSON.parse((await get("/api/longshore/v1/schedules")).text).items.map(({ name, source }: { name: string; source: string }) => [
+        name,
+        source,
+      ]);
+    expect(first.server.workflows.schedules.map(({ schedule }) => schedule)).toMatchObject([{ name: "each", created: true }]);
+    expect(await names(first.get)).toEqual([
+      ["ci", "ci"],
+      ["ci-2", "ci"],
+      ["each", null],
+    ]);
+    await first.server.close();
+    // A schedule that is no longer in its file is gone after the next start.
+    writeFileSync(join(workflows, "ci.yml"), good);
+    const second = await startGraphServer({ workflows, ephemeral: false, data });
+    expect(await names(second.get)).toEqual([["each", null]]);
+  });
+
+  it("is refused as a whole when times of a schedule cannot be understood, with the place", async () => {
+    const workflows = folderOf({ "ci.yml": good.replace("on: push", "on:\n  schedule:\n    - cron: 61 * * * *") });
+    const error = await serve({ ephemeral: true, port: null, workflows }).catch((thrown: Error) => thrown);
+    expect((error as Error).message).toMatch(/ci\.yml:4:7: cron is "61 \* \* \* \*"/);
+  });
+
   it("may hold flows of Stepflow, which are started by name", async () => {
     const workflows = folderOf({
       "ci.yml": good,

@@ -2,24 +2,42 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { LongshoreError } from "../core/errors.ts";
+import type { DefinedSchedule } from "../client/schedule.ts";
+import { type ErrorCode, LongshoreError } from "../core/errors.ts";
 import { readNamedFile } from "../core/read-named-file.ts";
 import type { Definition } from "../engine/run/dialect.ts";
-import type { Runs } from "../engine/run/runs.ts";
+import type { FileDefinition } from "../engine/schedule/define-file.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
+import type { Schedule } from "../schedule.ts";
 import type { ParseDefinition } from "./definition-file.ts";
-import { isWorkflowModule } from "./workflow-module.ts";
+import { isWorkflowModule, type WorkflowModule } from "./workflow-module.ts";
+
+/** Where a server stores what it has read. */
+export interface DefinitionTarget {
+  define(definition: FileDefinition): Promise<Definition>;
+  schedule(schedule: Schedule): Promise<DefinedSchedule>;
+}
+
+/** Mistakes in a file that show only when it is stored. */
+const ofAuthor: ReadonlySet<ErrorCode> = new Set([
+  "LONGSHORE_BAD_DEFINITION",
+  "LONGSHORE_BAD_INPUT",
+  "LONGSHORE_CONFLICT",
+  "LONGSHORE_NOT_FOUND",
+]);
 
 /** What a server has read from its definition files at its start. */
 export interface LoadedWorkflows {
   readonly defined: readonly { file: string; definition: Definition }[];
+  /** The schedules of modules. */
+  readonly schedules: readonly { file: string; schedule: DefinedSchedule }[];
   /** Each warning, with the file and for definition files as `file:line:column: text`. */
   readonly warnings: readonly string[];
   /** Files that were left out, each with an error whose message begins with the file, for definition files as `file:line:column`. */
   readonly bad: readonly LongshoreError[];
 }
 
-export const noWorkflows: LoadedWorkflows = { defined: [], warnings: [], bad: [] };
+export const noWorkflows: LoadedWorkflows = { defined: [], schedules: [], warnings: [], bad: [] };
 
 /** A folder with more definition files is probably the wrong folder. */
 const filesMax = 5_000;
@@ -31,21 +49,19 @@ const projectFiles = /^(package(-lock)?|[tj]sconfig(\..+)?|longshore\.config)\.(
  * Reads every file before anything is defined. With `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files
  * are left out.
  */
-export async function loadWorkflows(
-  directory: string,
-  runs: Pick<Runs, "defineNamed">,
-  onBad: "refuse" | "skip",
-): Promise<LoadedWorkflows> {
+export async function loadWorkflows(directory: string, target: DefinitionTarget, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded only when there are files.
   const { definitionParser } = await import("./definition-file.ts");
   const parseDefinition = await definitionParser();
   const bad: LongshoreError[] = [];
   const warnings: string[] = [];
   const parsed = new Map<string, { file: string; workflow: DefinitionFile }>();
+  const planned = new Map<string, { file: string; schedule: Schedule }>();
   for (const name of filesOf(directory)) {
     const file = join(directory, name);
     try {
-      for (const workflow of await read(file, name, parseDefinition, (message) => warnings.push(message))) {
+      const { workflows, schedules } = await read(file, name, parseDefinition, (message) => warnings.push(message));
+      for (const workflow of workflows) {
         const other = parsed.get(workflow.name);
         // Two modules may export the same workflow.
         if (other?.workflow.source === workflow.source && isWorkflowModule(name)) continue;
@@ -53,6 +69,7 @@ export async function loadWorkflows(
           throw inFile(file, `The name ${workflow.name} is taken by ${other.file}.`, { expected: "another file name" });
         parsed.set(workflow.name, { file, workflow });
       }
+      for (const schedule of schedules) planned.set(schedule.name, { file, schedule });
     } catch (error) {
       if (!(error instanceof LongshoreError) || onBad === "refuse") throw error;
       bad.push(error);
@@ -60,12 +77,31 @@ export async function loadWorkflows(
   }
   const defined: LoadedWorkflows["defined"][number][] = [];
   for (const { file, workflow } of parsed.values()) {
-    const { name, dialect, source } = workflow;
-    const definition = await runs.defineNamed({ name, dialect, source });
-    defined.push({ file, definition });
-    for (const { message, line, column } of workflow.warnings) warnings.push(`${file}:${line}:${column}: ${message}`);
+    const { warnings: found, ...definition } = workflow;
+    const stored = await storing(file, () => target.define(definition));
+    if (stored === undefined) continue;
+    defined.push({ file, definition: stored });
+    for (const { message, line, column } of found) warnings.push(`${file}:${line}:${column}: ${message}`);
   }
-  return { defined, warnings, bad };
+  const schedules: LoadedWorkflows["schedules"][number][] = [];
+  for (const { file, schedule } of planned.values()) {
+    const stored = await storing(file, () => target.schedule(schedule));
+    if (stored !== undefined) schedules.push({ file, schedule: stored });
+  }
+  return { defined, schedules, warnings, bad };
+
+  /** Undefined when the file is left out. */
+  async function storing<T>(file: string, store: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await store();
+    } catch (error) {
+      if (!(error instanceof LongshoreError) || !ofAuthor.has(error.code)) throw error;
+      const placed = inFile(file, error.message, error.detail, error);
+      if (onBad === "refuse") throw placed;
+      bad.push(placed);
+      return undefined;
+    }
+  }
 }
 
 async function read(
@@ -73,8 +109,8 @@ async function read(
   name: string,
   parseDefinition: ParseDefinition,
   warn: (message: string) => void,
-): Promise<DefinitionFile[]> {
-  if (endings.test(name)) return [parse(file, (text) => parseDefinition(text, name))];
+): Promise<WorkflowModule> {
+  if (endings.test(name)) return { workflows: [parse(file, (text) => parseDefinition(text, name))], schedules: [] };
   const { readWorkflowModule } = await import("./workflow-module.ts");
   return readWorkflowModule(file, warn);
 }

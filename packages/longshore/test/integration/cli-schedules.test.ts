@@ -7,13 +7,13 @@ import { type Ended, longshore, startServer, temporaryFolder } from "../support/
 
 type Schedules = (...args: string[]) => Promise<Ended>;
 
-async function setup(): Promise<{ schedules: Schedules; cli: Schedules }> {
+async function setup(): Promise<{ schedules: Schedules; cli: Schedules; folder: string }> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "backup.yml"), "name: Backup\non: demand\njobs: { copy: { run: 'true' } }\n");
   const server = await startServer();
   const cli: Schedules = (...args) => longshore(args, { cwd: folder, env: { LONGSHORE_URL: server.url, TZ: "UTC" } });
   await cli("define", "backup.yml");
-  return { cli, schedules: (...args) => cli("schedules", ...args) };
+  return { cli, folder, schedules: (...args) => cli("schedules", ...args) };
 }
 
 it("a schedule is made, listed, shown, paused, resumed and deleted", async () => {
@@ -23,7 +23,7 @@ it("a schedule is made, listed, shown, paused, resumed and deleted", async () =>
   expect(made.stdout).toMatch(/^nightly starts its next run at .*18:0\d/);
   expect((await schedules()).stdout).toMatch(/^SCHEDULE .*\nnightly +0 3 \* \* \* Asia\/Tokyo +backup/);
   const { stdout } = await schedules("show", "nightly");
-  expect(stdout).toMatch(/^nightly {2}0 3 \* \* \* Asia\/Tokyo {2}starts backup\n {2}overlap {3}skip\n/);
+  expect(stdout).toMatch(/^nightly {2}0 3 \* \* \* Asia\/Tokyo {2}starts backup\n {2}overlap {5}skip\n/);
   expect(stdout.match(/ 03:00 {2}\d{4}-\d\d-\d\dT18:00:00Z /g)).toHaveLength(10);
   expect((await schedules("pause", "nightly", "--reason", "the warehouse is closed")).stdout).toBe(
     "nightly paused: the warehouse is closed\n",
@@ -45,8 +45,8 @@ it("a schedule is run by hand and backfilled, and its ticks are shown", async ()
   const range = ["--from", "2026-03-01", "--to", "2026-03-01T04:00:00Z"];
   expect((await schedules("backfill", "s", ...range)).stdout).toBe("s starts 5 runs, queue\n");
   const { stdout } = await schedules("show", "s");
-  expect(stdout).toContain('input     {"big":12345678901234567890}');
-  expect(stdout).toMatch(/backfill {2}\d of 5 started/);
+  expect(stdout).toContain('input       {"big":12345678901234567890}');
+  expect(stdout).toMatch(/backfill {4}\d of 5 started/);
   expect(stdout).toMatch(new RegExp(`started {2}by hand +${started.stdout.trim()}`));
   expect((await schedules("backfill", "s", "--end")).stdout).toBe("s has no backfill any more\n");
   expect((await schedules("backfill", "s")).stderr).toContain("backfill takes either --from TIME or --end, but none was given");
@@ -61,6 +61,28 @@ it("times are tried out without a schedule, over a change of daylight saving too
   await schedules("set", "s", "backup", "--every", "1h", "--jitter", "10m");
   expect((await schedules("next", "s")).stdout).toMatch(/^UTC .* IN .* JITTER\n(\w{3} .*\n){10}$/);
   expect((await schedules()).stdout).not.toContain("30 2");
+});
+
+it("schedules that a module or a definition file has are made with their workflows", async () => {
+  const { cli, schedules, folder } = await setup();
+  const app = `import { graph, schedule, task } from "longshore";
+export const copy = task("copy", async () => 1);
+const order = graph("order", (g) => g.step(copy, {}));
+export const nightly = schedule("nightly", { cron: "0 3 * * *", workflow: order, input: { a: 1 } });
+`;
+  writeFileSync(join(folder, "app.mjs"), app);
+  expect((await cli("define", "app.mjs")).stdout).toMatch(/^order version 1\nnightly starts its next run at .*03:00/);
+  expect(JSON.parse((await schedules("show", "nightly", "--json")).stdout)).toMatchObject({
+    workflow: "order",
+    source: null,
+    input: { a: 1 },
+  });
+  writeFileSync(join(folder, "app.mjs"), app.replace("0 3", "99 3"));
+  expect((await cli("define", "app.mjs")).stderr).toContain('cron is "99 3 * * *"');
+  writeFileSync(join(folder, "tick.yml"), "name: T\non: { schedule: [{ every: 1d }] }\njobs: { a: { run: 'true' } }\n");
+  await cli("define", "tick.yml");
+  expect((await schedules("show", "tick")).stdout).toMatch(/^tick {2}every 1d {2}starts tick\n {2}defined by {2}the definition of tick\n/);
+  expect((await schedules("set", "tick", "order", "--every", "1h")).stderr).toContain("belongs to the definition file of workflow tick");
 });
 
 it("mistakes name what is expected, and unknown names similar ones", async () => {

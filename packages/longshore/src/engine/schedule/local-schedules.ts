@@ -16,7 +16,7 @@ import type { LocalTicks } from "./local-ticks.ts";
 import { checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
 import { inputOf, type Overlap, openMax, type Schedule, type ScheduleRules } from "./schedule.ts";
 import { fireAt, withTick } from "./step.ts";
-import type { BackfillRange, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
+import type { BackfillRange, DeclaredSchedule, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
 
 /** Each has a row in memory and a deadline. */
 const schedulesMax = 10_000;
@@ -77,19 +77,23 @@ export class LocalSchedules implements ScheduleStore {
     });
   }
 
-  async declare(workflow: string, wanted: readonly NewSchedule[]): Promise<void> {
+  async declare(workflow: string, wanted: readonly DeclaredSchedule[], { dryRun = false }: { dryRun?: boolean } = {}): Promise<void> {
     const checked: Checked[] = [];
-    for (const each of wanted) checked.push(await this.#check(each));
-    const had = await this.#commit.read((tx) => this.#ofSource(tx, workflow));
-    if (checked.length === 0 && had.length === 0) return;
+    for (const each of wanted) checked.push(await this.#check(each).catch((error) => Promise.reject(placed(error, each))));
+    const before = (tx: ReadTx, { name }: Checked) => {
+      const row = this.#ticks.rows.get(tx, name);
+      if (row !== null && row.source !== workflow) throw nameTaken(row, workflow);
+      return row;
+    };
+    const had = await this.#commit.read((tx) => {
+      for (const each of checked) before(tx, each);
+      return this.#ofSource(tx, workflow);
+    });
+    if (dryRun || (checked.length === 0 && had.length === 0)) return;
     await this.#commit.run((tx) => {
       for (const { name } of this.#ofSource(tx, workflow))
         if (!checked.some((each) => each.name === name)) this.#ticks.rows.remove(tx, name);
-      for (const each of checked) {
-        const before = this.#ticks.rows.get(tx, each.name);
-        if (before !== null && before.source !== workflow) throw nameTaken(before, workflow);
-        this.#write(tx, each, before, workflow);
-      }
+      for (const each of checked) this.#write(tx, each, before(tx, each), workflow);
     });
   }
 
@@ -248,6 +252,14 @@ export class LocalSchedules implements ScheduleStore {
 
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** An error about a schedule of a file, at its place. */
+function placed(error: unknown, { place }: DeclaredSchedule): unknown {
+  if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_BAD_INPUT" || place === undefined) return error;
+  const { field, line, column } = place;
+  const detail = { ...error.detail, field: `${field}.${error.detail.field ?? ""}`, line, column };
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", error.message, { cause: error, detail });
 }
 
 function declaredElsewhere({ name, source }: Schedule): LongshoreError {

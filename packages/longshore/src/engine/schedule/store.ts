@@ -1,5 +1,6 @@
 // The port of schedules, as protocols and programs use it.
 
+import type { Position } from "../../core/file-place.ts";
 import type { Run } from "../run/run.ts";
 import type { GivenRules } from "./rules.ts";
 import type { Overlap, Schedule } from "./schedule.ts";
@@ -9,6 +10,11 @@ export interface NewSchedule {
   readonly name: string;
   readonly rules: GivenRules;
   readonly input: string;
+}
+
+/** A schedule of a definition file, with its place there for errors. */
+export interface DeclaredSchedule extends NewSchedule {
+  readonly place?: Position;
 }
 
 export interface ListedSchedules {
@@ -24,8 +30,12 @@ export interface ScheduleStore {
    * LONGSHORE_CONFLICT for a schedule of a definition file, and with LONGSHORE_LIMIT when there are too many.
    */
   put(wanted: NewSchedule): Promise<{ schedule: Schedule; created: boolean }>;
-  /** Stores the schedules of a definition file, and removes those that the file had before and has no more. */
-  declare(workflow: string, wanted: readonly NewSchedule[]): Promise<void>;
+  /**
+   * Stores the schedules of a definition file, and removes those that the file had before and has no more. Rejects with LONGSHORE_BAD_DEFINITION
+   * with line and column for invalid rules, and with LONGSHORE_CONFLICT for the name of a schedule with another origin. With `dryRun` it
+   * changes nothing.
+   */
+  declare(workflow: string, wanted: readonly DeclaredSchedule[], options?: { dryRun?: boolean }): Promise<void>;
   get(name: string): Promise<Schedule | undefined>;
   /** In the order of their names. */
   list(page: { limit: number; after?: string; workflow?: string }): Promise<ListedSchedules>;

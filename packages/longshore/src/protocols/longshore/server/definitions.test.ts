@@ -100,6 +100,24 @@ describe("definitions", () => {
     expect(second.next).toBeNull();
   });
 
+  it("of a file replace its schedules, and a mistake in one stores nothing", async () => {
+    const { api } = await startAdminServer();
+    const on = (text: string) => file.replace("on: push", `on: { schedule: [${text}] }`);
+    const define = (text: string) => api("POST", "/definitions?name=w", text, yaml);
+    const names = async () => (await api("GET", "/schedules")).body.items.map(({ name }: { name: string }) => name);
+    expect((await define(on("{ every: 5m }, { every: 1h, name: slow }"))).status).toBe(201);
+    expect(await names()).toEqual(["slow", "w"]);
+    const wrong = await define(on("{ cron: 0 0 30 2 * }").replace("npm test", "npm run test"));
+    expect(wrong.body.error).toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", field: "on.schedule[0].cron", line: 2, column: 18 });
+    expect((await api("GET", "/definitions/w")).body.version).toBe(1);
+    // The same workflow with other times is no new version.
+    expect((await define(on("{ every: 6m }"))).status).toBe(200);
+    expect((await api("GET", "/schedules/w")).body).toMatchObject({ every: 360_000, source: "w" });
+    expect(await names()).toEqual(["w"]);
+    expect((await define(file)).status).toBe(201);
+    expect(await names()).toEqual([]);
+  });
+
   it("are kept in every version that ran", async () => {
     const { api } = await startAdminServer();
     const first = (await api("POST", "/definitions?name=w", file, yaml)).body.definition;

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
-import type { Definition } from "../../../engine/run/dialect.ts";
+import { defineFile, type FileDefinition } from "../../../engine/schedule/define-file.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
 import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
@@ -27,7 +27,7 @@ const definedShape = z
 const codeBody = z.strictObject({ source: codeSource });
 const functionBody = z.strictObject({ source: functionSource });
 
-interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs"> {
+interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs" | "schedules"> {
   readonly readDefinition: ReadDefinition;
   /** The definition files that `readDefinition` accepts. */
   readonly files: readonly FileDescription[];
@@ -116,13 +116,13 @@ function defineCode(deps: DefinitionDeps, body: object, name: string | undefined
 }
 
 async function defined(
-  { runs, makeId, clock }: DefinitionDeps,
-  wanted: Pick<Definition, "name" | "dialect" | "source">,
+  { runs, schedules, makeId, clock }: DefinitionDeps,
+  wanted: FileDefinition,
   warnings: readonly object[],
 ): Promise<HttpReply> {
   const id = makeId(clock.now());
   const before = await runs.definition(wanted.name);
-  const definition = await runs.defineNamed({ ...wanted, id });
+  const definition = await defineFile({ runs, schedules }, { ...wanted, id });
   // A request that is performed again finds the definition that it made before.
   const isNew = definition.id === id || definition.id !== before?.id;
   return json(isNew ? 201 : 200, { definition: definitionBody(definition), warnings });

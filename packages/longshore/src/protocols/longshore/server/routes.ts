@@ -33,12 +33,12 @@ export interface OwnDeps {
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
-  const { board, clock, makeId, plan, reader, runs, slices, storage } = engine;
+  const { board, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
   const { metrics, version, readDefinition, definitionFiles: files } = serving;
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
-    ...definitionOperations({ clock, makeId, plan, reader, runs, readDefinition, files }),
+    ...definitionOperations({ clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
     ...runOperations(engine),
     ...taskOperations(engine),
     ...historyOperations(engine),

@@ -166,7 +166,8 @@ describe("what definition files mean here", () => {
   it.each([
     ["on: push", "on: push"],
     ["on: [push, pull_request]", "on: [push, pull_request]"],
-    ["on: { push: { branches: [main] }, schedule: }", "on: [push, schedule]"],
+    ["on: { push: { branches: [main] }, tag: }", "on: [push, tag]"],
+    ["on: { push: , schedule: [{ every: 1h }] }", "on: [push, schedule]"],
   ])("shows the trigger %s", (line, trigger) => {
     expect(parseFile(yaml("name: n", line, "jobs: {}")).graph.trigger).toBe(trigger);
   });

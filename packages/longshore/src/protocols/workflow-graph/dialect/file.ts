@@ -17,10 +17,12 @@
 
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
+import type { DeclaredSchedule } from "../../../engine/schedule/store.ts";
 import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
+import { refuseBareSchedule, schedulesOf } from "./file-schedules.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
 export interface ParsedFile {
@@ -28,6 +30,7 @@ export interface ParsedFile {
   id: string;
   graph: GraphSource;
   source: string;
+  schedules: DeclaredSchedule[];
   warnings: Warning[];
 }
 
@@ -40,7 +43,8 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   if (root.kind !== "map") throw root.refuse("A definition is a map.", "a map with name, on and jobs");
   const top = fields(root, ["name", "on", "env", "jobs"]);
   const name = textOf(required(root, top, "name"), "a text");
-  const trigger = triggerOf(required(root, top, "on"));
+  const on = required(root, top, "on");
+  const trigger = triggerOf(on);
   const env = envOf(top.get("env"));
   const places: Place[] = [];
   const dependencies: Place[][] = [];
@@ -54,7 +58,8 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   const placed: Refuse = (path, message, expected) => whereOf(path, root, places, dependencies).refuse(message, expected);
   checkGraph(graph, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, place] }, placed);
   checkCommands(graph, { job: (at) => ["jobs", at] }, placed);
-  return { id: fileId(file) ?? name, graph, source: encodeSource(graph), warnings };
+  const id = fileId(file) ?? name;
+  return { id, graph, source: encodeSource(graph), schedules: schedulesOf(on, id), warnings };
 }
 
 /** Maps job numbers of `checkGraph` to places in the file, which names jobs. */
@@ -132,6 +137,7 @@ function stepOf(place: Place, index: number): ShellStep | null {
 }
 
 function triggerOf(place: Place): string {
+  for (const one of place.kind === "list" ? place.items() : [place]) refuseBareSchedule(one);
   if (place.kind === "text") return `on: ${place.text}`;
   if (place.kind === "list")
     return `on: [${place

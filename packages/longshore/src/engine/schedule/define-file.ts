@@ -1,0 +1,25 @@
+// Stores what a definition file has: its workflow, and the schedules that start it.
+
+import type { Definition } from "../run/dialect.ts";
+import type { Runs } from "../run/runs.ts";
+import type { DeclaredSchedule, ScheduleStore } from "./store.ts";
+
+export interface FileDefinition {
+  readonly name: string;
+  readonly dialect: string;
+  readonly source: string;
+  readonly id?: string;
+  /** Absent for a definition that comes from no file: schedules stay as they are. */
+  readonly schedules?: readonly DeclaredSchedule[];
+}
+
+/** Refuses schedules before it stores the workflow, so that a file is defined as a whole or not at all. */
+export async function defineFile(
+  { runs, schedules }: { runs: Pick<Runs, "defineNamed">; schedules: Pick<ScheduleStore, "declare"> },
+  { schedules: wanted, ...given }: FileDefinition,
+): Promise<Definition> {
+  if (wanted !== undefined) await schedules.declare(given.name, wanted, { dryRun: true });
+  const definition = await runs.defineNamed(given);
+  if (wanted !== undefined) await schedules.declare(given.name, wanted);
+  return definition;
+}
