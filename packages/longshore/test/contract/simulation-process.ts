@@ -12,6 +12,7 @@ import { LocalReader } from "../../src/engine/run/local-reader.ts";
 import { brainOf, Runs } from "../../src/engine/run/runs.ts";
 import { scheduleDeadlinePrefix } from "../../src/engine/schedule/local-ticks.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import { functionDialect } from "../../src/protocols/longshore/dialect/function.ts";
 import type { DataStore } from "../../src/server/data-store.ts";
 import { reservedLanes } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
@@ -81,6 +82,8 @@ export interface Machine {
   readonly random: Random;
   readonly makeId: MakeId;
   readonly lives: Lives;
+  /** What the next commit meets when no step of the simulation has arranged a fault. Default: nothing. */
+  nextFault?(): Fault | null;
   handedOut(task: TaskRow): void;
   /** A promise was broken inside a commit, where nothing may throw. */
   failed(error: unknown): void;
@@ -110,7 +113,9 @@ export function machineIds(random: Random): MakeId {
 export async function startProcess(machine: Machine): Promise<Process> {
   const { clock, random } = machine;
   const { db } = machine.disk;
-  const dialects = new Map<string, Dialect>([codeDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]));
+  const dialects = new Map<string, Dialect>(
+    [codeDialect, functionDialect, tiedDialect, flowDialect].map((dialect) => [dialect.name, dialect]),
+  );
   let alive = true;
   const life = { fault: null as Fault | null, isTroubled: false, committed: machine.states.last, acknowledged: machine.states.last };
   const owner = machine.wire ? ownerOf(machine, 0) : null;
@@ -169,7 +174,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
   }
 
   function transaction(work: () => void): void {
-    const fault = life.fault;
+    const fault = life.fault ?? machine.nextFault?.() ?? null;
     life.fault = null;
     if (machine.lies && random.chance(0.1)) return;
     db.transaction(() => {

@@ -1,4 +1,5 @@
 // More seeds of the simulation than the tests have time for: `npm run faults -- sweep --seeds 10000`.
+import { functionsSuite } from "../contract/simulation-functions-suite.ts";
 import { simulationSuite } from "../contract/simulation-suite.ts";
 
 /** Those up to here are played by the tests. */
@@ -11,3 +12,4 @@ simulationSuite(PLAYED + 1, PLAYED + seeds);
 const slow = Math.ceil(seeds / 10);
 simulationSuite(PLAYED + 1, PLAYED + slow, { breaks: true });
 simulationSuite(PLAYED + 1, PLAYED + slow, { lives: true });
+functionsSuite(PLAYED + 1, PLAYED + slow, PLAYED + Math.ceil(slow / 10));

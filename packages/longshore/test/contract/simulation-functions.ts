@@ -1,0 +1,284 @@
+// Random durable functions on a server and a worker that crash: the result is the one without crashes, each side effect is in the journal once,
+// and the result of each step is accepted once. The functions run in the real driver, on the real board, decider and rows; tasks are reported by
+// this file, which also loses workers, repeats reports, and ends the server before or after a commit.
+
+import { writeExact } from "../../src/core/json/json-exact.ts";
+import { Slices } from "../../src/core/slices/slices.ts";
+import type { Task } from "../../src/core/task.ts";
+import { type Command, type JournalEntry, type JournalPage, journalQuestion, type Turn, type TurnReport } from "../../src/core/turn.ts";
+import { isDriver, type TaskRow } from "../../src/engine/board/task.ts";
+import { commandOf, isCommand } from "../../src/engine/run/driven-state.ts";
+import { LocalJournal } from "../../src/engine/run/local-journal.ts";
+import { driverTasks } from "../../src/runner/function/driver.ts";
+import { type Random, seededRandom } from "../faults/random.ts";
+import type { Disk } from "./simulation-disk.ts";
+import { Lives } from "./simulation-lives.ts";
+import { broken } from "./simulation-model.ts";
+import { Shards } from "./simulation-owner.ts";
+import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
+import { functionsOf, makeProgram, type Played, type Program, resultsOf, taskNames } from "./simulation-programs.ts";
+import { CommittedStates } from "./simulation-reads.ts";
+import { turns } from "./world.ts";
+
+/** The handlers of a worker by their lane. */
+type FunctionWorker = ReadonlyMap<string, Task["handle"]>;
+
+/** When the server crashes, and what goes wrong with workers. Chances are in [0, 1]. */
+export interface Trouble {
+  /** The server ends at this commit, counted from the start of the run; at others with `crashes`. */
+  readonly at?: { readonly commit: number; readonly fault: Fault };
+  readonly crashes?: number;
+  readonly lost?: number;
+  readonly repeated?: number;
+  readonly plant?: FunctionPlant;
+}
+
+/** Faults that are planted, to see whether the simulation finds them. */
+export type FunctionPlant =
+  /** A replay gets the results in the order of the commands, not in the order in which they arrived. */
+  | "results in another order"
+  /** The journal keeps another value of a side effect than the function went on with. */
+  | "another value of a side effect"
+  /** A replay does not find the last command. */
+  | "a lost command"
+  /** The disk confirms commits that it does not make. */
+  | "lost commits";
+
+export interface Outcome {
+  readonly commits: number;
+  readonly crashes: number;
+  readonly lost: number;
+  readonly replays: number;
+  readonly locals: number;
+}
+
+const termMs = 1_000;
+/** Far more than a program needs with many crashes. */
+const roundsMax = 3_000;
+/** Turns of the event loop within which a living server has answered. */
+const turnsMax = 500;
+
+export async function playFunctions(seed: number, disk: Disk, trouble: Trouble = {}): Promise<Outcome> {
+  try {
+    return await new Simulation(seed, disk, trouble).play();
+  } catch (error) {
+    const program = JSON.stringify(makeProgram(seededRandom(seed)));
+    throw new Error(`Seed ${seed} with ${JSON.stringify(trouble)}: ${(error as Error).message}\n${program}`, { cause: error });
+  }
+}
+
+class Simulation {
+  readonly #program: Program;
+  readonly #trouble: Trouble;
+  readonly #random: Random;
+  readonly #machine: Machine;
+  readonly #disk: Disk;
+  /** The number of the last side effect or handler call: no two have the same. */
+  #count = 0;
+  #commits = 0;
+  /** Crashes begin when the programs are defined. */
+  #isTroubled = false;
+  readonly #outcome = { crashes: 0, lost: 0, replays: 0 };
+  /** The result of each command when it was first on disk, by its run and its mark. */
+  readonly #accepted = new Map<string, string>();
+  /** The records of each side effect, by its run and its mark. */
+  readonly #locals = new Map<string, Set<string>>();
+  #failure: unknown;
+  #worker: FunctionWorker;
+
+  constructor(seed: number, disk: Disk, trouble: Trouble) {
+    this.#program = makeProgram(seededRandom(seed));
+    this.#trouble = trouble;
+    this.#disk = disk;
+    this.#random = seededRandom(seed + 1_000_003);
+    disk.wipe();
+    disk.watch = { task: (task) => this.#look(task), run: () => {} };
+    this.#machine = {
+      ...{ disk, clock: new WatchedClock(1_000_000), random: this.#random, lives: new Lives(), plant: null },
+      ...{ lies: trouble.plant === "lost commits", late: false, wire: false, isTroubled: false },
+      ...{ makeId: machineIds(this.#random), shards: new Shards(), states: new CommittedStates(), running: new Set() },
+      nextFault: () => this.#nextFault(),
+      handedOut: () => {},
+      failed: (error) => {
+        this.#failure ??= error;
+      },
+      say: () => {},
+    };
+    this.#worker = this.#newWorker();
+  }
+
+  async play(): Promise<Outcome> {
+    let process = await startProcess(this.#machine);
+    for (const { name, source } of functionsOf(this.#program, () => 0))
+      await process.runs.define({ name, dialect: "function", source: JSON.stringify(source) });
+    const { run } = await process.runs.start({ workflow: this.#program.name, input: "null" });
+    this.#isTroubled = true;
+    for (let round = 0; ; round++) {
+      if (round > roundsMax) throw broken(`the run has not ended after ${roundsMax} rounds`);
+      if (!process.alive) process = await this.#restart();
+      const stored = this.#disk.read();
+      if (this.#failure !== undefined) throw this.#failure;
+      const now = stored.runs.get(run.id);
+      if (now === undefined) throw broken("the run is gone");
+      if (now.state !== "running") break;
+      if (!(await this.#work(process))) await this.#pass();
+    }
+    this.#isTroubled = false;
+    const { state, output, error } = this.#disk.read().runs.get(run.id) ?? {};
+    process.crash();
+    if (state !== "succeeded") throw broken(`the run is ${state}: ${error}`);
+    this.#compare(JSON.parse(output ?? "null") as Played);
+    return { ...this.#outcome, commits: this.#commits, locals: this.#locals.size };
+  }
+
+  /** Takes what there is and reports it. False when there is nothing to do now. */
+  async #work(process: Process): Promise<boolean> {
+    const reach = { names: [...taskNames, ...this.#worker.keys()], labels: [] };
+    const claimed = await unlessDead(process.board.claim({ reach, holder: "w", termMs, max: this.#random.between(1, 4) }), []);
+    await unlessDead(Promise.all(claimed.map((task) => this.#perform(process, task))), []);
+    await turns(2);
+    await this.#machine.clock.quiet();
+    return claimed.length > 0;
+  }
+
+  async #pass(): Promise<void> {
+    const { clock } = this.#machine;
+    await clock.advance(Math.max(1, (clock.nextAtMs ?? clock.now()) - clock.now()));
+    clock.tooBusy();
+  }
+
+  async #restart(): Promise<Process> {
+    this.#outcome.crashes++;
+    // A worker in a process of its own outlives the server.
+    if (this.#random.chance(0.5)) this.#worker = this.#newWorker();
+    return startProcess(this.#machine);
+  }
+
+  async #perform(process: Process, task: TaskRow): Promise<void> {
+    const { board } = process;
+    const hold = { taskId: task.id, grant: task.grant };
+    const { lost = 0, repeated = 0 } = this.#trouble;
+    try {
+      const output = isDriver(task) ? await this.#turn(process, task) : await this.#handle(process, task);
+      if (this.#random.chance(lost)) {
+        this.#outcome.lost++;
+        this.#worker = this.#newWorker();
+        return;
+      }
+      const calls = this.#random.chance(repeated) ? 2 : 1;
+      for (let call = 0; call < calls; call++) await board.complete(hold, output);
+    } catch (error) {
+      await board.fail(hold, { error: (error as Error).message, retryable: !(error instanceof Refused) });
+    }
+  }
+
+  async #turn(process: Process, task: TaskRow): Promise<string> {
+    const handle = this.#worker.get(task.lane?.name ?? "");
+    if (handle === undefined) throw new Error(`A worker got ${task.lane?.name}, for which it had not asked.`);
+    const turn = JSON.parse(task.input) as Turn;
+    const ask = async (question: string, value: unknown) => {
+      if (question !== journalQuestion) return process.board.command({ taskId: task.id, grant: task.grant }, JSON.stringify(value));
+      this.#outcome.replays++;
+      return this.#journal(process, task.runId ?? "", Number(value));
+    };
+    const context = { ids: { runId: task.runId ?? "" }, signal: new AbortController().signal, log: () => {}, ask };
+    const report = (await handle(turn as never, context as never)) as unknown as TurnReport;
+    return writeExact((this.#trouble.plant === "another value of a side effect" ? altered(report) : report) as never);
+  }
+
+  async #journal({ store }: Process, runId: string, after: number): Promise<unknown> {
+    const journal = new LocalJournal({
+      ...{ store: store.rows, read: (work) => store.commit.read(work), slices: new Slices() },
+      ...{ runs: store.runs.runs, tasks: store.board.tasks },
+    });
+    const page = JSON.parse((await journal.page(runId, after)) ?? "null") as JournalPage | null;
+    const { plant } = this.#trouble;
+    if (page === null || plant === undefined) return page;
+    return { ...page, entries: planted(page.entries, plant) };
+  }
+
+  /** A handler. Its answer has a number of its own in each call. */
+  async #handle(process: Process, task: TaskRow): Promise<string> {
+    const { mark, value } = JSON.parse(task.input) as { mark: string; value: unknown };
+    const runId = task.runId ?? "";
+    const serial = ++this.#count;
+    const [, name] = (commandOf(task) ?? "").split(" ");
+    if (name === "refused") throw new Refused(`${mark} is refused`);
+    if (name === "flaky" && task.attempt < 1) throw new Error("not yet");
+    if (name === "cancel") await process.runs.cancel(runId, "by a task");
+    if (name === "send")
+      for (let at = 0; at < Number(value); at++)
+        await process.store.runs.signals.send(runId, { name: mark, value: JSON.stringify(`${mark}#${at}`), key: `${mark}#${at}` });
+    return JSON.stringify({ value, serial });
+  }
+
+  /** Called for each row that a commit has changed. */
+  #look(task: TaskRow): void {
+    if (task.state !== "done" || task.command === null || isDriver(task)) return;
+    const isLocal = isCommand(task, "local");
+    if (!isLocal && !isCommand(task, "step")) return;
+    const mark = isLocal ? commandOf(task)?.slice("local ".length) : (JSON.parse(task.input) as { mark?: string }).mark;
+    const key = `${task.runId} ${isLocal ? "local " : ""}${mark}`;
+    const before = this.#accepted.get(key);
+    if (before === undefined) this.#accepted.set(key, task.output ?? "");
+    else if (before !== task.output) this.#failure ??= broken(`${key} had the result ${before}, and then ${task.output}`);
+    if (isLocal) this.#locals.set(key, (this.#locals.get(key) ?? new Set()).add(task.id));
+  }
+
+  #compare({ results, serials }: Played): void {
+    const expected = JSON.stringify(resultsOf(this.#program));
+    if (JSON.stringify(results) !== expected) throw broken(`the result is ${JSON.stringify(results)}, expected ${expected}`);
+    for (const [key, serial] of Object.entries(serials)) {
+      const accepted = this.#accepted.get(key);
+      if (accepted === undefined || (JSON.parse(accepted) as { serial: number }).serial !== serial)
+        throw broken(`the function got answer ${serial} of ${key}, the accepted one is ${accepted}`);
+    }
+    for (const [key, records] of this.#locals) if (records.size !== 1) throw broken(`${key} is in the journal ${records.size} times`);
+  }
+
+  #newWorker(): FunctionWorker {
+    const functions = functionsOf(this.#program, () => ++this.#count);
+    return new Map(driverTasks(functions.map(({ code }) => code)).map(({ name, handle }) => [name, handle]));
+  }
+
+  #nextFault(): Fault | null {
+    if (!this.#isTroubled) return null;
+    const commit = ++this.#commits;
+    const { at, crashes = 0 } = this.#trouble;
+    if (at?.commit === commit) return at.fault;
+    if (!this.#random.chance(crashes)) return null;
+    return this.#random.pick(["crash-before-commit", "crash-after-commit"] as const) ?? null;
+  }
+}
+
+/** A failure that no retry changes. */
+class Refused extends Error {}
+
+/** The result of a call, or `otherwise` when the server has crashed: then calls are refused, or never answered. */
+async function unlessDead<Result>(call: Promise<Result>, otherwise: Result): Promise<Result> {
+  let answer: { readonly value: Result } | undefined;
+  const settled = call.then(
+    (value) => {
+      answer = { value };
+    },
+    () => {
+      answer = { value: otherwise };
+    },
+  );
+  for (let turn = 0; turn < turnsMax && answer === undefined; turn++) await Promise.race([settled, turns(1)]);
+  return answer?.value ?? otherwise;
+}
+
+function altered({ commands, ...report }: TurnReport): TurnReport {
+  const value = (command: Command) => (command.kind === "local" ? { ...command, output: Number(command.output) + 0.5 } : command);
+  return { ...report, commands: commands.map(value) };
+}
+
+function planted(entries: readonly JournalEntry[], plant: FunctionPlant): readonly JournalEntry[] {
+  if (plant === "a lost command") return entries.slice(0, -1);
+  if (plant !== "results in another order") return entries;
+  const places = entries.flatMap(({ result }) => result?.place ?? []).sort((one, other) => one - other);
+  return entries.map((entry) =>
+    entry.result === undefined ? entry : { ...entry, result: { ...entry.result, place: places.shift() ?? 0 } },
+  );
+}
