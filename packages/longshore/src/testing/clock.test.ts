@@ -34,6 +34,15 @@ describe("the test clock", () => {
     expect(passed).toEqual([100, 200, 300]);
   });
 
+  it("moves from timer to timer until a promise settles, and returns its result or its error", async () => {
+    const clock = new TestClock(0);
+    const slow = pause(clock, 1_000).then(() => pause(clock, 86_400_000));
+    expect(await clock.until(slow.then(() => "done"))).toBe("done");
+    expect(clock.now()).toBe(86_401_000);
+    await expect(clock.until(Promise.reject(new Error("no")))).rejects.toThrow("no");
+    expect(clock.now()).toBe(86_401_000);
+  });
+
   it("can let time pass without firing, and fires what is overdue later", async () => {
     const clock = new TestClock(0);
     const fired: number[] = [];

@@ -10,6 +10,8 @@ interface Timer {
 
 /** More timers than this in one `advance` mean that a timer always sets itself again for the same time. */
 const firingsMax = 1_000_000;
+/** Turns of the event loop between two timers of `until`: several times what a step of a run in the same process needs. */
+const turnsBetween = 20;
 
 /** A clock that moves only when the test moves it. */
 export class TestClock implements Clock {
@@ -62,6 +64,26 @@ export class TestClock implements Clock {
       await this.turn();
     }
     this.#nowMs = Math.max(this.#nowMs, untilMs);
+  }
+
+  /**
+   * Moves time from timer to timer until the promise settles, and returns its result: `await clock.until(run.result())` ends at once for a
+   * run that sleeps for days. Between two timers, promises and immediates get turns of the event loop. Does not wait for I/O: while a
+   * handler waits for a file or the network, time goes on, and its timeouts may fire.
+   */
+  async until<Result>(promise: Promise<Result>): Promise<Result> {
+    let isSettled = false;
+    const settled = () => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    for (let firings = 0; ; firings++) {
+      for (let turn = 0; turn < turnsBetween && !isSettled; turn++) await this.turn();
+      if (isSettled) return promise;
+      if (firings > firingsMax) throw new Error(`More than ${firingsMax} timers fired, and the promise has not settled.`);
+      const next = this.#next();
+      if (next !== undefined) await this.advance(Math.max(0, next.atMs - this.#nowMs));
+    }
   }
 
   /** Moves time forward without firing timers, as when the event loop is blocked. The next `advance` fires what is overdue. */
