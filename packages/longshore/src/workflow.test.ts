@@ -171,6 +171,18 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
+  it("gets an error that names the signal and the field when its value does not fit the schema", async () => {
+    const { run, api } = await setup();
+    const schema = z.object({ ok: z.boolean() });
+    const { id, worker, result } = await run(async (w) => w.signal("approve", { schema }));
+    await api("POST", `/runs/${id}/signals`, { name: "approve", value: { ok: "yes" } });
+    expect(await result()).toMatchObject({
+      state: "failed",
+      error: expect.stringMatching(/^The value of signal approve does not fit its schema: ok: /),
+    });
+    await worker.stop();
+  });
+
   it("gets an error when a signal does not arrive in time", async () => {
     const { run, clock, steps } = await setup();
     const { id, worker, result } = await run(async (w) => {

@@ -44,24 +44,33 @@ const issuesNamedMax = 5;
  * Returns the validated value, or throws a TerminalError that names the field: a retry would have the same input. Its cause carries the
  * code (LONGSHORE_BAD_INPUT or LONGSHORE_BAD_OUTPUT) and the field for programs.
  */
-export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: "input" | "output"): Output | Promise<Output> {
+export function validate<Output>(
+  schema: Schema<unknown, Output>,
+  value: unknown,
+  what: "input" | "output",
+  where = `The ${what} does not fit the task's schema`,
+): Output | Promise<Output> {
   const judge = (result: SchemaResult<Output>) =>
-    what === "input" && result.issues !== undefined ? secondLook(schema, value, result) : accept(result, what);
+    what === "input" && result.issues !== undefined ? secondLook(schema, value, { first: result, where }) : accept(result, what, where);
   const result = schema["~standard"].validate(value);
   return result instanceof Promise ? result.then(judge) : judge(result);
 }
 
 /** Adapts an input that was refused to its schema and validates it again. An input that is accepted at first costs nothing extra. */
-function secondLook<Output>(schema: Schema<unknown, Output>, value: unknown, first: SchemaResult<Output>): Output | Promise<Output> {
+function secondLook<Output>(
+  schema: Schema<unknown, Output>,
+  value: unknown,
+  { first, where }: { first: SchemaResult<Output>; where: string },
+): Output | Promise<Output> {
   const fitted = fitInput(value, jsonSchemaOf(schema, "input"));
-  if (fitted === value) return accept(first, "input");
+  if (fitted === value) return accept(first, "input", where);
   const result = schema["~standard"].validate(fitted);
-  return result instanceof Promise ? result.then((settled) => accept(settled, "input")) : accept(result, "input");
+  return result instanceof Promise ? result.then((settled) => accept(settled, "input", where)) : accept(result, "input", where);
 }
 
-function accept<Output>(result: SchemaResult<Output>, what: "input" | "output"): Output {
+function accept<Output>(result: SchemaResult<Output>, what: "input" | "output", where: string): Output {
   if (result.issues === undefined) return result.value;
-  const mistake = mistakeIn(result.issues, { what, where: `The ${what} does not fit the task's schema` });
+  const mistake = mistakeIn(result.issues, { what, where });
   throw new TerminalError(mistake.message, { cause: mistake });
 }
 

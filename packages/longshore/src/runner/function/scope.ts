@@ -132,7 +132,9 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
   const signalOf = async (name: string, { schema, timeout }: SignalOptions<unknown> = {}): Promise<never> => {
     const limit = timeout === undefined ? {} : { totalMs: durationMs(timeout, `timeout of signal ${name}`) };
     const value = await replay.ask({ kind: "signal", name, shown: shownId(name), ...limit });
-    return (schema === undefined ? value : await validate(schema, value, "input")) as never;
+    return (
+      schema === undefined ? value : await validate(schema, value, "input", `The value of signal ${name} does not fit its schema`)
+    ) as never;
   };
   const signal: FunctionScope["signal"] = (name, options) => quiet(signalOf(name, options as SignalOptions<unknown>));
   return {
