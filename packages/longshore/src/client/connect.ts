@@ -115,11 +115,11 @@ class HttpClient implements Client {
 
   async call<Output>(task: string | Task, input?: unknown, options: CallOptions = {}): Promise<Output> {
     const { priority, delay, timeout, labels, signal } = options;
-    const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
+    const { name, retry, timeoutMs } = typeof task === "string" ? { name: task } : task;
     const body = {
-      ...{ task: name, input: toJson(input), id: this.#newId(), priority, labels, retry: options.retry ?? own },
+      ...{ task: name, input: toJson(input), id: this.#newId(), priority, labels, retry: options.retry ?? retry },
       delayMs: delay === undefined ? undefined : durationMs(delay, "delay"),
-      timeoutMs: timeout === undefined ? undefined : durationMs(timeout, "timeout"),
+      timeoutMs: timeout === undefined ? timeoutMs : durationMs(timeout, "timeout"),
     };
     const queued = await this.#requests.post<TaskBody>("/tasks", { body, signal });
     return taskOutputOf(await untilEnded<TaskBody>(this.#requests, `/tasks/${queued.id}`, signal)) as Output;

@@ -67,13 +67,13 @@ export class LocalClient implements Client {
     const { board, makeId, clock } = this.#engine;
     const { delay, timeout, signal, ...rest } = options;
     signal?.throwIfAborted();
-    const [name, own] = typeof task === "string" ? [task, undefined] : [task.name, task.retry];
+    const { name, retry, timeoutMs } = typeof task === "string" ? { name: task } : task;
     const performed = board.perform(
       looseTask({
         ...rest,
-        ...{ id: makeId(clock.now()), task: name, input: JSON.stringify(toJson(input)), retry: options.retry ?? own },
+        ...{ id: makeId(clock.now()), task: name, input: JSON.stringify(toJson(input)), retry: options.retry ?? retry },
         ...(delay === undefined ? {} : { delayMs: durationMs(delay, "delay") }),
-        ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, "timeout") }),
+        timeoutMs: timeout === undefined ? timeoutMs : durationMs(timeout, "timeout"),
       }),
     );
     const ended = await (signal === undefined ? performed : untilAborted(performed, signal));

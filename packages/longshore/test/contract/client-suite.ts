@@ -332,6 +332,22 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(await client.call(flaky, undefined, { retry: { limit: 1, backoff: { kind: "fixed", delayMs: 0 } } })).toBe(2);
       });
 
+      it("has the time limit of the task value", async () => {
+        const { client, on, clock } = await setup();
+        const started = deferred<void>();
+        const hanging = task("hanging", async (_input: null, { signal }) => {
+          started.resolve();
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        });
+        const worker = await work({ tasks: [hanging], on, clock, logger: false, signals: false });
+        opened.push({ close: () => worker.stop({ force: true }) });
+        const limited = task("hanging", hanging.handle, { timeout: "7s", retry: { limit: 0 } });
+        const waiting = expect(client.call(limited, null)).rejects.toMatchObject({ code: "LONGSHORE_TASK_FAILED" });
+        await started.promise;
+        for (let passed = 0; passed < 3; passed++) await clock.advance(7_000);
+        await waiting;
+      });
+
       it("is not waited for after a signal", async () => {
         const { client } = await setup();
         const stopping = new AbortController();
