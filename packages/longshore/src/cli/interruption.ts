@@ -4,8 +4,8 @@ import { onTermination, type SignalSource, signalNumbers } from "../core/signal.
 import { CommandFailure } from "./failure.ts";
 
 /**
- * The result of `follow`. On the first SIGINT or SIGTERM it is aborted, and the returned promise rejects with `explanation` and the exit code
- * that shells give to a program that this signal ended. A second signal ends the process at once.
+ * Returns the result of `follow`. The first SIGINT or SIGTERM aborts it: the returned promise rejects with `explanation` and the exit code that
+ * shells use for this signal. A second signal ends the process at once.
  */
 export async function untilInterrupted<Result>(
   follow: (signal: AbortSignal) => Promise<Result>,

@@ -57,7 +57,7 @@ class Shared {
         stream: async () => {},
         program: async () => undefined,
         ownerChanged: quiet,
-        nobodyLeft: quiet,
+        noNodeLeft: quiet,
       },
     });
     this.nodes.set(id, node);

@@ -39,7 +39,7 @@ export interface Elsewhere {
   /** Another node may own the data now. */
   ownerChanged(): void;
   /** No node is left that could perform requests. */
-  nobodyLeft(): void;
+  noNodeLeft(): void;
 }
 
 export interface ClusterNodeDeps {
@@ -280,7 +280,7 @@ export class ClusterNode {
     this.#seen(ownership);
     if (!ownership.isFree) return;
     if (!this.#resigned) await this.#takeOverOnce();
-    else if ((await this.#deps.members.list()).length === 0) this.#deps.elsewhere.nobodyLeft();
+    else if ((await this.#deps.members.list()).length === 0) this.#deps.elsewhere.noNodeLeft();
   }
 
   #seen(ownership: Ownership): void {

@@ -137,12 +137,12 @@ export const commandsMax = 100;
 /** Maximum number of commands in one life of a run: `continueAs` starts another life. */
 export const journalMax = 20_000;
 
-/** The longest name of a task, a workflow, a signal, a side effect or a change; and what is shown for it, with its number. */
+/** Maximum characters of the name of a task, a workflow, a signal, a side effect or a change. */
 const nameCharsMax = 200;
 const shownCharsMax = 250;
 /**
- * The names and values that a function shows, all together. They are one text of the run, which is written again with each change: a
- * status for people, and no place for data.
+ * The maximum size of all names and values that a function shows. They are one text of the run, which is written again with each change. So they
+ * are for a short status, and not for data.
  */
 export const shownValuesMax: ValueSize = { chars: 262_144, values: 10_000 };
 

@@ -46,7 +46,7 @@ export interface DataStoreOptions {
   request?: () => TrackedRequest | undefined;
   /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;
-  /** Called for what became of ticks of schedules. */
+  /** Called with the outcomes of ticks of schedules. */
   ticked?: LocalTicksDeps["ticked"];
 }
 

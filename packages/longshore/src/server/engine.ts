@@ -74,12 +74,12 @@ export interface EngineOptions {
 
 /** Called while the engine works, for metrics. Without a probe, nothing is measured. */
 export interface EngineProbe {
-  /** `isWaiting` is true for the commit of a store that was waited for: the process did other work meanwhile. */
+  /** `isWaiting`: the store writes asynchronously, so the process did other work during this time. */
   committed(seconds: number, isWaiting: boolean): void;
   /** Reads whose rows were not in memory, and were loaded together: of an operation, or outside of operations. */
   loaded(reads: number, isOperation: boolean): void;
   logged(bytes: number): void;
-  /** What became of ticks of schedules: how many, and how late the decision about the last one was. */
+  /** Ticks of schedules have this outcome: how many, and how late the last of them was decided. */
   ticked(outcome: Outcome, count: number, lateSeconds: number): void;
 }
 

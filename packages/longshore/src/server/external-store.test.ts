@@ -18,7 +18,7 @@ it("shows its address without the password, and knows what to hide", () => {
 it.each([
   [{ store, data: "x" }, "store and data exclude each other"],
   [{ store, ephemeral: true, acceptDamage: true }, "store and ephemeral, acceptDamage exclude each other"],
-  [{ lease: "5s" }, "lease is for data in PostgreSQL"],
+  [{ lease: "5s" }, "lease is only for data in PostgreSQL"],
   [{ store, lease: "900ms" }, 'lease is "900ms", expected 1s to 60s.'],
   [{ store, lease: "2m" }, 'lease is "2m", expected 1s to 60s.'],
 ] as const)("refuses %o", (options, expected) => {

@@ -48,7 +48,7 @@ const hiddenCharsMin = 8;
 /** Null where the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
 export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDamage }: ServeOptions): ExternalStore | null {
   if (url === undefined) {
-    if (lease !== undefined) throw bad("lease is for data in PostgreSQL, which store names. Remove it, or give store.");
+    if (lease !== undefined) throw bad("lease is only for data in PostgreSQL. Remove lease, or give store as well.");
     return null;
   }
   const others = Object.entries({ data, ephemeral, acceptDamage }).filter(([, value]) => value !== undefined && value !== false);

@@ -18,7 +18,7 @@ const lateBounds = [0.01, 0.1, 0.5, 1, 5, 10, 60, 300, 3_600, 86_400];
 
 /** The metrics that the engine updates while it works; create it before the engine is opened. */
 export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
-  // Both are counted at the same moment, so that a reader never sees two numbers.
+  // Both are counted at the same moment, so that they always show the same number.
   const commits = metrics.counter("longshore_commits_total", "Transactions committed.").with();
   const times = metrics.histogram("longshore_commit_seconds", "How long a transaction took, sync included.", commitBounds).with();
   const by = ["by"];
@@ -31,7 +31,7 @@ export function engineProbe(metrics: Metrics, watch: Stopwatch): EngineProbe {
   const counts = (who: string) => ({ missing: missing.with(who), loads: loads.with(who) });
   const [operations, reads] = [counts("operations"), counts("reads")];
   const bytes = metrics.counter("longshore_log_bytes_total", "Bytes of log text received.").with();
-  const ticks = metrics.counter("longshore_schedule_ticks_total", "Ticks of schedules, by what became of them.", ["outcome"]);
+  const ticks = metrics.counter("longshore_schedule_ticks_total", "Ticks of schedules, by outcome.", ["outcome"]);
   const late = metrics
     .histogram("longshore_schedule_late_seconds", "How much later than its time the run of a tick started.", lateBounds)
     .with();
@@ -71,7 +71,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   const lanes = new LaneFigures(engine);
   metrics.before(() => lanes.count());
   metrics.sampled("gauge", "longshore_queue_ready", "Tasks that could be taken now.", () => lanes.ready(), lane);
-  metrics.sampled("gauge", "longshore_queue_pollers", "Claims in line.", () => lanes.pollers(), lane);
+  metrics.sampled("gauge", "longshore_queue_pollers", "Claims that wait for a task of the lane.", () => lanes.pollers(), lane);
   metrics.sampled(
     "gauge",
     "longshore_queue_oldest_seconds",

@@ -2,7 +2,7 @@
 
 import type { RequestOptions, RunHandle } from "../client/client.ts";
 import type { BackfillRange, RunNowOptions, ScheduleHandle, ScheduleInfo, ScheduleStatus } from "../client/schedule.ts";
-import { LongshoreError } from "../core/errors.ts";
+import { noSuchSchedule } from "../engine/schedule/no-such-schedule.ts";
 import { timeOf } from "../engine/schedule/rules.ts";
 import { type Schedule, upcomingShown } from "../engine/schedule/schedule.ts";
 import { scheduleStatus } from "../engine/schedule/schedule-status.ts";
@@ -63,7 +63,7 @@ export class LocalSchedule implements ScheduleHandle {
 
   #known<Found>(found: Found | undefined): Found {
     if (found !== undefined) return found;
-    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no schedule ${JSON.stringify(this.name)}.`, { detail: { field: "name" } });
+    throw noSuchSchedule(this.name);
   }
 }
 

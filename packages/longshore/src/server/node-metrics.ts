@@ -8,7 +8,7 @@ import type { Lease } from "../engine/store.ts";
 
 type NodeFigures = Pick<ClusterNode, "state" | "takeovers" | "owner">;
 
-const leaseHelp = "How long this node may rely on owning the data without renewing its lease; 0 when it does not own them.";
+const leaseHelp = "Seconds until the lease of this node ends, if it is not renewed; 0 when the node does not own the data.";
 
 const states: readonly NodeState[] = ["member", "taking over", "owner", "stepping down"];
 

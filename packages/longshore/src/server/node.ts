@@ -62,7 +62,7 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     program: (verb, given, begunAs) =>
       link.call("program", { verb, given, id: begunAs ?? makeId(clock.now()), isRepeat: begunAs !== undefined }),
     ownerChanged: () => void link.ownerChanged().catch(() => {}),
-    nobodyLeft: () => void link.close(),
+    noNodeLeft: () => void link.close(),
   };
   const owned = takeOver({
     ...{ options, prepared, auth, logger, watch, store, node: id, secret: members.secret },

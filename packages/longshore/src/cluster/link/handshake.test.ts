@@ -288,7 +288,7 @@ describe("with TLS", () => {
     const url = (await listening(middle)).replace("http:", "https:");
     expect(await refusalOf({ node: owner.node, url })).toContain("ended the handshake");
     expect(owner.link.figures).toMatchObject({ links: 0, calls: 0 });
-    expect(lines.join("\n")).toContain("something between the two sides reads along");
+    expect(lines.join("\n")).toContain("a program between the two sides reads the connection");
   });
 
   it("something in between that ends TLS is noticed, and named", async () => {
@@ -305,7 +305,7 @@ describe("with TLS", () => {
     });
     const url = (await listening(middle)).replace("http:", "https:");
     await refusalOf({ node: owner.node, url });
-    expect(lines.join("\n")).toContain("something in between ends TLS");
+    expect(lines.join("\n")).toContain("a program between them ends TLS");
   });
 });
 

@@ -206,8 +206,8 @@ export class LinkServer {
     this.#loggedUntilMs = now + refusalLogMs;
     const hint =
       hello.tls === tls
-        ? "It does not have the secret of this cluster, or something between the two sides reads along."
-        : "It says that it uses TLS, and here it arrives without, or the other way round: something in between ends TLS.";
+        ? "It does not have the secret of this cluster, or a program between the two sides reads the connection."
+        : "One side uses TLS and the other side does not see it: a program between them ends TLS.";
     this.#options.logger?.warn(`A connection to the link between nodes gave a wrong proof. ${hint}`, { from: socket.remoteAddress });
   }
 }

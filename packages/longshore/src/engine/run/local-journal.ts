@@ -34,7 +34,10 @@ export class LocalJournal implements JournalReader {
     this.#sizes = deps.store.table(taskSizeTable);
   }
 
-  /** A worker that has the turn gets one state of the journal: only its own reports add to it, and results that its turn does not receive. */
+  /**
+   * The pages that a worker reads during its turn fit together: meanwhile, the journal grows only by the worker's own reports, and by results that a
+   * later turn receives.
+   */
   async page(runId: string, after: number): Promise<string | undefined> {
     const { read, runs, tasks, slices } = this.#deps;
     const run = await read((tx) => runs.get(tx, runId));

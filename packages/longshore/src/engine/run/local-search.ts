@@ -1,7 +1,7 @@
-// Searching runs: it walks them from the newest in slices, so that other requests are served meanwhile, and looks at a bounded number of them.
+// Searches runs from the newest on, in slices, so that other requests are served meanwhile. It visits a bounded number of runs.
 //
-// A row is as long as the texts in it, and even a column behind them is read through them. So the lengths are read first, which are at the
-// beginning of a row, and a slice is limited in bytes as well as in rows.
+// The texts of a row may be very long, and a database must read them to reach the columns after them. So the lengths of the texts are read first; they
+// are at the beginning of a row. With them, each slice is limited in bytes as well as in rows.
 
 import { inTurns } from "../../core/slices/slice-work.ts";
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
@@ -16,7 +16,7 @@ import { type Sized, slicesOf } from "./sized-slices.ts";
 
 type Value = string | number;
 
-/** A run that was found, with what it may be put in order by. */
+/** A run that was found, with the value by which the result is sorted. */
 interface Hit {
   readonly id: string;
   readonly key: Value | null;
@@ -76,7 +76,7 @@ export async function searchRuns({ store, read, slices }: SearchDeps, search: Ru
   };
 }
 
-/** A run that may be looked for. */
+/** A run that may match. */
 interface Candidate {
   readonly id: string;
   readonly workflow: string;
@@ -84,7 +84,7 @@ interface Candidate {
   readonly alias: string | null;
   readonly createdAt: number;
   readonly endedAt: number | null;
-  /** What a text is looked for in. */
+  /** The texts that are searched. */
   readonly texts: readonly (string | null)[];
 }
 
@@ -136,7 +136,7 @@ async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSear
   }
 }
 
-/** The index that comes nearest to the question. */
+/** The index that fits the search best. */
 function indexOf({ workflows, aliases }: RunSearch): Scan {
   if (aliases?.length === 1) return { by: ["alias", "id"], equal: [aliases[0] as string] };
   return workflows?.length === 1 ? { by: ["workflow", "id"], equal: [workflows[0] as string] } : { by: ["id"] };

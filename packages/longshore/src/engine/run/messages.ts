@@ -168,7 +168,7 @@ export class Messages {
   /** The child run of an earlier attempt belongs to the current attempt from now on, and is retried. */
   #resume(tx: Tx, parent: TaskRow, last: Run, message: Message): void {
     const { runs, decisions, board } = this.#options;
-    // A retry waits for messages that carry out the last end of the child. They are behind this one, which goes behind them.
+    // A retry waits until messages have carried out the last end of the child. They come after this message, so it is queued again, after them.
     if (!isRunOpen(last.state) && board.unwritten.written(last.id) !== undefined) return this.leave(tx, message);
     const resumed: Run = { ...last, parentAttempt: parent.attempt };
     runs.put(tx, last.id, resumed, true);
@@ -299,7 +299,7 @@ export class Messages {
   }
 }
 
-/** Whether a child run that did not succeed can go on in the place of the one to be started. */
+/** Whether a child run that did not succeed can continue, so that no new one has to be started. */
 function isSame(last: Run, child: NewChild | null): boolean {
   return child !== null && !("failed" in child) && last.definitionId === child.definitionId && last.input === child.input;
 }

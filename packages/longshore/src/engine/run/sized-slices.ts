@@ -2,13 +2,13 @@
 
 import { rowBytes, wholeRow } from "../../core/slices/slices.ts";
 
-/** A row of which only the number of bytes of its texts was read: the database knows it without reading the texts. */
+/** The number of bytes of a row's texts. The database knows it without reading the texts. */
 export interface Sized {
   readonly id: string;
   readonly bytes: number;
 }
 
-/** Rows that are read together. `cost` is what `Slices.turn` must be asked for. */
+/** Rows that are read together. `cost` is the argument for `Slices.turn`. */
 export interface SizedSlice {
   readonly ids: readonly string[];
   readonly cost: number;

@@ -1,5 +1,5 @@
-// Names what the code of a durable function does otherwise in each replay: the clock, chance, timers and the network. `longshore dev` uses it
-// before it loads the code. It replaces globals of the process, so it is not for production.
+// Reports calls in the code of a durable function whose result differs in each replay: the clock, random numbers, timers and the network.
+// `longshore dev` starts this before it loads the code. It replaces globals of the process, so it is not for production.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { relative } from "node:path";
@@ -11,7 +11,7 @@ import type { FunctionScope } from "./scope.ts";
 /** What runs now: the code of a function, or a side effect of it. */
 type Running = { readonly name: string; readonly local?: string };
 
-/** Each mistake is named once; more of them would fill the screen. */
+/** Maximum number of mistakes that are reported, each once: more would fill the screen. */
 const mistakesMax = 100;
 /** Frames of a stack that are searched for the user's file: libraries may be between it and the mistake. */
 const framesMax = 50;
@@ -89,7 +89,7 @@ export function watchMistakes(tell: (text: string) => void, globals: Globals = g
       <Args extends unknown[]>(run: (...args: Args) => unknown, state: Running) =>
       (...args: Args) =>
         running.run(state, () => run(...args));
-    /** Code of Longshore is not the function's, but what the function passes to it is. */
+    /** Longshore's own code is not watched. Functions that the user's code passes to `w` are. */
     const watchedScope = (w: FunctionScope): FunctionScope =>
       new Proxy(w, {
         get(target, key) {

@@ -28,8 +28,8 @@ export function unavailable(error: unknown): Unavailable {
 }
 
 /**
- * A text has a NUL character, such as the message of an error that quotes what a worker reported. To look at every text before it is written
- * would cost all commits, and this happens to almost none.
+ * True when a text has a NUL character, such as the message of an error that quotes the report of a worker. Texts are not checked before they are
+ * written: that would slow down all commits, and this is rare.
  */
 export function hasUnstorableText(error: unknown): boolean {
   return codeOf(error) === unknownCharacter;

@@ -90,7 +90,7 @@ describe("a worker that is started and called", () => {
     const { world } = await httpWorld('console.error("no module named flask"); process.exit(3);');
     expect(await world.logged(/cannot be called/)).toBe(
       'error The worker of the plugin p cannot be called: its worker ended before it printed {"port": N} on standard output (exit code 3); ' +
-        "the last that it wrote:\nno module named flask",
+        "its last output:\nno module named flask",
     );
     await world.logged(/^debug .*cannot be called/);
   });
@@ -192,9 +192,7 @@ describe("the worker of a queue", () => {
 
   it("is started again when it ends, and reported with its output", async () => {
     const { world } = await queueWorld("type: grpc, queueName: q", 'console.error("cannot connect"); process.exit(1);');
-    expect(await world.logged(/^error /)).toBe(
-      "error The worker of the plugin p has ended: exit code 1; the last that it wrote:\ncannot connect",
-    );
+    expect(await world.logged(/^error /)).toBe("error The worker of the plugin p has ended: exit code 1; its last output:\ncannot connect");
     await world.logged(/^debug .*has ended/);
   });
 

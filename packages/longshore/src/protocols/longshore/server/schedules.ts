@@ -1,8 +1,8 @@
 // Schedules: reading, changing, pausing, running by hand, and backfills.
 
 import { z } from "zod";
-import { LongshoreError } from "../../../core/errors.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { noSuchSchedule } from "../../../engine/schedule/no-such-schedule.ts";
 import { timeOf } from "../../../engine/schedule/rules.ts";
 import { overlaps, type Schedule, upcomingShown } from "../../../engine/schedule/schedule.ts";
 import { scheduleStatus } from "../../../engine/schedule/schedule-status.ts";
@@ -15,7 +15,7 @@ import { limit } from "./query.ts";
 
 const tag = "schedules";
 const nameCharsMax = 200;
-const noSuchSchedule = { 404: { description: "There is no such schedule." } };
+const scheduleNotFound = { 404: { description: "There is no such schedule." } };
 const moment = z.union([z.number(), z.string().max(64)]);
 
 const reasonBody = z.strictObject({ reason: z.string().min(1).max(1_000).describe("a text of 1 to 1000 characters: why it is paused") });
@@ -69,7 +69,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     operation({
       ...{ id: "getSchedule", tag, method: "GET", path: "/schedules/:name", action: "schedule.read" },
       summary: "Look at one schedule, with its next ten times.",
-      answers: { 200: { description: "Its rules, position and last ticks.", schema: wholeScheduleShape }, ...noSuchSchedule },
+      answers: { 200: { description: "Its rules, position and last ticks.", schema: wholeScheduleShape }, ...scheduleNotFound },
       handle: ({ params }) => changed(params.name, (name) => schedules.get(name)),
     }),
     operation({
@@ -92,9 +92,9 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     operation({
       ...{ id: "removeSchedule", tag, method: "DELETE", path: "/schedules/:name", action: "schedule.write" },
       summary: "Remove a schedule. Its runs continue.",
-      answers: { 204: { description: "It was removed." }, ...noSuchSchedule },
+      answers: { 204: { description: "It was removed." }, ...scheduleNotFound },
       async handle({ params }) {
-        if (!(await schedules.remove(params.name as string))) throw unknown(params.name);
+        if (!(await schedules.remove(params.name as string))) throw noSuchSchedule(params.name as string);
         return { status: 204 };
       },
     }),
@@ -102,13 +102,13 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
       ...{ id: "pauseSchedule", tag, method: "POST", path: "/schedules/:name/pause", action: "schedule.steer" },
       summary: "Pause a schedule: until it is resumed, it starts nothing by itself.",
       body: reasonBody,
-      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...noSuchSchedule },
+      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...scheduleNotFound },
       handle: ({ params, body }) => changed(params.name, (name) => schedules.pause(name, body.reason)),
     }),
     operation({
       ...{ id: "resumeSchedule", tag, method: "POST", path: "/schedules/:name/resume", action: "schedule.steer" },
       summary: "Resume a schedule with its first tick from now on. Ticks of the pause are left out.",
-      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...noSuchSchedule },
+      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...scheduleNotFound },
       handle: ({ params }) => changed(params.name, (name) => schedules.resume(name)),
     }),
     operation({
@@ -118,7 +118,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
       answers: {
         201: { description: "The run.", schema: runShape },
         409: { description: "A run is open, and the overlap rule forbids another one." },
-        ...noSuchSchedule,
+        ...scheduleNotFound,
       },
       async handle({ params, body: { overlap } }) {
         const { run } = known(params.name, await schedules.run(params.name as string, { id: makeId(clock.now()), overlap }));
@@ -132,7 +132,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
       answers: {
         202: { description: "The schedule, with its backfill; null when the range has no tick.", schema: wholeScheduleShape },
         409: { description: "It has a backfill in progress." },
-        ...noSuchSchedule,
+        ...scheduleNotFound,
       },
       async handle({ params, body: { from, to, overlap } }) {
         const range = { from: timeOf(from, "from"), to: timeOf(to, "to"), overlap };
@@ -142,7 +142,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
     operation({
       ...{ id: "endBackfill", tag, method: "DELETE", path: "/schedules/:name/backfill", action: "schedule.steer" },
       summary: "End a backfill early. The runs that it has started continue.",
-      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...noSuchSchedule },
+      answers: { 200: { description: "The schedule afterwards.", schema: wholeScheduleShape }, ...scheduleNotFound },
       handle: ({ params }) => changed(params.name, (name) => schedules.endBackfill(name)),
     }),
     operation({
@@ -165,12 +165,8 @@ function numberIn(value: string): number | string {
 }
 
 function known<T>(name: string | undefined, found: T | undefined): T {
-  if (found === undefined) throw unknown(name);
+  if (found === undefined) throw noSuchSchedule(name as string);
   return found;
-}
-
-function unknown(name: string | undefined): LongshoreError {
-  return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no schedule ${JSON.stringify(name)}.`, { detail: { field: "name" } });
 }
 
 function scheduleBody(row: Schedule) {

@@ -124,7 +124,7 @@ export class Workflows {
     return json(201, renderWorkflow(id, this.#finder.view(definition), undefined, []));
   }
 
-  /** A workflow with very many jobs, some of them in each turn of the event loop. */
+  /** The JSON texts of a workflow. When it has very many jobs, each turn of the event loop makes only some of them. */
   async #texts(id: string, { view, run }: Found, growth: Growth): Promise<string[]> {
     const { reader } = this.#deps;
     const texts: string[] = [];

@@ -124,7 +124,7 @@ export class HttpDispatcher {
         worker.gone = true;
         this.#lane.rest();
         await worker.client.close();
-        return process.tail === "" ? how : `${how}; the last that it wrote:\n${process.tail}`;
+        return process.tail === "" ? how : `${how}; its last output:\n${process.tail}`;
       });
       return { value: worker, ended, stop };
     } catch (error) {

@@ -62,7 +62,7 @@ export class QueueProcess {
     const process = startProcess({ plugin: name, program, args: launch.args, env, directory, clock, log, groups });
     this.#startedMs = clock.now();
     log.info(`The worker of the plugin ${name} was started`, { pid: process.pid });
-    const ended = process.ended.then((how) => (process.tail === "" ? how : `${how}; the last that it wrote:\n${process.tail}`));
+    const ended = process.ended.then((how) => (process.tail === "" ? how : `${how}; its last output:\n${process.tail}`));
     return { value: process, ended, stop: () => process.stop() };
   }
 

@@ -15,7 +15,7 @@ export class DroppedAssignments {
   readonly #counts = new Map<string, number>();
 
   /** Counts one more disconnection. Returns an error when the task must not be sent again. */
-  again(taskId: string, bytes: number): FlowError | undefined {
+  countDrop(taskId: string, bytes: number): FlowError | undefined {
     if (bytes <= suspectBytes) return undefined;
     const count = (this.#counts.get(taskId) ?? 0) + 1;
     this.#counts.delete(taskId);

@@ -188,7 +188,7 @@ class Watched {
   }
 
   #drop(assignment: Delivery["assignment"]): Promise<void> {
-    const error = this.#dropped.again(this.#hold.taskId, TaskAssignment.encode(assignment).length);
+    const error = this.#dropped.countDrop(this.#hold.taskId, TaskAssignment.encode(assignment).length);
     return error === undefined ? this.giveBack() : this.#refuse(error);
   }
 

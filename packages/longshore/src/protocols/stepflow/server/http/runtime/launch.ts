@@ -116,5 +116,5 @@ async function lookAt(client: WorkerClient, path: string, clock: Clock): Promise
 
 /** Adds the last lines of the worker, which usually contain the reason. */
 function withTail(message: string, { tail }: PluginProcess): string {
-  return tail === "" ? message : `${message}; the last that it wrote:\n${tail}`;
+  return tail === "" ? message : `${message}; its last output:\n${tail}`;
 }
