@@ -1,5 +1,5 @@
-// Workers in the server's own process: the same runner and the same board, without a socket. A report and the claim of the next task are
-// sent in the same tick, so they share a commit.
+// Workers in the server's own process: the same runner and the same board, without a socket. A report also claims the next task, in the same
+// transaction.
 
 import { pause } from "../core/clock.ts";
 import type { Blobs, StepPart } from "../core/context.ts";
@@ -56,7 +56,6 @@ const retryMs = 500;
 const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true, functions: true };
 
 export function localTransport(options: LocalOptions): Transport {
-  let host: TransportHost | null = null;
   let reach: Reach = { names: [], labels: [] };
   const receiving: Promise<void>[] = [];
 
@@ -111,23 +110,18 @@ export function localTransport(options: LocalOptions): Transport {
   });
 
   const report = async (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
-    const settled = settle(options.board, holdOf(task), outcome);
-    const next = wantNext && host !== null ? claim(host, 0) : undefined;
-    const verdict = await settled.catch(async (error) => {
-      // The report will be sent again; a task that was claimed with it must not wait for that.
-      const found = await next;
-      if (found !== undefined) await giveBack(found);
-      throw error;
-    });
-    const found = await next;
-    return { verdict, next: found === undefined ? undefined : assign(found) };
+    const { board, workers, holder } = options;
+    if (!wantNext || outcome.kind !== "done") return { verdict: await settle(board, holdOf(task), outcome) };
+    workers.seen(holder, { protocol: "local", reach, everyMs: waitMs });
+    const claim = { reach, holder, termMs };
+    const { verdict, task: next } = await board.completeAndClaim(holdOf(task), JSON.stringify(outcome.output), {}, claim);
+    return { verdict, next: next === undefined ? undefined : assign(next) };
   };
 
   return {
     name: "local",
     capabilities,
     async start(around) {
-      host = around;
       const tasks = [...around.tasks.values()];
       const kept = tasks.find(({ name }) => options.board.reserved.isForServer(name));
       if (kept !== undefined)

@@ -17,6 +17,7 @@ function setup() {
       post: unused,
       extend: unused,
       settle: unused,
+      settleAndClaim: unused,
       receipt: unused,
       cancelTask: unused,
       withdraw: unused,

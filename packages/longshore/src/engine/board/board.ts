@@ -116,6 +116,22 @@ export class Board {
     return this.#store.settle({ verb: "complete", hold, output, ...options });
   }
 
+  /** The same for a worker that can take another task: it gets one in the same transaction, if there is one. */
+  async completeAndClaim(
+    hold: Hold,
+    output: string,
+    options: { receipt?: string },
+    { reach, serves, holder, termMs, signal }: Claim,
+  ): Promise<{ verdict: Verdict; task?: TaskRow | undefined }> {
+    // A closing server takes reports and hands out nothing.
+    const isRefused = this.dismissed.aborted || this.reserved.refusedClaim(reach.names, serves) !== undefined;
+    if (isRefused) return { verdict: await this.complete(hold, output, options) };
+    const report = { verb: "complete", hold, output, ...options } as const;
+    const { verdict, task } = await this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 });
+    const [next] = await this.#unlessGone(task === null ? [] : [task], signal);
+    return { verdict, task: next };
+  }
+
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text. */
   command(hold: Hold, report: string): Promise<Verdict> {
     return this.#store.command(hold, report);

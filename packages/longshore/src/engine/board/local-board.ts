@@ -213,6 +213,25 @@ export class LocalBoard implements BoardStore {
     );
   }
 
+  settleAndClaim(report: Report, request: ClaimRequest): Promise<{ verdict: Verdict; task: TaskRow | null }> {
+    return this.#performed.once<{ verdict: Verdict; task: TaskRow | null }>(
+      "settle",
+      (tx) => {
+        const now = this.#clock.now();
+        const before = this.lanes.steps;
+        const group = this.lanes.group(request.reach, now);
+        let verdict: Verdict = "gone";
+        const task = this.#queues.withClaim(tx, group, request, now, () => {
+          verdict = this.#settleNow(tx, report);
+          return verdict === "ok";
+        });
+        tx.spend(this.lanes.steps - before);
+        return { verdict, task };
+      },
+      () => ({ verdict: "again", task: null }),
+    );
+  }
+
   receipt(taskId: string, grant: number): Promise<string | undefined> {
     return this.#commit.read((tx) => {
       const task = this.tasks.get(tx, taskId);

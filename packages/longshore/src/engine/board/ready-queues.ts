@@ -35,6 +35,12 @@ interface HandOut {
   now: number;
 }
 
+/** A claim that comes with a report: it gets what the report makes ready before claims that wait. */
+interface Ahead extends Omit<HandOut, "now"> {
+  readonly group: ClaimGroup;
+  task: TaskRow | null;
+}
+
 /** A batch that misses rows again loads this many times the rows it has loaded so far, so that few loads are enough. */
 const loadedTimes = 2;
 /** Maximum number of places that one call of `take` drops or parks: each may read a row, so about 5 ms. */
@@ -45,6 +51,7 @@ export class ReadyQueues {
   /** The groups that try again, in order; null while no group is being woken. */
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
+  #ahead: Ahead | null = null;
 
   constructor(options: ReadyQueuesOptions) {
     this.#options = options;
@@ -115,6 +122,12 @@ export class ReadyQueues {
     lanes.queue(task.lane);
     const blocked = this.#options.limits.blocked(task.limits, now);
     if (blocked !== null) return this.#park(tx, task, blocked, now);
+    const ahead = this.#ahead;
+    if (ahead?.task === null && ahead.group.reach.names.includes(task.lane.name) && ahead.group.carries(task.lane)) {
+      const { holder, termMs } = ahead;
+      ahead.task = this.handOut(tx, task, { holder, termMs, now });
+      return;
+    }
     waiter.reserve();
     tx.undo(() => waiter.release());
     const { holder, termMs, offerMs } = waiter;
@@ -126,6 +139,24 @@ export class ReadyQueues {
       // If the store cannot be written now, the hold expires.
       this.#options.giveBack(id, grant).catch(() => {});
     });
+  }
+
+  /**
+   * Performs a report whose worker also claims, and returns the task that this claim gets. Of what the report makes ready it gets the first
+   * that a waiting claim would get, so that a chain of tasks needs no further request. No task overtakes another: claims wait only while
+   * there is nothing to take.
+   */
+  withClaim(tx: Tx, group: ClaimGroup, claim: Omit<HandOut, "now">, now: number, report: () => boolean): TaskRow | null {
+    const ahead: Ahead = { ...claim, group, task: null };
+    this.#ahead = ahead;
+    try {
+      if (!report()) return ahead.task;
+    } finally {
+      this.#ahead = null;
+    }
+    if (ahead.task !== null) return ahead.task;
+    const task = this.take(tx, group, now);
+    return task === null || task === "more" ? null : this.handOut(tx, task, { ...claim, now });
   }
 
   /** The task leaves its lane. If it was held, its permits are returned, and tasks that waited for them are tried again. */

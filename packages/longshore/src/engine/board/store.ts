@@ -83,6 +83,8 @@ export interface BoardStore {
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
+  /** The same for a worker that can take another task: hands one out in the same transaction, if there is one and the report is accepted. */
+  settleAndClaim(report: Report, request: ClaimRequest): Promise<{ verdict: Verdict; task: TaskRow | null }>;
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text (core/turn.ts). */
   command(hold: Hold, report: string): Promise<Verdict>;
   /** The receipt of the report that closed this grant; undefined when there is none. */

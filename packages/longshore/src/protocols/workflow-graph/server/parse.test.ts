@@ -124,14 +124,14 @@ describe("a claim", () => {
 
 describe("reports", () => {
   it("[G9] reads an empty object as no outputs, and keeps texts unchanged", () => {
-    expect(parseComplete("{}")).toBe("{}");
-    expect(parseComplete('{"outputs":{}}')).toBe("{}");
-    expect(parseComplete('{"outputs":{"b":"2","a":"ü\\u0000"}}')).toBe('{"b":"2","a":"ü\\u0000"}');
-    expect(parseComplete('{"outputs":{"__proto__":"x"}}')).toBe('{"__proto__":"x"}');
+    expect(parseComplete("{}").output).toBe("{}");
+    expect(parseComplete('{"outputs":{}}').output).toBe("{}");
+    expect(parseComplete('{"outputs":{"b":"2","a":"ü\\u0000"}}').output).toBe('{"b":"2","a":"ü\\u0000"}');
+    expect(parseComplete('{"outputs":{"__proto__":"x"}}').output).toBe('{"__proto__":"x"}');
   });
 
   it("takes the result itself where a worker sends it", () => {
-    expect(parseComplete('{"outputs":{"n":"3"},"output":{"n":3,"list":[null]}}')).toBe('{"n":3,"list":[null]}');
+    expect(parseComplete('{"outputs":{"n":"3"},"output":{"n":3,"list":[null]}}').output).toBe('{"n":3,"list":[null]}');
     expect(refusalOf(() => parseComplete(`{"output":${"[".repeat(150)}${"]".repeat(150)}}`))).toMatchObject({ status: 422 });
   });
 

@@ -40,28 +40,44 @@ export function expectJson(headers: IncomingHttpHeaders): void {
 
 export function parseRegister(text: string): RegisterRequest {
   const body = parseObject(text, "RegisterWorker");
-  return { worker_id: workerIdOf(text, body), labels: labelsOf(text, body) };
+  return { worker_id: workerIdOf(text, body, []), labels: labelsOf(text, body, []) };
 }
 
 export function parseClaim(text: string): Claim {
-  const body = parseObject(text, "ClaimJob");
+  return claimOf(text, parseObject(text, "ClaimJob"), []);
+}
+
+/** `at` is the path of the claim in the body. */
+function claimOf(text: string, body: { [key: string]: unknown }, at: readonly string[]): Claim {
   const ttl = body.lease_ttl_secs ?? leaseTtlSecsDefault;
   // Null is not the same as absent here: the protocol refuses it.
-  if (!isWhole(ttl) || body.lease_ttl_secs === null) throw wrongType(text, ["lease_ttl_secs"], body.lease_ttl_secs, "u64");
+  if (!isWhole(ttl) || body.lease_ttl_secs === null) throw wrongType(text, [...at, "lease_ttl_secs"], body.lease_ttl_secs, "u64");
   const wait = body.wait_secs ?? 0;
-  if (!isWhole(wait)) throw wrongType(text, ["wait_secs"], wait, "u64");
+  if (!isWhole(wait)) throw wrongType(text, [...at, "wait_secs"], wait, "u64");
   return {
-    workerId: workerIdOf(text, body),
-    labels: labelsOf(text, body),
+    workerId: workerIdOf(text, body, at),
+    labels: labelsOf(text, body, at),
     ttlSecs: Math.min(Math.max(ttl, leaseTtlSecsMin), leaseTtlSecsMax),
     waitSecs: Math.min(wait, waitSecsMax),
   };
 }
 
-/** The task's output as JSON text: the result itself when the worker sent it (`output`, ours), else its outputs. */
-export function parseComplete(text: string, parsed?: Parsed): string {
+/** `output` is JSON text. `next` (ours): the claim of a worker that can take another job. */
+export interface Completion {
+  output: string;
+  next: Claim | undefined;
+}
+
+export function parseComplete(text: string, parsed?: Parsed): Completion {
   if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
-  const { outputs, output } = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
+  const body = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
+  const { next } = body;
+  if (next !== undefined && !isObject(next)) throw wrongType(text, ["next"], next, "struct ClaimJob");
+  return { output: outputOf(text, body), next: next === undefined ? undefined : claimOf(text, next, ["next"]) };
+}
+
+/** The result itself when the worker sent it (`output`, ours), else its outputs. */
+function outputOf(text: string, { outputs, output }: { [key: string]: unknown }): string {
   if (outputs !== undefined) {
     if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");
     for (const key in outputs) if (typeof outputs[key] !== "string") throw wrongType(text, ["outputs", key], outputs[key], "a string");
@@ -115,26 +131,27 @@ function chunkOf(text: string, chunk: unknown, at: number): LogChunk {
   throw misshapen(text, [...path, "stream"], `unknown variant \`${stream}\`, expected \`stdout\` or \`stderr\``);
 }
 
-function workerIdOf(text: string, body: { [key: string]: unknown }): string {
+function workerIdOf(text: string, body: { [key: string]: unknown }, at: readonly string[]): string {
   const { worker_id: id } = body;
-  if (typeof id !== "string") throw wrongField(text, [], "worker_id", id, "a string");
-  checkId(text, ["worker_id"], id);
+  if (typeof id !== "string") throw wrongField(text, at, "worker_id", id, "a string");
+  checkId(text, [...at, "worker_id"], id);
   return id;
 }
 
-function labelsOf(text: string, body: { [key: string]: unknown }): string[] {
+function labelsOf(text: string, body: { [key: string]: unknown }, path: readonly string[]): string[] {
   const { labels } = body;
-  if (!Array.isArray(labels)) throw labels === undefined ? missing(text, [], "labels") : wrongType(text, ["labels"], labels, "a sequence");
-  if (labels.length > labelsMax) throw misshapen(text, ["labels"], `${labels.length} labels, expected at most ${labelsMax}`);
+  if (!Array.isArray(labels))
+    throw labels === undefined ? missing(text, path, "labels") : wrongType(text, [...path, "labels"], labels, "a sequence");
+  if (labels.length > labelsMax) throw misshapen(text, [...path, "labels"], `${labels.length} labels, expected at most ${labelsMax}`);
   let chars = 0;
   for (let at = 0; at < labels.length; at++) {
     const label: unknown = labels[at];
-    if (typeof label !== "string") throw wrongType(text, ["labels", at], label, "a string");
-    checkId(text, ["labels", at], label);
+    if (typeof label !== "string") throw wrongType(text, [...path, "labels", at], label, "a string");
+    checkId(text, [...path, "labels", at], label);
     chars += label.length;
   }
   if (chars > labelCharsMax)
-    throw misshapen(text, ["labels"], `${chars} characters in all labels together, expected at most ${labelCharsMax}`);
+    throw misshapen(text, [...path, "labels"], `${chars} characters in all labels together, expected at most ${labelCharsMax}`);
   return labels as string[];
 }
 

@@ -79,3 +79,50 @@ describe("a store that cannot be written", () => {
     await expect(report()).rejects.toMatchObject({ code: expect.stringMatching(/^LONGSHORE_(CLOSED|STORE_UNAVAILABLE|SHUTDOWN)$/) });
   });
 });
+
+describe("a report with the claim of the next job", () => {
+  const labels = ["handler:first", "handler:second"];
+  const body = (more: object = {}) => JSON.stringify({ worker_id: "w", labels, ...more });
+  const leaseIn = (reply: unknown) =>
+    JSON.parse((reply as { body: string }).body) as { job: { job_id: string }; lease: { lease_id: string } };
+
+  async function running() {
+    const { route, claim, complete } = await setup();
+    const jobs = ["first", "second"].map((id, at) => ({
+      ...{ id, name: id, status: "queued", command: `@${id}`, depends_on: at === 0 ? [] : ["first"] },
+    }));
+    const text = JSON.stringify({ name: "pair", trigger: "manual", jobs });
+    const created = await route("POST /api/workflows").handle(request({ text }));
+    const { id } = JSON.parse((created as { body: string }).body) as { id: string };
+    await route("POST /api/workflows/:workflow/run").handle(request({ params: { workflow: id } }));
+    const { lease } = leaseIn(await claim.handle(request({ text: body() })));
+    const report = (next?: object) =>
+      complete.handle(request({ text: JSON.stringify({ outputs: {}, next }), params: { lease: lease.lease_id } }));
+    return { claim, report };
+  }
+
+  it("gets the job that it makes ready, before a claim that waits for it", async () => {
+    const { claim, report } = await running();
+    const gone = new AbortController();
+    const waiting = claim.handle(request({ text: body({ worker_id: "other", wait_secs: 30 }), gone: gone.signal }));
+    const reply = await report({ worker_id: "w", labels });
+    expect(leaseIn(reply).job.job_id).toBe("second");
+    gone.abort();
+    expect(await waiting).toMatchObject({ body: "null" });
+  });
+
+  it("gets an empty reply when there is no job, and nothing when the report is refused", async () => {
+    const { claim, report } = await running();
+    expect(await report({ worker_id: "w", labels: ["handler:third"] })).toEqual({ status: 200 });
+    expect(await report({ worker_id: "w", labels })).toMatchObject({ status: 409 });
+    expect(leaseIn(await claim.handle(request({ text: body() }))).job.job_id).toBe("second");
+  });
+
+  it("is refused as a whole when the claim cannot be read, and names the field", async () => {
+    const { report } = await running();
+    await expect(report({ worker_id: 7, labels })).rejects.toMatchObject({
+      reply: { status: 422, body: expect.stringContaining("next.worker_id") },
+    });
+    expect(await report({ worker_id: "w", labels })).toMatchObject({ status: 200 });
+  });
+});

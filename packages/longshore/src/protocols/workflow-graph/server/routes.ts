@@ -61,7 +61,7 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("GET", "/api/workers", "worker.read", "none", jobs.workers),
     claim,
     route("POST", "/api/jobs/:lease/heartbeat", "task.report", "none", jobs.heartbeat),
-    route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete),
+    { ...route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete), also: "task.claim" },
     route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
     route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
     route("GET", "/api/jobs/:lease/journal", "task.look", "none", (request) => readJournal(deps, request)),
@@ -152,10 +152,13 @@ class Jobs {
       // When the store is unavailable, the claim gets an empty reply: workers claim again, and many crash on anything but JSON.
       if (!(error instanceof LongshoreError)) throw error;
     }
-    if (task === undefined) return noJob;
+    return task === undefined ? noJob : this.#grant(task, claim);
+  };
+
+  async #grant(task: TaskRow, claim: Claim): Promise<HttpReply> {
     const run = task.runId === null ? undefined : this.#finder.claimed(task.runId);
     return this.#granted(task, claim, run instanceof Promise ? await run : run);
-  };
+  }
 
   heartbeat = async (request: HttpRequest): Promise<HttpReply> => {
     const hold = parseLeaseId(request.params.lease as string);
@@ -169,11 +172,14 @@ class Jobs {
 
   complete = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
-    const output = parseComplete(request.text, request.parsed);
+    const { output, next } = parseComplete(request.text, request.parsed);
     const hold = parseLeaseId(request.params.lease as string);
     if (hold === undefined) return conflict;
     const receipt = receiptOf(request, { outputs: output });
-    return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
+    if (next === undefined) return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
+    const claim = this.#claimOf(next);
+    const { verdict, task } = await this.#deps.board.completeAndClaim(hold, output, { receipt }, claim);
+    return task === undefined ? this.#reported(hold, receipt, verdict) : this.#grant(task, next);
   };
 
   fail = async (request: HttpRequest): Promise<HttpReply> => {
@@ -196,13 +202,15 @@ class Jobs {
   };
 
   #take(request: HttpRequest, claim: Claim): Promise<TaskRow[]> {
-    const { workerId: holder, labels } = claim;
-    const reach = { names: laneNames(labels), labels };
-    const termMs = claim.ttlSecs * 1_000;
     const waitMs = claim.waitSecs * 1_000;
-    this.#deps.workers.seen(holder, { protocol: protocolName, reach, does: doneBy(reach.names), everyMs: waitMs });
-    if (waitMs === 0) return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs });
-    return this.#deps.board.claim({ reach, serves: commandLane, holder, termMs, waitMs, signal: request.gone });
+    const wanted = this.#claimOf(claim);
+    return this.#deps.board.claim(waitMs === 0 ? wanted : { ...wanted, waitMs, signal: request.gone });
+  }
+
+  #claimOf({ workerId: holder, labels, ttlSecs, waitSecs }: Claim) {
+    const reach = { names: laneNames(labels), labels };
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, does: doneBy(reach.names), everyMs: waitSecs * 1_000 });
+    return { reach, serves: commandLane, holder, termMs: ttlSecs * 1_000 };
   }
 
   #granted(task: TaskRow, { workerId, ttlSecs }: Claim, run: ClaimedRun | undefined): HttpReply {

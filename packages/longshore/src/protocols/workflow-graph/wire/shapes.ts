@@ -86,6 +86,8 @@ export interface CompleteRequest {
   outputs: Outputs;
   /** Ours: the handler's unchanged result. `outputs` has it as texts, which is all that the reference knows. */
   output?: Json;
+  /** Ours: the claim of a worker that can take another job. The answer is that of a claim, or an empty body without a job. */
+  next?: ClaimRequest;
 }
 
 export interface FailRequest {

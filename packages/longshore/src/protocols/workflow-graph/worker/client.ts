@@ -33,6 +33,13 @@ export interface ClaimAnswer {
   readonly waitSecs: number;
 }
 
+export interface Completed {
+  readonly verdict: Verdict;
+  /** The job that the server handed out with its answer. */
+  readonly next: ClaimResponse | undefined;
+  readonly span: SpanIds | undefined;
+}
+
 interface Request {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -115,23 +122,31 @@ export class Client {
     return verdict;
   }
 
-  complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Verdict> {
-    return this.#report(leaseId, "complete", body, signal);
+  async complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Completed> {
+    const { verdict, reply } = await this.#report(leaseId, "complete", body, signal);
+    const next = body.next === undefined || reply.status !== 200 || reply.text === "" ? undefined : parseClaim(reply.text);
+    return { verdict, next, span: next === undefined ? undefined : spanIdsOfHeader(reply.headers[traceHeader]) };
   }
 
-  fail(leaseId: string, body: FailRequest, signal: AbortSignal): Promise<Verdict> {
-    return this.#report(leaseId, "fail", body, signal);
+  async fail(leaseId: string, body: FailRequest, signal: AbortSignal): Promise<Verdict> {
+    return (await this.#report(leaseId, "fail", body, signal)).verdict;
   }
 
   close(): Promise<void> {
     return this.#http.close();
   }
 
-  async #report(leaseId: string, verb: "complete" | "fail", body: CompleteRequest | FailRequest, signal: AbortSignal): Promise<Verdict> {
+  async #report(
+    leaseId: string,
+    verb: "complete" | "fail",
+    body: CompleteRequest | FailRequest,
+    signal: AbortSignal,
+  ): Promise<{ verdict: Verdict; reply: Reply }> {
     const headers = { [idempotencyHeader]: `${leaseId}-${verb}` };
-    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/${verb}`, body, headers, signal });
+    const path = `/jobs/${encodeURIComponent(leaseId)}/${verb}`;
+    const reply = await this.#send({ method: "POST", path, body, headers, signal, carriesJob: "next" in body });
     const verdict = verdictOfStatus(reply.status);
-    if (verdict !== undefined) return verdict;
+    if (verdict !== undefined) return { verdict, reply };
     // The body itself is refused: a retry cannot help.
     if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quoted(reply)}`);
     if (reply.status === 400 || reply.status === 422)

@@ -12,7 +12,14 @@ import type { SpanIds } from "../../../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../../../core/turn.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
-import { type ClaimResponse, type CompleteRequest, errorCharsMax, leaseTtlSecsDefault, leaseTtlSecsMin } from "../wire/shapes.ts";
+import {
+  type ClaimRequest,
+  type ClaimResponse,
+  type CompleteRequest,
+  errorCharsMax,
+  leaseTtlSecsDefault,
+  leaseTtlSecsMin,
+} from "../wire/shapes.ts";
 import type { Client } from "./client.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Settings } from "./options.ts";
@@ -28,6 +35,8 @@ export interface LeaseSurroundings {
   readonly server: { beatsTellCancel: boolean };
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
+  /** The claim that a report may contain; undefined on servers that do not know it. */
+  readonly nextClaim: () => ClaimRequest | undefined;
 }
 
 /** The term after a heartbeat on servers that always renew to a fixed term. */
@@ -117,10 +126,21 @@ export class LeasedJob implements Assignment {
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker of workflow-graph cannot ask ${JSON.stringify(name)}.`);
   }
 
-  async report(outcome: Outcome, { signal }: { readonly signal: AbortSignal }): Promise<ReportAnswer> {
+  async report(
+    outcome: Outcome,
+    { wantNext, signal }: { readonly wantNext: boolean; readonly signal: AbortSignal },
+  ): Promise<ReportAnswer> {
     const { client } = this.#around;
     const leaseId = this.#claim.lease.lease_id;
-    if (outcome.kind === "done") return { verdict: await client.complete(leaseId, this.#completion(outcome.output), signal) };
+    if (outcome.kind === "done") {
+      const next = wantNext ? this.#around.nextClaim() : undefined;
+      const body = this.#completion(outcome.output);
+      const answer = await client.complete(leaseId, next === undefined ? body : { ...body, next }, signal);
+      return {
+        verdict: answer.verdict,
+        next: answer.next === undefined ? undefined : new LeasedJob(answer.next, this.#around, answer.span),
+      };
+    }
     if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "workflow-graph cannot carry a deferral.");
     const error = cutMiddle(outcome.error.message, errorCharsMax);
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };

@@ -10,7 +10,7 @@ import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
-import { handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
+import { type ClaimRequest, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
 import { type ClaimAnswer, Client } from "./client.ts";
 import { LeasedJob, type LeaseSurroundings } from "./lease.ts";
 import { type Settings, settingsOf, type WorkflowGraphOptions } from "./options.ts";
@@ -89,6 +89,7 @@ class WorkflowGraphTransport implements Transport {
       server: this.#server,
       failing: host.failing,
       working: host.working,
+      nextClaim: () => (this.#server.waitSecs > 0 && this.#registered ? this.#claimBody() : undefined),
     };
     void this.#enlist("scout");
     this.#beatWorkerLater();
@@ -154,13 +155,17 @@ class WorkflowGraphTransport implements Transport {
   }
 
   async #claimOnce(role: "scout" | "helper"): Promise<ClaimAnswer> {
-    const { workerId, leaseTtlSecs } = this.#settings;
-    const body = { worker_id: workerId, labels: [...this.#labels], lease_ttl_secs: leaseTtlSecs };
+    const body = this.#claimBody();
     const waitSecs = role === "scout" ? this.#waitSecs() : 0;
     const answer =
       waitSecs > 0 ? await this.#client.claim({ ...body, wait_secs: waitSecs }, this.#poll.signal) : await this.#client.claim(body);
     this.#learn(answer.waitSecs);
     return answer;
+  }
+
+  #claimBody(): ClaimRequest {
+    const { workerId, leaseTtlSecs } = this.#settings;
+    return { worker_id: workerId, labels: [...this.#labels], lease_ttl_secs: leaseTtlSecs };
   }
 
   #waitSecs(): number {
