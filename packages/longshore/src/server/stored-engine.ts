@@ -55,7 +55,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     ...idle,
     ...(guarded as Pick<ProtocolEngine, (typeof ofOwner)[number]>),
     runs: guard(idle.runs, isIdle, runReads),
-    signals: { ...storedSignals({ store, read }), send: async () => needsOwner() },
+    signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner() },
     reader,
     history: servedHistory({ store, kindOf }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),

@@ -85,7 +85,7 @@ export class LocalRuns implements RunStore, Follower {
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
     this.signals = new LocalSignals({
-      ...{ store, commit, performed: options.performed, clock, board, runs: this.runs, leave },
+      ...{ store, commit, performed: options.performed, clock, board, runs: this.runs, leave, slices: options.slices },
       planOf: (tx, run) => this.decisions.planOf(tx, run),
     });
     const { signals } = this;

@@ -135,5 +135,11 @@ export const searchMax = 200_000;
 /** Maximum characters of inputs and outputs in one page, which the last row may exceed: a thousand rows may have gigabytes together. */
 export const pageCharsMax = 8 * 1_048_576;
 
+/**
+ * The same for a page that is read and written in one turn of the event loop, which it has for itself: up to 10 ms. Its rows hold less, so
+ * a page has hundreds of them.
+ */
+export const pageAtOnceCharsMax = 1_048_576;
+
 /** The largest page; a larger read takes several. */
 export const pageMax = 1_000;

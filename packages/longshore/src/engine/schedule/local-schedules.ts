@@ -3,11 +3,12 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { idFrom } from "../../core/ids.ts";
-import { Slices } from "../../core/slices/slices.ts";
+import { Slices, turnRows } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { LocalRuns } from "../run/local-runs.ts";
+import { pageAtOnceCharsMax } from "../run/reader.ts";
 import type { Run } from "../run/run.ts";
 import { unknownWorkflow } from "../run/runs.ts";
 import { scheduleTable } from "../tables/schedule.ts";
@@ -104,9 +105,18 @@ export class LocalSchedules implements ScheduleStore {
   async list({ limit, after = "", workflow }: { limit: number; after?: string; workflow?: string }): Promise<ListedSchedules> {
     const scan =
       workflow === undefined ? { by: ["name"], above: [after] } : { by: ["workflow", "name"], equal: [workflow], above: [after] };
-    const found = await this.#commit.read((tx) => [...this.#stored.scan(tx, { ...scan, limit: limit + 1 })]);
-    const items = found.slice(0, limit);
-    return { items, next: found.length > limit ? (items.at(-1)?.name ?? null) : null };
+    const enough = { chars: pageAtOnceCharsMax, of: ["input"] };
+    await this.#slices.turn(turnRows);
+    const rows = await this.#commit.read((tx) => [...this.#stored.scan(tx, { ...scan, enough, limit: limit + 1 })]);
+    const items: Schedule[] = [];
+    let chars = 0;
+    for (const row of rows) {
+      if (items.length === limit || chars >= pageAtOnceCharsMax) break;
+      items.push(row);
+      chars += row.input.length;
+    }
+    const hasMore = items.length < rows.length || chars >= pageAtOnceCharsMax;
+    return { items, next: hasMore ? (items.at(-1)?.name ?? null) : null };
   }
 
   remove(name: string): Promise<boolean> {

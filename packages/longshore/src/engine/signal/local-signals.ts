@@ -4,6 +4,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -41,6 +42,8 @@ export interface LocalSignalsDeps {
   planOf: (tx: ReadTx, run: Run) => Plan;
   /** Stores a message of a run to itself. */
   leave: (tx: Tx, message: Message) => void;
+  /** Default: turns of its own. */
+  slices?: Slices;
 }
 
 /** Maximum number of signals that one operation hands to records. Each is a decision about the run; another transaction hands out the others. */
@@ -67,7 +70,7 @@ export class LocalSignals implements SignalStore {
     this.#options = options;
     this.#heads = store.table(signalHeadTable);
     this.#waits = store.table(taskIdTable);
-    this.#list = storedSignals({ store, read: (work) => commit.read(work) });
+    this.#list = storedSignals({ store, read: (work) => commit.read(work), slices: options.slices ?? new Slices() });
     this.#rows = signalRows(store, commit, ({ value }) => {
       if (value !== null) for (const listener of this.onKept) listener(value);
     });

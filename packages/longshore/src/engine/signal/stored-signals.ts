@@ -1,29 +1,36 @@
 // Signals as their rows show them: also for a server that does not own the data, because nothing about them is in memory only.
 
+import { type Slices, turnRows } from "../../core/slices/slices.ts";
 import type { RowStore, Scan } from "../rows.ts";
 import { limited } from "../run/list-page.ts";
-import { pageCharsMax } from "../run/reader.ts";
+import { pageAtOnceCharsMax } from "../run/reader.ts";
 import { signalTable } from "../tables/signal.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
 import type { Signal } from "./signal.ts";
 import type { SignalPage, SignalQuery, SignalStore } from "./store.ts";
 
-const order = { by: ["run_id", "number"], enough: { chars: pageCharsMax, of: ["value"] } };
+const order = { by: ["run_id", "number"], enough: { chars: pageAtOnceCharsMax, of: ["value"] } };
 const filters: { readonly [State in NonNullable<SignalQuery["state"]>]: Pick<Scan, "without" | "having"> } = {
   kept: { without: "taken_at" },
   taken: { having: "taken_at" },
 };
 
-export function storedSignals({ store, read }: { store: RowStore; read: ReadRows }): Pick<SignalStore, "list"> {
+export interface StoredSignalsDeps {
+  readonly store: RowStore;
+  readonly read: ReadRows;
+  readonly slices: Pick<Slices, "turn">;
+}
+
+export function storedSignals({ store, read, slices }: StoredSignalsDeps): Pick<SignalStore, "list"> {
   const rows = store.table(signalTable);
   const scanned = (tx: ReadTx, runId: string, { state, after = 0, limit }: SignalQuery) =>
     rows.scan(tx, { ...order, ...(state === undefined ? {} : filters[state]), equal: [runId], above: [after], limit: limit + 1 });
   return {
-    list: (runId, query) =>
-      read((tx) => {
-        const limit = Math.max(1, limited(query.limit));
-        return pageOf(scanned(tx, runId, { ...query, limit }), limit);
-      }),
+    async list(runId, query) {
+      const limit = Math.max(1, limited(query.limit));
+      await slices.turn(turnRows);
+      return read((tx) => pageOf(scanned(tx, runId, { ...query, limit }), limit));
+    },
   };
 }
 
@@ -32,10 +39,10 @@ function pageOf(rows: Iterable<Signal>, limit: number): SignalPage {
   const items: Signal[] = [];
   let chars = 0;
   for (const row of rows) {
-    if (items.length === limit || chars >= pageCharsMax) return { items, next: items.at(-1)?.number ?? null };
+    if (items.length === limit || chars >= pageAtOnceCharsMax) return { items, next: items.at(-1)?.number ?? null };
     items.push(row);
     chars += row.value?.length ?? 0;
   }
   // A store may end the scan with the row that reaches the limit.
-  return { items, next: chars >= pageCharsMax ? (items.at(-1)?.number ?? null) : null };
+  return { items, next: chars >= pageAtOnceCharsMax ? (items.at(-1)?.number ?? null) : null };
 }

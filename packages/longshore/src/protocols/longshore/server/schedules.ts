@@ -60,7 +60,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
         after: z.string().max(nameCharsMax).optional().describe("the `next` of the page before"),
         workflow: z.string().max(nameCharsMax).optional().describe("only schedules of this workflow"),
       }),
-      answers: { 200: { description: "A page.", schema: pageOf(scheduleShape) } },
+      answers: { 200: { description: "A page; it may be short and still have a next.", schema: pageOf(scheduleShape) } },
       async handle({ query }) {
         const { items, next } = await schedules.list(query);
         return json(200, { items: items.map(scheduleBody), next });
