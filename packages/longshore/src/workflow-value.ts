@@ -15,8 +15,3 @@ export interface Workflow<Input = unknown, Output = unknown> {
   /** Only for the type checker. */
   readonly types?: { input: Input; output: Output };
 }
-
-/** The dialect in which a workflow is stored. */
-export function dialectOf({ source }: Pick<Workflow, "source">): "code" | "function" {
-  return "function" in source ? "function" : "code";
-}

@@ -198,14 +198,12 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("runs children of every kind, which end with it", async () => {
+  it("runs children of every kind, and defines those that the server does not have", async () => {
     const inner = workflow("inner", async (w, n: number) => w.step(double, n));
     const flat = graph("flat", (g, input) => g.step(double, input as never));
     const admin = await setup([inner]);
-    await admin.server.define(inner);
-    await admin.server.define(flat);
-    const { worker, result } = await admin.run(async (w) => [await w.run(inner, 5), await w.run<number>("flat", 6)]);
-    expect((await result()).output).toEqual([10, 12]);
+    const { worker, result } = await admin.run(async (w) => [await w.run(inner, 5), await w.run(flat, 6), await w.run<number>("flat", 7)]);
+    expect((await result()).output).toEqual([10, 12, 14]);
     await worker.stop();
     const missing = await admin.run(async (w) => w.run("nowhere", null).catch((error: StepError) => error.message));
     expect((await missing.result()).output).toMatch(/workflow nowhere: there is no workflow nowhere/);

@@ -21,6 +21,7 @@ import {
 } from "./step-bounds.ts";
 import type { TaskStepSettings } from "./task-step.ts";
 import type { ValueSize } from "./text-size.ts";
+import type { CodeDefinition } from "./workflow-family.ts";
 
 /** The kinds of commands. `local` and `version` have their result when they are reported; the others get it later. */
 export type CommandKind = "step" | "run" | "sleep" | "signal" | "local" | "version";
@@ -43,6 +44,8 @@ export interface Command extends TaskStepSettings {
   readonly until?: number;
   /** Of a sleep without `until`: how long it takes, from the moment when the server gets the command. */
   readonly forMs?: number;
+  /** Of a child run: the workflow, behind those that it runs itself. The server stores those that it does not have. */
+  readonly defines?: readonly CodeDefinition[];
   /** Of a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
@@ -134,6 +137,9 @@ export const commandsQuestion = "longshore.commands";
 
 /** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */
 export const commandsMax = 100;
+/** Maximum number of definitions that come with a child run, and of characters in them: a worker leaves out more, and the child must be defined. */
+export const definesMax = 50;
+export const definesCharsMax = 65_536;
 /** Maximum number of commands in one life of a run: `continueAs` starts another life. */
 export const journalMax = 20_000;
 
@@ -206,12 +212,23 @@ function readCommand(value: unknown, field: string): Command {
     list(command.labels, `${field}.labels`, labelsMax).forEach((label, at) => {
       text(label, `${field}.labels[${at}]`, labelCharsMax);
     });
+  if ("defines" in command)
+    list(command.defines, `${field}.defines`, definesMax).forEach((definition, at) => {
+      readDefinition(definition, `${field}.defines[${at}]`);
+    });
   if ("retry" in command) readRetry(command.retry, `${field}.retry`);
   if ("limits" in command)
     list(command.limits, `${field}.limits`, limitsMax).forEach((limit, at) => {
       readLimit(limit, `${field}.limits[${at}]`);
     });
   return command as unknown as Command;
+}
+
+function readDefinition(value: unknown, field: string): void {
+  const { name, dialect, source } = object(value, field);
+  text(name, `${field}.name`, nameCharsMax);
+  text(dialect, `${field}.dialect`, nameCharsMax);
+  text(source, `${field}.source`, definesCharsMax);
 }
 
 function readRetry(value: unknown, field: string): void {

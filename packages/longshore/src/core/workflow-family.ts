@@ -1,8 +1,8 @@
-// A workflow and the workflows that it runs, which must be defined with it.
+// A workflow and the workflows that it runs, which must be defined with it. As values of a program, and as definitions that a server stores.
 
 import { LongshoreError } from "./errors.ts";
 
-interface Member<Source> {
+export interface Member<Source> {
   readonly name: string;
   readonly source: Source;
   readonly uses?: readonly Member<Source>[];
@@ -38,6 +38,22 @@ export function workflowFamily<Family extends Member<unknown>>(workflows: readon
 /** Two files may have imported the same workflow from two copies of a module. */
 function isSame(one: Member<unknown>, other: Member<unknown>): boolean {
   return JSON.stringify(one.source) === JSON.stringify(other.source);
+}
+
+/** A workflow of a program as a server stores it. */
+export interface CodeDefinition {
+  readonly name: string;
+  readonly dialect: string;
+  readonly source: string;
+}
+
+/** The workflows and those that they run, in the order in which they are to be defined. */
+export function codeDefinitions(workflows: readonly Member<object>[]): CodeDefinition[] {
+  return workflowFamily(workflows).map(({ name, source }) => ({
+    name,
+    dialect: "function" in source ? "function" : "code",
+    source: JSON.stringify(source),
+  }));
 }
 
 function bad(message: string): LongshoreError {

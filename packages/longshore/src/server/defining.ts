@@ -3,12 +3,12 @@
 import { isSchedule, scheduledWorkflow } from "../client/checked-schedule.ts";
 import type { DefinedSchedule } from "../client/schedule.ts";
 import { toJson } from "../core/json/to-json.ts";
+import { type CodeDefinition, codeDefinitions } from "../core/workflow-family.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Schedule as StoredSchedule } from "../engine/schedule/schedule.ts";
 import type { NewSchedule } from "../engine/schedule/store.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
-import { type CodeDefinition, codeDefinitions } from "./code-definitions.ts";
 
 /** As `define()` of a client, with the whole definition. */
 export interface Define {

@@ -3,10 +3,10 @@
 import { storedSchedule } from "../client/checked-schedule.ts";
 import { toError } from "../core/errors.ts";
 import { importForTasks, isRefusedWork } from "../core/load.ts";
+import { codeDefinitions } from "../core/workflow-family.ts";
 import { sortExports, workflowsIn } from "../module-exports.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
 import type { Schedule } from "../schedule.ts";
-import { codeDefinitions } from "./code-definitions.ts";
 
 /** Modules of a folder that hold no workflows by their name: types, tests and configurations. */
 const otherModules = /\.(d|test|spec|config)\.[cm]?[jt]s$/;

@@ -145,6 +145,21 @@ export function functionContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
+    it("brings the definition of a child, which is stored if there is none of its name", async () => {
+      const { world, turn } = await begin(setup);
+      await world.runs.define({ name: "k", dialect: "function", source: '{"name":"k","function":true}' });
+      const child = (name: string, source: string) => ({ kind: "run" as const, name, defines: [{ name, dialect: "function", source }] });
+      await turn([
+        { node: 1, ...child("g", '{"name":"g","function":true}') },
+        { node: 2, ...child("k", '{"name":"k","function":true,"timeoutMs":5}') },
+        { node: 3, ...child("h", "{}"), defines: [{ name: "h", dialect: "none", source: "{}" }] },
+      ]);
+      expect((await turn())?.results).toMatchObject([{ node: 3, state: "failed", error: expect.stringContaining("no dialect none") }]);
+      expect(await world.claim(functionLane("g"))).toMatchObject({ step: "g" });
+      expect(await world.claim(functionLane("k"))).toMatchObject({ step: "k" });
+      expect((await world.runs.definition("k"))?.version).toBe(1);
+    });
+
     it("is retried from the command whose error it threw: what it did before is kept", async () => {
       const { world, id, turn, done } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);

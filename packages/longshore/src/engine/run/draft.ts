@@ -199,7 +199,7 @@ export class Draft {
     workflow: string | null,
     input: string,
     attempt: number,
-    more: Pick<StartRun, "resumes" | "definition"> = {},
+    more: Pick<StartRun, "resumes" | "definition" | "defines"> = {},
   ): void {
     const { id } = this.run;
     const { dialect } = this.plan;

@@ -19,6 +19,7 @@ import { Draft, type Rules } from "./draft.ts";
 import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
+import type { StartRun } from "./run.ts";
 import { stepPlacement } from "./step-placement.ts";
 
 /** Maximum number of new results whose nodes the state lists. The worker reads further results from the journal. */
@@ -183,7 +184,7 @@ class Driven {
     if (kind === "sleep") this.#draft.change({ ...base, placement, wakeAt: wakeAtOf(command, this.#draft.now) });
     else if (kind === "signal") this.#draft.change({ ...base, placement, signal: name });
     else this.#draft.change({ ...base, placement });
-    if (kind === "run") this.#draft.startChild(node, name, input, this.#attemptOf(node));
+    if (kind === "run") this.#draft.startChild(node, name, input, this.#attemptOf(node), definesOf(command));
   }
 
   /** In a later life of the run, the command may have had attempts before. The id of a child run contains the number of the attempt. */
@@ -362,6 +363,10 @@ function wakeAtOf({ until, forMs }: Command, now: number): number {
 /** How many results the function had received when it gave the command. */
 function afterOf({ command }: Pick<TaskRow, "command">): number {
   return command === null ? 0 : Number.parseInt(command, 10) || 0;
+}
+
+function definesOf({ defines }: Command): Pick<StartRun, "defines"> {
+  return defines === undefined ? {} : { defines };
 }
 
 function workPlacement(command: Command): Placement {

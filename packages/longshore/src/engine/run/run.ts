@@ -1,5 +1,6 @@
 // What a run is, and the messages that runs and their children leave for each other.
 
+import type { CodeDefinition } from "../../core/workflow-family.ts";
 import type { EndState, Fault } from "../board/task.ts";
 import type { ChildDefinition } from "./dialect.ts";
 
@@ -99,6 +100,8 @@ export type Message =
       resumes?: number;
       /** With `workflow` null: what to start, instead of what `input` names. */
       definition?: ChildDefinition;
+      /** Definitions that are stored first, where there is none of their name. */
+      defines?: readonly CodeDefinition[];
       runId?: string;
       from: string;
     }

@@ -9,6 +9,7 @@ import { checkName } from "../../core/names.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";
 import { Slices } from "../../core/slices/slices.ts";
+import type { CodeDefinition } from "../../core/workflow-family.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import { CarriedMessages } from "./carried-messages.ts";
 import { decide } from "./decide.ts";
@@ -341,8 +342,24 @@ export class Runs {
         throw error;
       }
     }
+    const refused = await this.#defineMissing(message.defines ?? []);
+    if (refused !== undefined) return { failed: refused };
     const definition = await this.#store.definition(workflow);
     return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
+  }
+
+  /** Returns why a definition is refused. */
+  async #defineMissing(definitions: readonly CodeDefinition[]): Promise<string | undefined> {
+    for (const { name, dialect, source } of definitions) {
+      if ((await this.#store.definition(name)) !== undefined) continue;
+      try {
+        await this.define({ name, dialect, source });
+      } catch (error) {
+        if (isRefusal(error)) return toError(error).message;
+        throw error;
+      }
+    }
+    return undefined;
   }
 
   /** A definition with this id is the same one. */

@@ -10,7 +10,8 @@ import { toJson } from "../../core/json/to-json.ts";
 import { type Schema, validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts";
-import type { Command } from "../../core/turn.ts";
+import { type Command, definesCharsMax, definesMax } from "../../core/turn.ts";
+import { codeDefinitions, type Member } from "../../core/workflow-family.ts";
 import { type Asked, type FunctionReplay, handled, type LocalResult } from "./replay.ts";
 
 /** The options of a step of a durable function. */
@@ -38,6 +39,8 @@ export interface SignalOptions<Value> {
 /** A workflow, by its value or its name. */
 interface Named<Input, Output> {
   readonly name: string;
+  readonly source: object;
+  readonly uses?: readonly Member<object>[];
   readonly types?: { input: Input; output: Output };
 }
 
@@ -55,7 +58,7 @@ export interface FunctionScope {
   step<Input, Output>(task: Task<Input, Output>, input: NoInfer<Input>, options?: CommandOptions): Promise<Output>;
   /** The same by the name of the task: a handler of any worker of any protocol of this server. */
   call<Output = unknown>(task: string, input: unknown, options?: CommandOptions): Promise<Output>;
-  /** Runs another workflow as a child, and returns its output. A child ends with its parent. */
+  /** Runs another workflow as a child, and returns its output. A child ends with its parent. A server that does not have it defines it. */
   run<Input, Output>(workflow: Named<Input, Output>, input: NoInfer<Input>, options?: ChildOptions): Promise<Output>;
   run<Output = unknown>(workflow: string, input: unknown, options?: ChildOptions): Promise<Output>;
   /** Runs a task, or calls a function that gives commands, for each item. Returns the results in order. At most `concurrency` run at once. */
@@ -111,6 +114,7 @@ export interface ScopeDeps {
 
 export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps): FunctionScope {
   const shownId = ids();
+  const definesOf = definitions();
   const ask = (make: () => Asked): Promise<Json> => {
     try {
       return replay.ask(make());
@@ -147,7 +151,7 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
       const limit = () =>
         options.totalTimeout === undefined ? {} : { totalMs: durationMs(options.totalTimeout, `totalTimeout of ${name}`) };
       return ask(() => ({
-        ...{ kind: "run", name, input: jsonOf(input, `workflow ${name}`), ...limit() },
+        ...{ kind: "run", name, input: jsonOf(input, `workflow ${name}`), ...limit(), ...definesOf(workflow) },
         shown: shownId(options.id ?? name),
       })) as Promise<never>;
     },
@@ -172,6 +176,18 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
     log: (entry) => {
       if (!replay.isReplaying) log(entry);
     },
+  };
+}
+
+/** The definitions that go with a child run: once for each workflow, since all children of a name have one definition. */
+function definitions(): (workflow: string | Named<unknown, unknown>) => Pick<Command, "defines"> {
+  const sent = new Set<string>();
+  return (workflow) => {
+    if (typeof workflow === "string" || sent.has(workflow.name)) return {};
+    sent.add(workflow.name);
+    const defines = codeDefinitions([workflow]);
+    const chars = defines.reduce((sum, { source }) => sum + source.length, 0);
+    return defines.length > definesMax || chars > definesCharsMax ? {} : { defines };
   };
 }
 
