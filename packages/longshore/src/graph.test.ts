@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
+import { openRunWorld } from "../test/support/run-world.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { task } from "./core/task.ts";
 import { type GraphWorkflow, graph } from "./graph.ts";
@@ -322,6 +323,51 @@ describe("a pause", () => {
     expect(() => graph("pauses", (g) => void g.sleep({ until: new Date(Number.NaN) }))).toThrow(/expected a Date/);
     // @ts-expect-error: the type of the reference is no time.
     graph("pauses", (g, input: Ref<{ wait: boolean }>) => void g.sleep(input.wait));
+  });
+});
+
+describe("a wait for a signal", () => {
+  it("is a step whose result is the value of the signal", () => {
+    const made = graph("waits", (g, input: Ref<{ who: string }>) => {
+      const approved = g.signal<{ ok: boolean }>("approve", { timeout: "2d" });
+      g.signal("approve", { after: [approved] });
+      g.signal(input.who, { id: "named", when: approved.ok });
+      return approved.ok;
+    });
+    expect(made.source).toMatchObject({
+      output: { $ref: { step: "approve", path: ["ok"] } },
+      steps: [
+        { id: "approve", signal: "approve", input: null, totalMs: 172_800_000 },
+        { id: "approve-2", signal: "approve", input: null, after: ["approve"] },
+        { id: "named", signal: { $ref: { path: ["who"] } }, input: null, when: { $ref: { step: "approve", path: ["ok"] } } },
+      ],
+    });
+  });
+
+  it("without a usable name is refused", () => {
+    expect(() => graph("waits", (g) => void g.signal(""))).toThrow(/g\.signal\(\) in workflow waits got ""/);
+    const long = graph("waits", (g) => void g.signal("x".repeat(201), { id: "long" }));
+    expect(() => codeDialect.compile(JSON.stringify(long.source))).toThrow("expected a name of 1 to 200 characters");
+  });
+
+  it("ends by a signal that was sent before or is sent later, and fails after its time", async () => {
+    const world = await openRunWorld({ dialects: [codeDialect] });
+    const made = graph("waits", (g) => {
+      const early = g.signal("early");
+      return { early, late: g.signal("late", { after: [early], timeout: "1m" }) };
+    });
+    await world.runs.define({ name: "waits", dialect: "code", source: JSON.stringify(made.source) });
+    const start = async () => {
+      const { run } = await world.runs.start({ workflow: "waits", input: "null" });
+      await world.store.runs.signals.send(run.id, { name: "early", value: "1" });
+      return run.id;
+    };
+    const [first, second] = [await start(), await start()];
+    await world.store.runs.signals.send(first, { name: "late", value: '"two"' });
+    await world.clock.advance(60_000);
+    await world.settle();
+    expect(await world.runs.run(first)).toMatchObject({ state: "succeeded", output: '{"early":1,"late":"two"}' });
+    expect(await world.runs.run(second)).toMatchObject({ state: "failed", error: expect.stringContaining("step late") });
   });
 });
 

@@ -9,7 +9,7 @@ import type { Task } from "./core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "./core/task-step.ts";
 import { shown } from "./core/text.ts";
 import { timeOf } from "./core/time-of.ts";
-import type { MapSource, SleepSource, StepSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
+import type { MapSource, SleepSource, StepSource, Value, WorkflowSource } from "./protocols/longshore/dialect/source.ts";
 import { type Arg, isReference, type Known, type Ref, reference, stepOf, toValue } from "./reference.ts";
 import type { Workflow } from "./workflow-value.ts";
 
@@ -45,6 +45,12 @@ type EachInput = (item: never, index: never) => unknown;
 /** The options of a step that waits. */
 export type WaitOptions = Pick<StepOptions, "id" | "after" | "when" | "always">;
 
+/** The options of a step that waits for a signal. */
+export interface WaitForSignalOptions extends WaitOptions {
+  /** The step fails when no signal has come after this time. Default: it waits until the run ends. */
+  timeout?: Duration;
+}
+
 /** Adds steps to a workflow; the first argument of the function that `graph()` calls. */
 export interface GraphBuilder {
   /** Adds a step that runs `task`; returns a reference to its result. */
@@ -70,6 +76,11 @@ export interface GraphBuilder {
    * held meanwhile, and it survives restarts.
    */
   sleep(time: Arg<Duration> | { readonly until: Date | Arg<string | number> }, options?: WaitOptions): Ref<unknown>;
+  /**
+   * Adds a step that waits for a signal of this name, also one that was sent before; returns a reference to its value. Each signal ends one
+   * step, oldest first. No worker and no slot is held meanwhile.
+   */
+  signal<Value = unknown>(name: Arg<string>, options?: WaitForSignalOptions): Ref<Value>;
 }
 
 /** A graph as a value: define it with `server.define()`, or start it with `server.start()`. */
@@ -124,7 +135,12 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       if (!taken.has(id)) return id;
     }
   };
-  const add = (what: Pick<StepSource, "task" | "workflow" | "sleep" | "map">, input: unknown, options: StepOptions, called: string) => {
+  const add = (
+    what: Pick<StepSource, "task" | "workflow" | "sleep" | "signal" | "map">,
+    input: unknown,
+    options: StepOptions,
+    called: string,
+  ) => {
     const id = options.id ?? freeId(called);
     if (taken.has(id)) throw bad(`Workflow ${name} has two steps called ${id}: give one of them another id.`, `steps.${id}`);
     taken.add(id);
@@ -146,6 +162,13 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       return add({ map }, list, { ...options, ...taskDefaults(task, options) }, task.name);
     },
     sleep: (time, options = {}) => add({ sleep: sleepSource(time, name) }, null, options, "sleep"),
+    signal: (signal, { timeout, ...options } = {}) =>
+      add(
+        { signal: signalSource(signal, name) },
+        null,
+        { ...options, totalTimeout: timeout },
+        typeof signal === "string" && !isReference(signal) ? signal : "signal",
+      ),
   };
   return { g, steps, uses };
 }
@@ -181,6 +204,12 @@ function sleepSource(time: Parameters<GraphBuilder["sleep"]>[0], workflow: strin
     `g.sleep() in workflow ${workflow} has until ${shown(until)}, expected a Date, milliseconds since 1970 or a text such as 2030-01-31T09:00:00Z.`,
     "sleep",
   );
+}
+
+function signalSource(signal: Arg<string>, workflow: string): Value {
+  if (isReference(signal)) return toValue(signal);
+  if (typeof signal === "string" && signal !== "") return signal;
+  throw bad(`g.signal() in workflow ${workflow} got ${shown(signal)}, expected the name of a signal.`, "signal");
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {

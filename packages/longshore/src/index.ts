@@ -41,6 +41,7 @@ export {
   type MapOptions,
   type RunStepOptions,
   type StepOptions,
+  type WaitForSignalOptions,
   type WaitOptions,
 } from "./graph.ts";
 export type { Arg, Known, Ref } from "./reference.ts";

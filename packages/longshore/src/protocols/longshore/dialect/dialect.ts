@@ -3,9 +3,11 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
+import { shown } from "../../../core/text.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { stepPlacement } from "../../../engine/run/step-placement.ts";
+import { isSignalName, signalNameMax } from "../../../engine/signal/signal.ts";
 import { explainItem, itemPlacement, listDefinition, listPlan, mapNode, mapReferences } from "./list.ts";
 import { WakeTime } from "./sleep.ts";
 import { type ListSource, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
@@ -36,7 +38,7 @@ function* compileInSlices(text: string): Sliced<Plan> {
 
 function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {
   const wake = step.sleep === undefined ? undefined : new WakeTime(step.sleep);
-  const values: Value[] = [step.when, wake?.value].filter((value) => value !== undefined);
+  const values: Value[] = [step.when, step.signal, wake?.value].filter((value) => value !== undefined);
   const used = [step.map === undefined ? references(step.input) : mapReferences(step), ...values.map((value) => references(value))].flat();
   if (used.some(({ item }) => item !== undefined))
     throw bad(`Step ${step.id} of workflow ${source.name} refers to an item of a list outside of the input of a map.`, `steps.${step.id}`);
@@ -60,7 +62,17 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
   if (step.map !== undefined) return { ...base, timeouts: { totalMs: step.totalMs }, ...mapNode(step) };
   if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow, resumes: true };
   if (wake !== undefined) return { ...base, kind: "wait", until: wake };
+  if (step.signal !== undefined) return { ...base, kind: "wait", until: null, signal: signalOf(source, step, step.signal) };
   return { ...base, kind: "task", ...stepPlacement(step.task ?? step.id, step) };
+}
+
+/** A name that the data decides is checked when the wait begins. */
+function signalOf(source: WorkflowSource, step: StepSource, signal: Value): Value {
+  if (isSignalName(signal) || (typeof signal === "object" && signal !== null)) return signal;
+  throw bad(
+    `Step ${step.id} of workflow ${source.name} waits for the signal ${shown(signal)}, expected a name of 1 to ${signalNameMax} characters.`,
+    `steps.${step.id}.signal`,
+  );
 }
 
 /** A step whose result is used must have ended; of the others a part is enough. */

@@ -24,10 +24,11 @@ export interface Reference {
 
 export interface StepSource extends TaskStepSettings {
   id: string;
-  /** The handler's name, for work; or the name of another workflow; or a pause; or one task for each item of a list. */
+  /** The handler's name, for work; or the name of another workflow; or a pause; or the name of a signal that it waits for; or one task for each item of a list. */
   task?: string;
   workflow?: string;
   sleep?: SleepSource;
+  signal?: Value;
   map?: MapSource;
   /** Of a map: the list. */
   input: Value;

@@ -68,7 +68,7 @@ const limit = z.strictObject({
 });
 
 /** What a step may do. */
-const kinds = ["task", "workflow", "sleep", "map"] as const;
+const kinds = ["task", "workflow", "sleep", "signal", "map"] as const;
 
 const map = z.strictObject({
   task: taskName,
@@ -82,6 +82,7 @@ const step = z
     task: taskName.optional(),
     workflow: name.optional(),
     sleep: z.union([z.strictObject({ for: value }), z.strictObject({ until: value })]).optional(),
+    signal: value.optional(),
     map: map.optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),
