@@ -29,7 +29,7 @@ export interface Client {
   call<Output = unknown>(task: string, input?: unknown, options?: CallOptions): Promise<Output>;
   /**
    * Runs one task durably, without a workflow, and resolves with its output. Rejects with LONGSHORE_TASK_FAILED when it has failed for
-   * good. The task continues when the caller stops waiting.
+   * good. The task continues when the caller stops waiting. `retry` and `timeout` of a task value apply unless the options have others.
    */
   call<Input, Output>(task: string | Task<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Promise<Output>;
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
