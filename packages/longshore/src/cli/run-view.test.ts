@@ -85,25 +85,29 @@ describe("a run in a terminal", () => {
 
   it("shows what a step waits for that no worker takes", () => {
     const waits = { reason: "signal" as const, text: 'waiting for signal "approve"', signal: "approve" };
+    const record = { reason: "record" as const, text: "the function waits for its steps" };
     const wakesAt = at + 3_600_000;
     const sleeps = { reason: "sleeping" as const, text: "sleeping until 1970-01-01T01:16:40.000Z", at: wakesAt };
     const steps = [
       step("approve", { state: "queued", attempt: 1, waiting: waits }),
       step("again", { state: "queued", attempt: 2, waiting: waits, lastError: "no" }),
       step("nap", { state: "queued", attempt: 1, waiting: sleeps }),
+      step("order", { state: "queued", attempt: 1, waiting: record }),
     ];
     const until = `sleeping until ${timeText(wakesAt, at)}`;
     expect(renderRun({ run: run(), steps }, { now: at, width: 80, paint }).slice(1)).toEqual([
       '◇ approve  waits               waiting for signal "approve"',
       '◇ again    waits               (try 2)  waiting for signal "approve"',
       `◇ nap      sleeps              ${until}`,
+      "◇ order    waits               the function waits for its steps",
     ]);
     expect(renderChanges(undefined, { run: run(), steps }, paint, at).slice(1)).toEqual([
       '◇ approve waits: waiting for signal "approve"',
       '◇ again waits (try 2): waiting for signal "approve"',
       `◇ nap sleeps: ${until}`,
+      "◇ order waits: the function waits for its steps",
     ]);
-    expect(renderRun({ run: run(), steps }, { now: at, width: 80, rows: 3, paint }).at(-1)).toBe("… and 1 waiting, 1 sleeping");
+    expect(renderRun({ run: run(), steps }, { now: at, width: 80, rows: 3, paint }).at(-1)).toBe("… and 2 waiting, 1 sleeping");
   });
 
   it("shows the dead letters of a step, one on each line", () => {

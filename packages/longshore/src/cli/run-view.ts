@@ -144,13 +144,14 @@ function lookOf(step: Step, ended: boolean): Look {
   if (step.state === "waiting" && ended) return { ...stepLooks.waiting, word: "not run" };
   if (step.waiting?.reason === "signal") return { mark: "◇", word: "waits", style: "yellow" };
   if (step.waiting?.reason === "sleeping") return { mark: "◇", word: "sleeps", style: "dim" };
+  if (step.waiting?.reason === "record") return { mark: "◇", word: "waits", style: "dim" };
   if (step.state === "queued" && step.attempt > 1) return { mark: "↻", word: "retries", style: "yellow" };
   return stepLooks[step.state];
 }
 
 /** What a step waits for that no worker holds: a signal or a time; undefined for every other step. */
 function awaitedBy({ waiting }: Step, now: number): string | undefined {
-  if (waiting?.reason === "signal") return waiting.text;
+  if (waiting?.reason === "signal" || waiting?.reason === "record") return waiting.text;
   return waiting?.reason === "sleeping" && waiting.at !== undefined ? `sleeping until ${timeText(waiting.at, now)}` : undefined;
 }
 

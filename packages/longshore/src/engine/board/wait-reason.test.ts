@@ -137,6 +137,7 @@ describe("why a task waits", () => {
   it("a record without a lane waits for something other than a worker", () => {
     const { why, queued } = setup();
     expect(why(queued([], { lane: null }))?.reason).toBe("record");
+    expect(why(queued([], { lane: null, command: "function" }))).toEqual({ reason: "record", text: "the function waits for its steps" });
   });
 
   it("a record waits for a signal, by its name", () => {

@@ -4,7 +4,7 @@ import { functionOfLane } from "../../core/turn.ts";
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import type { TaskRowHead } from "./task.ts";
+import { isDriver, type TaskRowHead } from "./task.ts";
 
 export type WaitReason =
   /** Its delay has not ended. */
@@ -81,11 +81,13 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
 }
 
 /** A wait for a time may be ended by a signal with the name of its step; a wait that names a signal is shown as such. */
-function whatRecordAwaits({ step, signal, dueAt }: TaskRowHead, now: number): Waiting {
+function whatRecordAwaits(task: TaskRowHead, now: number): Waiting {
+  const { step, signal, dueAt } = task;
   const named = signal === null ? {} : { signal };
   if (dueAt > now && (signal === null || signal === step))
     return { reason: "sleeping", text: `sleeping until ${new Date(dueAt).toISOString()}`, at: dueAt, ...named };
-  if (signal === null) return { reason: "record", text: "it is not work for a worker; it waits for something else to end" };
+  if (isDriver(task)) return { reason: "record", text: "the function waits for its steps" };
+  if (signal === null) return { reason: "record", text: "it waits for something else to end, such as a child run" };
   return { reason: "signal", text: `waiting for signal ${JSON.stringify(signal)}`, ...named, ...(dueAt > now ? { at: dueAt } : {}) };
 }
 
