@@ -86,7 +86,7 @@ it("a member that leaves costs its own takes, not those of all members", async (
     expect(await log.take({ group: member, member, topics: ["cmd.a.v1"], max: 1 })).not.toBeNull();
   }
   for (const member of members) log.release(member);
-  expect(log.looked).toBe(members.length);
+  expect(log.releasesVisited).toBe(members.length);
   expect(await log.take({ group: "member7", member: "another", topics: ["cmd.a.v1"], max: 1 })).not.toBeNull();
 });
 

@@ -42,7 +42,7 @@ interface Portion {
   readonly range: Range;
 }
 
-/** Records removed in one operation; later ones remove the rest. */
+/** Maximum number of records that one operation removes; later operations remove the rest. */
 const removedMax = 5_000;
 /** Topics that are searched in one operation when there is no room. */
 const searchedMax = 100;
@@ -57,9 +57,9 @@ export class LocalBus implements BusLog {
   readonly #groups: BusGroups;
   readonly #recordsMax: number;
   readonly #room: Room;
-  /** What each member has taken and not committed, by the id of the take. Members leave by the thousand, and each by its own takes alone. */
+  /** What each member has taken and not committed, by the id of the take. By member first, because thousands of members may leave at once. */
   readonly #out = new Map<string, Map<number, readonly Portion[]>>();
-  #looked = 0;
+  #releasesVisited = 0;
   readonly #watchers = new Map<string, Set<() => void>>();
   #takes = 0;
   /** Rotates the order of topics, so that none is always read last. */
@@ -135,7 +135,7 @@ export class LocalBus implements BusLog {
     const touched = new Set<string>();
     const own = this.#out.get(member);
     for (const id of taken === undefined ? [...(own?.keys() ?? [])] : [taken]) {
-      this.#looked++;
+      this.#releasesVisited++;
       for (const { topic, group, range } of own?.get(id) ?? []) {
         group.place.giveBack(range);
         touched.add(topic.name);
@@ -145,9 +145,9 @@ export class LocalBus implements BusLog {
     for (const topic of touched) this.#wake(topic);
   }
 
-  /** Takes that members have released so far were looked for among so many: what it has cost. */
-  get looked(): number {
-    return this.#looked;
+  /** How many takes were visited to release those of members. For tests: a release visits only the takes of its member. */
+  get releasesVisited(): number {
+    return this.#releasesVisited;
   }
 
   #drop(member: string, taken: number): void {

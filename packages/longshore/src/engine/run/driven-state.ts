@@ -12,7 +12,7 @@ const resultCharsMax = 16_384;
 export interface DriverState {
   /** Turns so far in this life. */
   turn: number;
-  /** The number of the newest result; goes on counting in the next life. */
+  /** The number of the newest result. The next life continues to count from it. */
   place: number;
   /** Results up to this number were sent with a turn. */
   sent: number;

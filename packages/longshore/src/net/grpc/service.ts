@@ -33,7 +33,7 @@ export interface GrpcCall {
   readonly peer: string;
   /** When the caller gives up, in milliseconds of the server's clock. */
   readonly deadline?: number;
-  /** One of our ids, in a cluster: the same when the call is performed again because an owner of the data was lost, and of no other call. */
+  /** In a cluster: the id of this call. When the call is performed again because the owner of the data was lost, it has the same id. */
   id?: string | undefined;
 }
 

@@ -1,5 +1,6 @@
-// Holds a streamed body to the length that its headers announce. A client takes the bytes behind that length for the next response on the
-// connection, and the next response for the rest of a body that is shorter; a proxy would give them to another client.
+// Checks that a streamed body has exactly the length that its headers announce. When the body is longer, the client takes the additional bytes for its
+// next response. When it is shorter, the client takes the next response for the rest of the body. Behind a proxy, the next response may be for another
+// client.
 
 import { Transform, type TransformCallback } from "node:stream";
 

@@ -1,6 +1,6 @@
-// For which families of runs the workers of a token hold tasks. A worker may start and read runs for a task that it holds, but these
-// requests name only the root run, not the task. Kept only for tokens that may not start runs otherwise. A report with the task's id is the
-// proof.
+// Remembers, for each token, the root runs below which its workers hold tasks. A worker may start and read runs for a task that it holds, but these
+// requests name only the root run, not the task. A token that may start any run is not remembered. The proof of a hold is a report with the id of the
+// task.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Board } from "../../../../engine/board/board.ts";
