@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
-import { LANES, READERS, TERM_MS } from "./sweep-workload.ts";
+import { LANES, READERS, TERM_MS, tickInput } from "./sweep-workload.ts";
 
 /** What had been answered when the crash came, and what was in doubt. */
 export interface Known {
@@ -27,6 +27,7 @@ export async function checkAfterCrash(folder: string, known: Known): Promise<Fin
     await rerunFields(engine, known, found);
     await finish(engine, clock, known, found);
     await compare(engine, known, found, true);
+    await ticksOnce(engine, clock, known, found);
     return found;
   } finally {
     await engine.close();
@@ -63,6 +64,9 @@ async function observe(engine: OpenEngine, key: string): Promise<string> {
     return times((await engine.logStore.read(id, { limit: 100 })).filter(({ sequence }) => sequence === Number(which)).length);
   if (about === "document") return (await engine.documents.document("sweep", "note"))?.body ?? "gone";
   if (about === "blob") return blob(engine, id);
+  if (about === "signal") return signal(engine, id, which);
+  if (about === "schedule") return schedule(engine, id);
+  if (about === "tick") return times(runsOf(engine, id, Number(which)));
   if (about === "record") return record(engine, key);
   const mails = db.prepare("SELECT state FROM outbox WHERE dedup_id = ?").all(key);
   return mails.length > 1 ? "twice" : String(mails[0]?.state);
@@ -79,6 +83,37 @@ async function blob({ blobs }: OpenEngine, hash: string): Promise<string> {
   for await (const piece of stored.content) pieces.push(piece as Buffer);
   const content = Buffer.concat(pieces);
   return createHash("sha256").update(content).digest("hex") === hash ? String(content.byteLength) : "damaged";
+}
+
+async function signal({ signals }: OpenEngine, runId: string, name: string): Promise<string> {
+  const { items } = await signals.list(runId, { limit: 100 });
+  const same = items.filter((one) => one.name === name);
+  const [one] = same;
+  if (one === undefined || same.length > 1) return times(same.length);
+  return one.value ?? (one.taskId === null ? "lost" : '"first"');
+}
+
+async function schedule({ schedules }: OpenEngine, name: string): Promise<string> {
+  const found = await schedules.get(name);
+  if (found === undefined) return "gone";
+  return found.paused === null ? "there" : "paused";
+}
+
+/** How many runs a tick has. */
+function runsOf({ store }: OpenEngine, name: string, tick: number): number {
+  return Number(store.db.prepare("SELECT count(*) AS count FROM run WHERE input = ?").get(tickInput(name, tick))?.count);
+}
+
+/** When the time of a tick comes after the crash, it has one run, whether it had one before or not. */
+async function ticksOnce(engine: OpenEngine, clock: TestClock, { facts, doubt }: Known, found: Findings): Promise<void> {
+  for (const key of [...facts.keys(), ...(doubt === null ? [] : [doubt.key])]) {
+    const [about, name = "", at] = key.split(" ");
+    if (about !== "tick" || (await schedule(engine, name)) !== "there") continue;
+    await clock.advance(Math.max(0, Number(at) + 1_000 - clock.now()));
+    for (let turn = 0; turn < 5; turn++) await clock.advance(0);
+    const runs = runsOf(engine, name, Number(at));
+    if (runs !== 1) (runs === 0 ? found.lost : found.duplicated).push(`${key} has ${runs} runs in the end`);
+  }
 }
 
 /** A record that is not handed out to its group was read: as it was appended, it is lost otherwise. */
@@ -115,6 +150,9 @@ async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, fo
       if (facts.has(`task ${task.id}`)) found.duplicated.push(`task ${task.id} was handed out again`);
       await engine.board.complete({ taskId: task.id, grant: task.grant, holder: "heir" }, '"late"');
     }
+    // A step that waits for a signal gets it from a client that was not answered.
+    for (const { run_id } of db.prepare("SELECT run_id FROM task WHERE ended_at IS NULL AND signal IS NOT NULL").all())
+      await engine.signals.send(String(run_id), { name: "approve", value: '"first"', key: "approve" });
     // Holds of the process that died lapse.
     await clock.advance(tasks.length === 0 ? TERM_MS : 0);
     for (let turn = 0; turn < 5; turn++) await clock.advance(0);

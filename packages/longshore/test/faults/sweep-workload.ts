@@ -17,6 +17,10 @@ export interface Ledger {
 
 export const LANES = ["first", "second", "inside", "last", "single"];
 export const TERM_MS = 10_000;
+/** Longer than the work that a check after a crash finishes takes, so that no tick comes meanwhile. */
+const TICK_MS = 3_600_000;
+/** What a run of a tick gets. */
+export const tickInput = (schedule: string, tick: number) => JSON.stringify({ schedule, tick: new Date(tick).toISOString() });
 export const READERS = { group: "readers", member: "m", topics: ["news"], max: 10 };
 
 const step = (id: string, more: object = {}) => ({ id, task: id, input: null, ...more });
@@ -35,11 +39,12 @@ export async function playWorkload(directory: string, rounds: number, ledger: Le
   const engine = await openEngineWithStore({ directory, clock, random: () => 0.5, retention });
   await define(engine);
   for (let round = 0; round < rounds; round++) {
-    const workload = new Workload(engine, ledger, round);
+    const workload = new Workload(engine, clock, ledger, round);
     const hash = await workload.play();
     ledger.sent(`blob ${hash}`, "gone");
     await untilPruned(engine, clock, join(directory, "blobs", "incoming"));
     ledger.answered();
+    await workload.schedule();
     // The write-ahead log is folded into the data file, and begins again with the next commit.
     engine.store.db.exec("PRAGMA wal_checkpoint(RESTART)");
   }
@@ -64,17 +69,25 @@ async function define({ runs }: OpenEngine): Promise<void> {
     { id: "child", workflow: "inner", input: null, after: ["first"] },
     step("last", { after: ["second", "child"] }),
   ];
+  const gate = {
+    name: "gate",
+    steps: [{ id: "approve", signal: "approve", input: null }, step("inside", { after: ["approve"] })],
+    output: null,
+  };
+  await runs.define({ name: "gate", dialect: "code", source: JSON.stringify(gate) });
   await runs.define({ name: "inner", dialect: "code", source: JSON.stringify(inner) });
   await runs.define({ name: "outer", dialect: "code", source: JSON.stringify({ name: "outer", steps, output: null }) });
 }
 
 class Workload {
   readonly #engine: OpenEngine;
+  readonly #clock: TestClock;
   readonly #ledger: Ledger;
   readonly #round: number;
 
-  constructor(engine: OpenEngine, ledger: Ledger, round: number) {
+  constructor(engine: OpenEngine, clock: TestClock, ledger: Ledger, round: number) {
     this.#engine = engine;
+    this.#clock = clock;
     this.#ledger = ledger;
     this.#round = round;
   }
@@ -89,6 +102,7 @@ class Workload {
     await this.#settled(runId);
     await this.#told(`run ${runId}`, "succeeded", async () => {});
     await this.#cancelAndRetry();
+    await this.#signal();
     await this.#single();
     // Of every second run the rows stay, so that later crashes find them.
     if (this.#round % 2 === 0) await this.#told(`run ${runId}`, "gone", () => this.#engine.removeRun(runId));
@@ -166,6 +180,44 @@ class Workload {
     await this.#told(`run ${run.id}`, "cancelled", () => this.#engine.runs.cancel(run.id));
     await this.#told(`run ${run.id}`, "running", () => this.#engine.runs.retry(run.id));
     await this.#complete(await this.#take("inside"));
+  }
+
+  /** A signal that is kept before its step waits, and one that ends the wait; each is sent again with its key. */
+  async #signal(): Promise<void> {
+    const { runs, signals } = this.#engine;
+    const { run } = await runs.start({ workflow: "gate", input: "null" });
+    for (const name of ["later", "approve"])
+      for (const value of ['"first"', '"again"'])
+        await this.#told(`signal ${run.id} ${name}`, '"first"', () => signals.send(run.id, { name, value, key: name }));
+    await this.#complete(await this.#take("inside"));
+    await this.#settled(run.id);
+    await this.#told(`run ${run.id}`, "succeeded", async () => {});
+  }
+
+  /** One tick at its time, a pause, two ticks of a backfill, and the end of the schedule. */
+  async schedule(): Promise<void> {
+    const { schedules } = this.#engine;
+    const name = `each-${this.#round}`;
+    const rules = { workflow: "inner", every: TICK_MS, overlap: "allow", tickField: "tick" };
+    const wanted = { name, rules, input: JSON.stringify({ schedule: name }) };
+    const { nextAt } = (await this.#told(`schedule ${name}`, "there", () => schedules.put(wanted))).schedule;
+    const tick = nextAt ?? 0;
+    await this.#told(`tick ${name} ${tick}`, "once", async () => {
+      await this.#clock.advance(tick - this.#clock.now());
+      await this.#complete(await this.#take("inside"));
+    });
+    await this.#told(`schedule ${name}`, "paused", () => schedules.pause(name, "the sweep"));
+    await this.#told(`schedule ${name}`, "there", () => schedules.resume(name));
+    const range = { from: tick - 2 * TICK_MS, to: tick, overlap: "allow" } as const;
+    const past = [tick - 2 * TICK_MS, tick - TICK_MS];
+    await schedules.backfill(name, range);
+    for (const at of past) {
+      await this.#told(`tick ${name} ${at}`, "once", async () => {
+        await this.#clock.advance(0);
+        await this.#complete(await this.#take("inside"));
+      });
+    }
+    if (this.#round % 2 === 0) await this.#told(`schedule ${name}`, "gone", () => schedules.remove(name));
   }
 
   async #single(): Promise<void> {
