@@ -379,6 +379,9 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         const bad = { code: "LONGSHORE_BAD_INPUT" };
         const wrong = schedule("s", { every: "1m", workflow: checked, input: {} });
         await expect(client.define(wrong)).rejects.toMatchObject({ ...bad, detail: { field: "n" } });
+        await client.define(checked);
+        const named = schedule("s", { every: "1m", workflow: "checked", input: { n: "one" } });
+        await expect(client.define(named)).rejects.toMatchObject({ ...bad, detail: { field: "n" } });
         await expect(client.define(schedule("s", { cron: "often", workflow: idle, input: 1 }))).rejects.toMatchObject(bad);
         await expect(client.define(schedule("s", { every: "1m", workflow: "nothing" }))).rejects.toMatchObject({
           code: "LONGSHORE_NOT_FOUND",

@@ -9,6 +9,7 @@ import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { LocalRuns } from "../run/local-runs.ts";
 import { pageAtOnceCharsMax } from "../run/reader.ts";
+import { refuseUnfit } from "../run/refuse-input.ts";
 import type { Run } from "../run/run.ts";
 import { unknownWorkflow } from "../run/runs.ts";
 import { scheduleTable } from "../tables/schedule.ts";
@@ -73,7 +74,7 @@ export class LocalSchedules implements ScheduleStore {
     return this.#commit.run((tx) => {
       const before = this.#ticks.rows.get(tx, checked.name);
       if (before !== null && before.source !== null) throw declaredElsewhere(before);
-      this.#knownWorkflow(tx, checked.rules.workflow);
+      this.#fittingWorkflow(tx, checked.rules);
       return { schedule: this.#write(tx, checked, before, null), created: before === null };
     });
   }
@@ -202,8 +203,13 @@ export class LocalSchedules implements ScheduleStore {
     return { name, rules };
   }
 
-  #knownWorkflow(tx: ReadTx, workflow: string): void {
-    if (this.#runs.definitions.newest(tx, workflow) === null) throw unknownWorkflow(workflow);
+  /** Every tick would be refused for an input that does not fit. */
+  #fittingWorkflow(tx: ReadTx, rules: ScheduleRules): void {
+    const { workflow } = rules;
+    const definition = this.#runs.definitions.newest(tx, workflow);
+    if (definition === null) throw unknownWorkflow(workflow);
+    const { inputSchema } = this.#runs.definitions.plan(tx, definition);
+    if (inputSchema !== undefined) refuseUnfit({ workflow, input: inputOf(rules, this.#clock.now()) }, inputSchema);
   }
 
   /** A schedule keeps its next tick when the rule for its times does not change. */
