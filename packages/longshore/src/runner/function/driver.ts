@@ -10,6 +10,7 @@ import {
   type CommandResult,
   commandsMax,
   commandsQuestion,
+  commandsSize,
   functionLane,
   type JournalEntry,
   type JournalPage,
@@ -97,14 +98,14 @@ function reportOf(code: FunctionCode, replay: FunctionReplay, by: string): TurnR
   const { end } = replay;
   if (end !== null) return { by, commands: [], ...shown, end };
   if (!replay.isWaiting) return { by, commands: [], ...shown, end: { kind: "blocked", error: waitsElsewhere(code.name).message } };
-  const commands = replay.takeCommands(commandsMax);
+  const commands = replay.takeCommands(commandsMax, commandsSize);
   return { by, commands, ...shown, ...(replay.hasCommands ? { more: true } : {}) };
 }
 
 /** Reports commands while side effects of the turn still run, so that they start at once. */
 async function flush(replay: FunctionReplay, context: Context, by: string): Promise<void> {
   while (replay.hasCommands) {
-    const report: TurnReport = { by, commands: replay.takeCommands(commandsMax) };
+    const report: TurnReport = { by, commands: replay.takeCommands(commandsMax, commandsSize) };
     const verdict = await context.ask(commandsQuestion, report as unknown as Json);
     if (verdict !== "ok")
       throw new LongshoreError(

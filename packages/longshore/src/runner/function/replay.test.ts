@@ -2,7 +2,7 @@
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { task } from "../../core/task.ts";
-import type { CommandResult } from "../../core/turn.ts";
+import { type CommandResult, commandsSize } from "../../core/turn.ts";
 import { FunctionReplay } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
@@ -18,7 +18,7 @@ async function begin(body: (w: FunctionScope) => unknown) {
     await replay.settle(async () => {});
   };
   await replay.settle(async () => {});
-  return { replay, receive, commands: () => replay.takeCommands(100) };
+  return { replay, receive, commands: () => replay.takeCommands(100, commandsSize) };
 }
 
 function unhandledRejections() {
@@ -101,5 +101,11 @@ describe("a durable function in memory", () => {
     });
     await receive(1);
     expect(replay.end).toEqual({ kind: "done", output: seededRandom("r")() });
+  });
+
+  it("reports commands with large inputs in several reports, each of which a server takes", async () => {
+    const { commands } = await begin(async (w) => w.map([3, 3, 6, 0, 0], (size) => w.call("size", "x".repeat(size * 1_000_000))));
+    const reports = Array.from({ length: 4 }, () => commands().map(({ node }) => node));
+    expect(reports).toEqual([[1], [2], [3], [4, 5]]);
   });
 });

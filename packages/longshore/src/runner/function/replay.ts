@@ -8,6 +8,7 @@
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { toJson } from "../../core/json/to-json.ts";
+import { sizeOf, type ValueSize } from "../../core/text-size.ts";
 import { type Command, type CommandResult, commandText, type JournalEntry, type TurnEnd } from "../../core/turn.ts";
 import { StepError } from "./step-error.ts";
 
@@ -155,9 +156,19 @@ export class FunctionReplay {
     return state !== "done" || output !== undefined || this.#own.has(node);
   }
 
-  /** Takes at most `max` commands that have not been reported. */
-  takeCommands(max: number): Command[] {
-    return this.#fresh.splice(0, max);
+  /** Takes at most `max` commands that have not been reported, and fewer when their values are large together; at least one. */
+  takeCommands(max: number, { chars, values }: ValueSize): Command[] {
+    let count = 0;
+    for (const left = { chars, values }; count < Math.min(max, this.#fresh.length); count++) {
+      const { input = null, output = null } = this.#fresh[count] as Command;
+      for (const value of [input, output]) {
+        const size = sizeOf(value, left);
+        left.chars -= size.chars;
+        left.values -= size.values;
+      }
+      if (count > 0 && (left.chars < 0 || left.values < 0)) break;
+    }
+    return this.#fresh.splice(0, count);
   }
 
   get hasCommands(): boolean {
