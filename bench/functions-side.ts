@@ -4,7 +4,6 @@ import { type Client, connect } from "longshore/client";
 import { closedLoop, type Input, type LoopResult, type Output, type Side } from "./closed-loop.ts";
 import { withFolder } from "./environment.ts";
 import { type Form, type ShapeName, StepWitness } from "./functions-shapes.ts";
-import { type HttpConnection, openConnection } from "./http-connection.ts";
 import { openFunctions } from "./our-functions.ts";
 import { answerApart, cpuMicroseconds } from "./processes.ts";
 
@@ -49,14 +48,11 @@ async function embedded(request: FunctionsRequest): Promise<FunctionsAnswer> {
 }
 
 async function remote(request: FunctionsRequest): Promise<FunctionsAnswer> {
-  const { url, shape, side, form, pids, concurrency } = request;
+  const { url, shape, side, form, pids } = request;
   const storeCpu = () => pids.reduce((sum, pid) => sum + cpuMicroseconds(pid), 0);
-  const isOurs = side === "http";
-  const connections = isOurs ? [] : await Promise.all(Array.from({ length: concurrency }, () => openConnection(url, "undici")));
-  const submit = isOurs ? submitTo(connect(url), shape) : submitBy(connections, form, shape);
+  const submit = side === "http" ? submitTo(connect(url), shape) : submitBy(`${url}/${form}/${shape}`);
   const count = new RunCount();
   const result = await closedLoop({ storeCpu, submit }, count, request);
-  for (const connection of connections) connection.close();
   return { ...result, runs: count.runs };
 }
 
@@ -65,14 +61,13 @@ const submitTo =
   async (input) =>
     (await client.start<Output>(shape, input)).result();
 
-/** Restate runs a handler by one request, whose response is its result. */
-function submitBy(connections: HttpConnection[], service: string, shape: ShapeName): Side["submit"] {
+/** Restate runs a handler by one request, whose response is its result. Its own client sends it by `fetch`, as ours does. */
+function submitBy(address: string): Side["submit"] {
   return async (input: Input) => {
-    const connection = connections.pop() as HttpConnection;
-    const { status, body } = await connection.request("POST", `/${service}/${shape}`, JSON.stringify(input));
-    connections.push(connection);
-    if (status !== 200) throw new Error(`Restate answered with ${status}: ${body.slice(0, 500)}`);
-    return JSON.parse(body) as Output;
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(input) });
+    if (response.status !== 200) throw new Error(`Restate answered with ${response.status}: ${(await response.text()).slice(0, 500)}`);
+    return (await response.json()) as Output;
   };
 }
 
