@@ -73,7 +73,7 @@ else
       for (const { families } of Object.values(after))
         expect(families.filter((name) => !documents.includes(`\`${name}\``) && !documents.includes(`\`${name}{`))).toEqual([]);
       await owner.close();
-      await expect.poll(async () => (await figures(other)).of("longshore_node_epoch")).toBe(2);
+      await untilElsewhere(async () => (await figures(other)).of("longshore_node_epoch") === 2);
       expect((await figures(other)).of("longshore_lease_seconds")).toBeGreaterThan(0);
     });
 
