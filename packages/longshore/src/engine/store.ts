@@ -22,7 +22,7 @@ export interface StorePart {
 }
 
 export interface Store {
-  /** What its operator knows it as, for logs: `the data file`, `PostgreSQL`. */
+  /** Its name in logs: `the data file`, `PostgreSQL`. */
   readonly shown: string;
   /** True when a server has written to this store before: it may be an older copy of data that changed later. */
   readonly wasServed: boolean;
@@ -38,7 +38,7 @@ export interface Store {
   checkRest(refuse: (damage: LongshoreError) => void): void;
   /** The bytes that it takes, by part; absent where everything is in memory. */
   size?(): Promise<readonly StorePart[]>;
-  /** Adds advice to an error of the start that the machine caused. */
+  /** Adds advice to an error during the start, if the machine caused the error. */
   inWords(error: unknown): unknown;
   /** Called once, after the last commit. */
   close(): Later<void>;

@@ -15,7 +15,7 @@ export interface Claim extends Omit<Offer, "offerMs"> {
   holder: string;
 }
 
-/** Requests tasks whose owner becomes known at its first extend. */
+/** Requests tasks whose holder becomes known at the first extend. */
 export interface Offer {
   reach: Reach;
   /**

@@ -1,6 +1,5 @@
-// The board's port to a store. Narrow and batch-shaped: each verb is one durable step, and calls that arrive together share a commit.
-// A promise resolves only after the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be
-// written now, and then nothing has changed.
+// The board's port to a store. Each verb is one durable step, and calls that arrive together share a commit. A promise resolves only after
+// the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be written now, and then nothing has changed.
 
 import type { Verdict } from "../../core/verdict.ts";
 import type { Reach } from "./lanes.ts";
@@ -9,7 +8,7 @@ import type { Hold, Lane, TaskRow } from "./task.ts";
 
 export interface ClaimRequest {
   reach: Reach;
-  /** Null for an offer: the owner becomes known at the first extend. */
+  /** Null for an offer: the holder becomes known at the first extend. */
   holder: string | null;
   /** How long a hold lasts without an extend. */
   termMs: number;
@@ -43,7 +42,7 @@ export type Report = { hold: Hold /** Who reports, when no worker has held it. *
 export interface Extending {
   /** JSON text that replaces the output so far. */
   output?: string;
-  /** Becomes the owner of an offered task. */
+  /** Becomes the holder of an offered task. */
   holder?: string;
   /** New term of the hold without an extend, for a holder that chooses it. The task's own `holdMs` is still the maximum. */
   termMs?: number;

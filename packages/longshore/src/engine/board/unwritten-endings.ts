@@ -1,7 +1,7 @@
-// A decision about all tasks of a run that is written in slices afterwards (run/open-tasks.ts): the run has ended, so its tasks are
-// cancelled; or it has started another life, so the records of its steps are void. Until a row is written, every reader of it gets the task
-// as the slice will leave it: operations at once, other readers when the decision is committed. So no claim receives the task, a report on
-// it is refused, and no verb has to know about slices.
+// Two decisions change all tasks of a run, and are written in slices afterwards (run/open-tasks.ts). When a run ends, its open tasks are cancelled.
+// When it starts another life, the records of its steps are void. Until the row of a task is written, readers get the task as its slice will write
+// it: operations at once, other readers when the decision is committed. So no claim receives the task, a report on it is refused, and no verb
+// has to know about slices.
 
 import { Marks } from "./marks.ts";
 import type { TaskRow } from "./task.ts";

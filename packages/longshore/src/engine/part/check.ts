@@ -33,5 +33,5 @@ function checkUid(uid: string, field: string): void {
 }
 
 function tooMuch(field: string, was: string, expected: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `The call brings ${was}, expected ${expected}.`, { detail: { field, expected } });
+  return new LongshoreError("LONGSHORE_LIMIT", `The call has ${was}, expected ${expected}.`, { detail: { field, expected } });
 }

@@ -7,7 +7,7 @@ import { type CountedSize, sizeOf, type ValueSize } from "../../core/text-size.t
 
 /**
  * Maximum size of a value in addition to the largest value that it refers to: a value that is passed on unchanged may be as large as it
- * was. Half a million values are written and read in a tenth of a second each, and are 26 for each step of the largest definition.
+ * was. Writing half a million values takes a tenth of a second, and so does reading them. In the largest definition, this is 26 for each step.
  */
 export const grownMax: ValueSize = { chars: payloadRequestBytes, values: 524_288 };
 

@@ -118,7 +118,7 @@ export class LocalTicks {
     for (const { name } of found.filter(isAhead)) {
       await commit.run((tx) => {
         const row = this.rows.get(tx, name);
-        // Some ticks from now on were started already, by the wrong clock. Their keys find their runs, so no tick starts twice.
+        // The server with the wrong clock has already started some of the ticks that come next. Their keys find their runs, so no tick starts twice.
         if (row !== null) this.rows.put(tx, name, { ...row, nextAt: this.times.next(row.when, clock.now()), lastAt: null });
       });
     }
@@ -177,7 +177,7 @@ export class LocalTicks {
   }
 }
 
-/** When a schedule that has nothing more to do is removed: only one for a single time is. */
+/** The time at which a schedule is removed. Only a schedule for a single time is removed, some time after it is done. */
 function doneUntil({ when, nextAt, queued, backfill, updatedAt, lastAt }: Schedule): number {
   const isDone = when.kind === "at" && nextAt === null && queued.length === 0 && backfill === null;
   return isDone ? Math.max(updatedAt, lastAt ?? 0) + doneKeptMs : Number.POSITIVE_INFINITY;

@@ -60,7 +60,7 @@ const httpWorker: WorkerProtocol = {
   without: {
     ...ofComponents,
     token: "its protocol has no authentication",
-    workerId: "it names itself to balancers",
+    workerId: "each worker makes the id that load balancers get",
     leaseTtl: "a task lasts as long as the request for it",
     heartbeat: "a task lasts as long as the request for it",
     poll: "its orchestrator calls, and the worker listens",

@@ -1,3 +1,3 @@
-// Where our own API is. Apart from the shapes, because a client needs nothing else of them.
+// The path of our own API. In a file of its own, because `longshore/client` needs the path and not the shapes.
 
 export const apiPrefix = "/api/longshore/v1";

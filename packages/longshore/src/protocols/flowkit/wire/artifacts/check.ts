@@ -10,7 +10,7 @@ const uidCharsMax = 512;
 export function checkParts(parts: readonly { readonly uid: string }[]): void {
   if (parts.length > partsMax) {
     const expected = `at most ${partsMax} parts in one call`;
-    throw new LongshoreError("LONGSHORE_LIMIT", `The call brings ${parts.length} parts, expected ${expected}.`, {
+    throw new LongshoreError("LONGSHORE_LIMIT", `The call has ${parts.length} parts, expected ${expected}.`, {
       detail: { field: "parts", expected },
     });
   }

@@ -13,7 +13,7 @@ import { invalid } from "../refuse.ts";
 const prefix = "discovery-";
 /** How many answered questions are remembered: a call whose answer was lost comes again within seconds. */
 const answeredMax = 1_000;
-/** JSON values in all schemas of one list: the limit of a report. */
+/** Maximum number of JSON values in all schemas of one list. A report has the same limit. */
 const schemaValuesMax = 131_072;
 
 export interface Question {
