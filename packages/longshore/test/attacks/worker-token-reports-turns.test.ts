@@ -89,3 +89,15 @@ it("all that a function shows together is bounded, however it comes", async () =
   expect(statuses).toEqual([200, 200, 200, 400, 400, 400]);
   expect(JSON.stringify((await run(id)).variables).length).toBeLessThan(shownValuesMax.chars + 100);
 });
+
+it("no worker has a function before its first turn, or between two of them", async () => {
+  const { api, take, report, add, journalStatus } = await startFunctions();
+  const { id } = (await (await api("POST", "/runs", { workflow: "f" })).json()) as { id: string };
+  expect([await add(`${id}.0-0`, { commands: [step] }), await journalStatus(`${id}.0-0`)]).toEqual([409, 409]);
+  const { lease } = await take();
+  expect([await add(lease, { commands: [{ ...step, kind: "signal" }] }), await journalStatus(lease)]).toEqual([200, 200]);
+  await report(lease, {});
+  await api("POST", `/runs/${id}/signals`, { name: "s" });
+  expect([await add(lease, { commands: [{ ...step, node: 2 }] }), await journalStatus(lease)]).toEqual([409, 409]);
+  expect((await take()).turn).toMatchObject({ commands: 1, results: [{ node: 1 }] });
+});

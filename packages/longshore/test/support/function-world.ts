@@ -43,6 +43,7 @@ export async function startFunctions(name = "f") {
       (await ask("POST", `/api/jobs/${lease}/commands`, { by: "w-1", commands: [], ...report })).status,
     journal: async (lease: string, after = 0) =>
       (await (await ask("GET", `/api/jobs/${lease}/journal?after=${after}`)).json()) as JournalPage,
+    journalStatus: async (lease: string) => (await ask("GET", `/api/jobs/${lease}/journal`)).status,
     run: async (id: string) =>
       (await (await api("GET", `/runs/${id}`)).json()) as { state: string; error: string | null; variables: unknown },
   };

@@ -27,6 +27,7 @@ import {
   cell,
   type EndState,
   fence,
+  fenceTurn,
   type Hold,
   isDriver,
   isOpen,
@@ -411,10 +412,9 @@ export class LocalBoard implements BoardStore {
   command(hold: Hold, report: string): Promise<Verdict> {
     return this.#commit.run((tx) => {
       const task = this.tasks.get(tx, hold.taskId) ?? undefined;
-      const fenced = fence(task, hold, "extend", this.#clock.now(), () => null);
+      const fenced = fenceTurn(task, hold, this.#clock.now());
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
       if (task.state === "cancelling") return "cancel";
-      if (!isDriver(task)) return "stale";
       const refused = this.#runs.turned(tx, task, report, false);
       if (refused !== null) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused);
       return "ok";

@@ -132,6 +132,15 @@ export function isDriver({ command }: Pick<TaskRow, "command">): boolean {
   return command === driverCommand;
 }
 
+/**
+ * Why a hold is not that of the turn of a durable function which is under way; `current` when it is. A hold of another kind of task stays valid
+ * while the task is queued, but between two turns no worker has the function, and before the first one its grant, 0, is no secret.
+ */
+export function fenceTurn(task: TaskRow | undefined, hold: Hold, now: number): Verdict | "current" {
+  if (task !== undefined && (task.state === "queued" || !isDriver(task))) return "stale";
+  return fence(task, hold, "extend", now, () => null);
+}
+
 /** A task without its texts, which may have megabytes. */
 export type TaskRowHead = Omit<TaskRow, "input" | "output">;
 

@@ -2,7 +2,7 @@
 // ends. Only the holder of the lease is answered: README.md, "Durable functions".
 
 import type { Board } from "../../../engine/board/board.ts";
-import { fence, isDriver, type TaskRow } from "../../../engine/board/task.ts";
+import { fenceTurn } from "../../../engine/board/task.ts";
 import type { JournalReader } from "../../../engine/run/journal.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { statusOfVerdict } from "../wire/codes.ts";
@@ -19,7 +19,7 @@ export interface FunctionDeps {
 export async function readJournal({ board, journal, clock }: FunctionDeps, request: HttpRequest): Promise<HttpReply> {
   const hold = parseLeaseId(request.params.lease as string);
   const task = hold === undefined ? undefined : await board.task(hold.taskId);
-  if (hold === undefined || !isTurn(task) || fence(task, hold, "extend", clock.now(), () => null) !== "current") return conflict;
+  if (hold === undefined || task === undefined || task.runId === null || fenceTurn(task, hold, clock.now()) !== "current") return conflict;
   const after = Number(request.query.get("after") ?? 0);
   const page = await journal.page(task.runId, Number.isSafeInteger(after) && after >= 0 ? after : 0);
   return page === undefined ? conflict : { status: 200, headers: jsonHeaders, body: page };
@@ -31,8 +31,4 @@ export async function addCommands({ board }: FunctionDeps, request: HttpRequest)
   if (hold === undefined) return conflict;
   const verdict = await board.command(hold, request.text);
   return statusOfVerdict[verdict] === 200 ? ok : conflict;
-}
-
-function isTurn(task: TaskRow | undefined): task is TaskRow & { runId: string } {
-  return task !== undefined && task.runId !== null && isDriver(task);
 }
