@@ -138,10 +138,10 @@ export const commandsQuestion = "longshore.commands";
 /** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */
 export const commandsMax = 100;
 /**
- * The size of the values in one report beyond which the worker adds no other command to it: a quarter of what a request may have, since JSON
- * in UTF-8 can be three times as long as its characters. One command alone may be larger.
+ * The size of the values in one report beyond which the worker adds no other command to it. A request may have 2 MB by default, and JSON in
+ * UTF-8 can have three times as many bytes as characters. One command alone may be larger.
  */
-export const commandsSize: ValueSize = { chars: 4 * 1_024 * 1_024, values: 100_000 };
+export const commandsSize: ValueSize = { chars: 524_288, values: 20_000 };
 /** Maximum number of definitions that come with a child run, and of characters in them: a worker leaves out more, and the child must be defined. */
 export const definesMax = 50;
 export const definesCharsMax = 65_536;

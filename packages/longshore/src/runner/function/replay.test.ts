@@ -104,7 +104,7 @@ describe("a durable function in memory", () => {
   });
 
   it("reports commands with large inputs in several reports, each of which a server takes", async () => {
-    const { commands } = await begin(async (w) => w.map([3, 3, 6, 0, 0], (size) => w.call("size", "x".repeat(size * 1_000_000))));
+    const { commands } = await begin(async (w) => w.map([3, 3, 6, 0, 0], (size) => w.call("size", "x".repeat(size * 100_000))));
     const reports = Array.from({ length: 4 }, () => commands().map(({ node }) => node));
     expect(reports).toEqual([[1], [2], [3], [4, 5]]);
   });
