@@ -25,7 +25,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
   const transports = transportsOf(options.on);
   const workflows = workflowFamily<Workflow>(options.workflows ?? []);
-  const tasks = [...options.tasks, ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports))];
+  const tasks = [...(options.tasks ?? []), ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports))];
   const config = runnerConfig({ ...options, tasks, logger, tracer });
   const isolates = await makeIsolates(config, {
     crashed: (crash) => reportCrash(crash, runner, config),

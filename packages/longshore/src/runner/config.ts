@@ -10,7 +10,8 @@ import type { Tracer } from "./telemetry.ts";
 import type { Transport } from "./transport.ts";
 
 export interface RunnerOptions {
-  readonly tasks: readonly Task[];
+  /** The handlers of this worker. Default: none, for a worker that only runs durable functions or commands. */
+  readonly tasks?: readonly Task[];
   /** How many tasks run at the same time. Default: 10, or the sum of the protocol's own limits for these tasks. */
   readonly slots?: number;
   /** How long running tasks may continue after `stop()` or SIGTERM. Default: the transport's setting, else 20 s. */
@@ -57,7 +58,7 @@ const abortGraceMsDefault = 5_000;
 
 export function runnerConfig(options: RunnerOptions): RunnerConfig {
   return {
-    tasks: tasksByName(options.tasks),
+    tasks: tasksByName(options.tasks ?? []),
     slots: options.slots === undefined ? undefined : checkSlots(options.slots),
     drainMs: options.drain === undefined ? undefined : durationMs(options.drain, "drain"),
     abortGraceMs: durationMs(options.abortGrace ?? abortGraceMsDefault, "abortGrace"),
@@ -84,7 +85,7 @@ function tasksByName(tasks: readonly Task[]): ReadonlyMap<string, Task> {
 }
 
 function isolatedTasks({
-  tasks,
+  tasks = [],
   isolate: isolateDefault = "inline",
   module: moduleDefault,
 }: RunnerOptions): ReadonlyMap<string, IsolatedTask> {

@@ -112,7 +112,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         const greeting = workflow("greeting", async (_w, input) => `${input.word}, ${input.name}!`, {
           input: z.object({ name: z.string().min(1), word: z.string().default("Hello") }),
         });
-        const worker = await work({ tasks: [], workflows: [greeting], on, clock, logger: false, signals: false });
+        const worker = await work({ workflows: [greeting], on, clock, logger: false, signals: false });
         opened.push({ close: () => worker.stop({ force: true }) });
         await expect(client.start(greeting, { name: "" })).rejects.toMatchObject({
           code: "LONGSHORE_BAD_INPUT",
