@@ -9,6 +9,7 @@ import { definitionTable } from "../engine/tables/definition.ts";
 import type { ReadTx } from "../engine/tx.ts";
 import type { Finding } from "../verify/finding.ts";
 import type { HistorySource } from "../verify/verify.ts";
+import { checkRows } from "./verify-rows.ts";
 
 /** How many runs, or tasks without a run, are read at a time. */
 const pageRows = 500;
@@ -39,7 +40,10 @@ export function historySource(store: RowStore, dialects: readonly Dialect[], oth
         after = next;
       }
     },
-    others,
+    async *others() {
+      yield* checkRows(store, read);
+      yield* others();
+    },
     kept: () => read((tx) => history.kept(tx)),
     run: (id) => read((tx) => history.runPage(tx, id, { after: "", limit: 0 })),
     task: (id) => read((tx) => history.task(tx, id)),

@@ -11,6 +11,8 @@ export const rules = {
   "fences-rise": "Attempts and grants only rise, and no closed grant is newer than the task's own.",
   "holds-apart": "No hold of a task begins before the end of the previous hold.",
   "parts-whole": "The parts of a task are numbered without a gap, and none was accepted from a grant that did not exist.",
+  "schedule-can-tick": "A schedule can be read, knows its next time, and each tick that was started has its run.",
+  "signals-whole": "Every signal of a run is kept with its value or was taken by a step, and the counts of the run are right.",
   "blob-whole": "Every blob has its content, of the length that was acknowledged.",
   "recorded-run": "Every run whose start was acknowledged is there, and ended as reported to its client.",
   "recorded-completion": "Every completion that was acknowledged to a worker is there, from the hold that reported it.",

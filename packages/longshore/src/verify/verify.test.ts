@@ -174,8 +174,8 @@ describe("a broken history", () => {
     });
   }
 
-  it("is tried for every rule about rows; blobs are tried on files", () => {
-    const tried = [...Object.keys(broken), "blob-whole"];
+  it("is tried for every rule about rows; blobs, schedules and signals are tried on files", () => {
+    const tried = [...Object.keys(broken), "blob-whole", "schedule-can-tick", "signals-whole"];
     expect(tried.sort()).toEqual(
       Object.keys(rules)
         .filter((rule) => !rule.startsWith("recorded-"))
