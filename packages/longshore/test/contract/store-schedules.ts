@@ -349,6 +349,21 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await world.schedules.list({ limit: 10 })).toEqual({ items: [], next: null });
     });
 
+    it("are refused when a downtime could make them start thousands of ticks at once", async () => {
+      const world = await setup();
+      await world.define("w", [step("a")]);
+      const put = (rules: Partial<GivenRules>) =>
+        world.schedules.put({ name: "s", rules: { workflow: "w", catchUp: "all", ...rules }, input: "null" });
+      const refused = {
+        code: "LONGSHORE_BAD_INPUT",
+        message: expect.stringContaining("catchUpWindow is 86400000 ms, which has more than 2000 ticks"),
+      };
+      await expect(put({ every: "10s" })).rejects.toMatchObject(refused);
+      await expect(put({ cron: "* * * * *", catchUpWindow: "2d" })).rejects.toThrow("more than 2000 ticks");
+      await expect(put({ cron: "* * * * *" })).resolves.toMatchObject({ created: true });
+      await expect(put({ every: "10s", catchUp: "last" })).resolves.toMatchObject({ created: false });
+    });
+
     it("are listed by name, page by page, also of one workflow only", async () => {
       const world = await setup();
       for (const name of ["v", "w"]) await world.define(name, [step("a")]);

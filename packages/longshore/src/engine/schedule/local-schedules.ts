@@ -24,6 +24,8 @@ import type { BackfillRange, DeclaredSchedule, ListedSchedules, NewSchedule, Sch
 const schedulesMax = 10_000;
 /** Ticks of one backfill. */
 const backfillMax = 1_000;
+/** Ticks that start together after a downtime, with `catchUp: "all"`: each minute of the default window, and some more. */
+const catchUpTicksMax = 2_000;
 /** As much as a person writes. */
 const reasonCharsMax = 1_000;
 
@@ -200,7 +202,16 @@ export class LocalSchedules implements ScheduleStore {
     const rules = rulesOf(given, input);
     if (rules.when.kind === "cron") await this.#ticks.times.load();
     if (rules.when.kind === "cron" && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(rules.when.cron);
+    await this.#refuseManyMissed(rules);
     return { name, rules };
+  }
+
+  /** How many ticks may start at once is decided when the schedule is made, and not after the downtime. */
+  async #refuseManyMissed({ when, catchUp, catchUpMs }: ScheduleRules): Promise<void> {
+    const first = catchUp === "all" ? this.#ticks.times.next(when, this.#clock.now()) : null;
+    if (first === null) return;
+    const range = { after: first - 1, upTo: first + catchUpMs - 1, max: catchUpTicksMax + 1 };
+    if ((await this.#ticks.times.list(when, range, this.#slices)).length > catchUpTicksMax) throw tooManyMissed(catchUpMs);
   }
 
   /** Every tick would be refused for an input that does not fit. */
@@ -303,6 +314,12 @@ function neverComes(cron: string): LongshoreError {
 
 function tooMany(max: number): LongshoreError {
   return new LongshoreError("LONGSHORE_LIMIT", `There are ${max} schedules already, which is the limit: remove some first.`);
+}
+
+function tooManyMissed(catchUpMs: number): LongshoreError {
+  const expected = `a window with at most ${catchUpTicksMax} ticks, because catchUp is "all"`;
+  const message = `catchUpWindow is ${catchUpMs} ms, which has more than ${catchUpTicksMax} ticks, expected ${expected}: choose a shorter window, or catchUp "last".`;
+  return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "catchUpWindow", expected } });
 }
 
 function badReason(reason: string): LongshoreError {
