@@ -8,7 +8,7 @@ import type { ReadRows, ReadTx } from "../tx.ts";
 import { beginningText, commandOf, resultText } from "./driven-state.ts";
 import type { JournalReader } from "./journal.ts";
 import { type Run, taskIdOf } from "./run.ts";
-import { type Sized, slicesOf } from "./sized-slices.ts";
+import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
 
 /** Commands per page: reading them takes a few milliseconds. */
 const pageCommands = 200;
@@ -16,6 +16,8 @@ const pageCommands = 200;
 const pageCharsMax = 2_000_000;
 /** Bytes of inputs and results that are read at once; a larger row is read alone. */
 const bytesAtOnce = 262_144;
+/** Commands whose sizes are read at once. */
+const sizesAtOnce = 4;
 
 export interface LocalJournalDeps {
   readonly store: RowStore;
@@ -45,8 +47,7 @@ export class LocalJournal implements JournalReader {
     const entries: string[] = [];
     let chars = 0;
     const last = Math.min(run.recorded, after + pageCommands);
-    const sizes = await this.#sizesOf(run, after + 1, last);
-    for (const { ids, cost } of slicesOf(sizes, { rowsMax: pageCommands, bytesMax: bytesAtOnce })) {
+    for await (const { ids, cost } of this.#slicesOf(run, after + 1, last)) {
       await slices.turn(cost);
       const some = await read((tx) => readAll(ids, (id) => tasks.get(tx, id)));
       for (const task of some) {
@@ -59,12 +60,17 @@ export class LocalJournal implements JournalReader {
     return pageText(run, after, entries, last);
   }
 
-  async #sizesOf(run: Run, first: number, last: number): Promise<Sized[]> {
+  /** Few sizes at a time: with some drivers, the length of a text takes as long as the text, and a page of large results has few rows. */
+  async *#slicesOf(run: Run, first: number, last: number): AsyncGenerator<SizedSlice, void, void> {
     const { read, slices } = this.#deps;
-    const ids = Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => taskIdOf(run.id, first + at));
-    await slices.turn(ids.length);
-    const found = await read((tx) => readAll(ids, (id) => this.#sizes.get(tx, id)));
-    return found.filter((row) => row !== null);
+    for (let from = first; from <= last; from += sizesAtOnce) {
+      const count = Math.min(sizesAtOnce, last - from + 1);
+      const ids = Array.from({ length: count }, (_, at) => taskIdOf(run.id, from + at));
+      await slices.turn(ids.length);
+      const found = await read((tx) => readAll(ids, (id) => this.#sizes.get(tx, id)));
+      const sizes = found.filter((row) => row !== null);
+      yield* slicesOf(sizes, { rowsMax: sizesAtOnce, bytesMax: bytesAtOnce });
+    }
   }
 }
 
