@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type AdminServer, startAdminServer } from "../../../../test/support/admin.ts";
 import { EventReader } from "../../../../test/support/event-reader.ts";
+import { setup } from "../../../../test/support/functions.ts";
 import { job } from "../../../../test/support/workflow-graph.ts";
+import { task } from "../../../core/task.ts";
+import { work } from "../../../work.ts";
+import { workflow } from "../../../workflow.ts";
 
 async function startRun({ api, create }: AdminServer, ...jobs: ReturnType<typeof job>[]): Promise<string> {
   const workflow = await create(...jobs);
@@ -93,5 +97,33 @@ describe("the logs of a run", () => {
     await pushed(server, a, 0, "x\n");
     await server.complete(a.lease.lease_id);
     expect((await reader.rest()).map(({ event }) => event)).toEqual(["log", "end"]);
+  });
+});
+
+describe("the logs of a durable function", () => {
+  it("name the steps that it has given, also live, and are listed by these names", async () => {
+    const told = task("told", async (text: string, { log }) => log(text));
+    const { api, server, clock, url } = await setup();
+    const made = workflow("talk", async (w) => {
+      await w.step(told, "first");
+      w.log("between");
+      await w.step(told, "second");
+      await w.step(told, "third", { id: "last words" });
+    });
+    await server.define(made);
+    const { id } = await server.start(made, null);
+    const reader = await EventReader.open(`${url}/api/longshore/v1/runs/${id}/logs/stream`);
+    const worker = await work({ tasks: [told], workflows: [made], on: server, clock, logger: false, signals: false });
+    await server.result(id);
+    const lines = (chunks: { step: string; data: string }[]) => chunks.map(({ step, data }) => `${step}: ${data.trim()}`);
+    const live = (await reader.rest()).filter(({ event }) => event === "log").map(({ data }) => JSON.parse(data));
+    expect(lines(live)).toEqual(["told: first", "talk: between", "told-2: second", "last words: third"]);
+    expect((await api("GET", `/runs/${id}/logs`)).body.items).toEqual(live);
+    const ofStep = async (step: string) => (await api("GET", `/runs/${id}/logs?step=${encodeURIComponent(step)}`)).body;
+    expect(lines((await ofStep("told-2")).items)).toEqual(["told-2: second"]);
+    expect(lines((await ofStep("last words")).items)).toEqual(["last words: third"]);
+    expect((await ofStep("told-3")).error.field).toBe("query.step");
+    expect((await api("GET", `/runs/${id}/steps/told-2/parts`)).body).toEqual({ items: [], next: null, ended: "done" });
+    await worker.stop();
   });
 });

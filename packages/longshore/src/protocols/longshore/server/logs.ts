@@ -11,7 +11,8 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { isOpen } from "../../../engine/board/task.ts";
 import { isFullPage, type LogSource, type StoredChunk } from "../../../engine/log/store.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
-import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { stepTaskIn } from "../../../engine/run/step-task.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { chunkShape, pageOf } from "../wire/shapes.ts";
@@ -21,6 +22,8 @@ import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "logs";
 const step = z.string().max(512).optional().describe("only the log of this step");
+/** Names that a reader of a log keeps: a function may have 20,000 steps, and there may be hundreds of readers. */
+const namesMax = 1_000;
 
 type LogDeps = Pick<ProtocolEngine, "listen" | "logs" | "logStore" | "plan" | "reader">;
 
@@ -39,7 +42,9 @@ export function logOperations(deps: LogDeps): Operation[] {
         const { source, body } = await sourceOf(deps, params.id as string, query.step);
         const found = await deps.logStore.since(source, query.after ?? 0, query.limit);
         const next = isFullPage(found, query.limit) ? String(found.at(-1)?.position) : null;
-        return json(200, { items: found.map(body), next });
+        const items: Awaited<ReturnType<typeof body>>[] = [];
+        for (const chunk of found) items.push(await body(chunk));
+        return json(200, { items, next });
       },
     }),
     operation({
@@ -60,7 +65,7 @@ export function logOperations(deps: LogDeps): Operation[] {
 interface Followed {
   readonly run: Run;
   readonly source: LogSource;
-  body(chunk: StoredChunk): object;
+  body(chunk: StoredChunk): Promise<object>;
 }
 
 async function sourceOf(deps: LogDeps, runId: string, stepId: string | undefined): Promise<Followed> {
@@ -68,18 +73,44 @@ async function sourceOf(deps: LogDeps, runId: string, stepId: string | undefined
   const definition = await deps.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
   const plan = deps.plan(definition);
-  const body = (chunk: StoredChunk) => chunkBody(plan, chunk);
+  const names = new StepNames(deps.reader, plan);
+  const body = async (chunk: StoredChunk) => chunkBody(await names.of(chunk), chunk);
   if (stepId === undefined) return { run, source: { runId: run.id }, body };
-  const node = plan.index.get(stepId);
-  if (node === undefined)
+  const taskId = await stepTaskIn(deps.reader, plan, { runId: run.id, stepId });
+  if (taskId === undefined)
     throw new LongshoreError("LONGSHORE_NOT_FOUND", `Run ${runId} has no step ${stepId}.`, { detail: { field: "query.step" } });
-  return { run, source: { taskId: taskIdOf(run.id, node) }, body };
+  return { run, source: { taskId }, body };
 }
 
-function chunkBody(plan: Plan, chunk: StoredChunk) {
+function chunkBody(stepId: string, chunk: StoredChunk) {
   const { position: at, taskId, attempt, stream, sequence, data } = chunk;
-  const node = Number(taskId.slice(taskId.lastIndexOf(".") + 1));
-  return { position: at, taskId, step: plan.nodes[node]?.id ?? "", attempt: attempt + 1, stream, sequence, at: chunk.at, data };
+  return { position: at, taskId, step: stepId, attempt: attempt + 1, stream, sequence, at: chunk.at, data };
+}
+
+/** The names of the steps that log lines are of. Those of a durable function are in the rows of its commands, and each is read once. */
+class StepNames {
+  readonly #reader: LogDeps["reader"];
+  readonly #plan: Plan;
+  readonly #known = new Map<string, string>();
+
+  constructor(reader: LogDeps["reader"], plan: Plan) {
+    this.#reader = reader;
+    this.#plan = plan;
+  }
+
+  async of({ taskId, attempt }: StoredChunk): Promise<string> {
+    const planned = this.#plan.nodes[Number(taskId.slice(taskId.lastIndexOf(".") + 1))];
+    if (planned !== undefined) return planned.id;
+    // A later attempt may be another command: a function that begins again gives other ones.
+    const key = `${taskId} ${attempt}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    await this.#reader.turn(1);
+    const name = (await this.#reader.taskHead(taskId))?.step ?? "";
+    if (this.#known.size === namesMax) this.#known.clear();
+    this.#known.set(key, name);
+    return name;
+  }
 }
 
 /** Never rejects: a reader whose store failed gets the end of its stream without `end`, and resumes from its last id. */
@@ -90,7 +121,7 @@ async function follow(deps: LogDeps, { run, source, body }: Followed, after: num
       const frame =
         event.kind === "lagged"
           ? { event: "lagged", data: JSON.stringify({ behind: event.behind }) }
-          : { event: "log", id: String(event.chunk.position), data: JSON.stringify(body(event.chunk)) };
+          : { event: "log", id: String(event.chunk.position), data: JSON.stringify(await body(event.chunk)) };
       if (!(await send(sink, frame))) return;
     }
     const state = (await deps.reader.run(run.id))?.state ?? run.state;
