@@ -4,22 +4,22 @@
 import type { Clock } from "../../core/clock.ts";
 import { isTransient, LongshoreError } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
-import { eachRow, type Rows } from "../cached-rows.ts";
+import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
-import { type RowStore, readAll, type TableRows, Taken } from "../rows.ts";
+import { type RowStore, Taken } from "../rows.ts";
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
-import { type OpenTask, openTaskTable, taskHeadTable, taskRows } from "../tables/task.ts";
+import { taskRows } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits, parkingKey } from "./limits.ts";
+import { LocalRecovery } from "./local-recovery.ts";
 import { newTask } from "./new-task.ts";
 import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
-import { dueAfterRestart, restored } from "./restart.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
 import {
@@ -58,8 +58,6 @@ export interface Follower {
 const polledMs = 60_000;
 /** Deadlines of runs share the heap with those of tasks. */
 export const runDeadlinePrefix = "run:";
-/** Open tasks per page at the start: some megabytes, because their texts are not read. */
-const openPageRows = 5_000;
 
 export interface LocalBoardDeps {
   store: RowStore;
@@ -92,8 +90,6 @@ export class LocalBoard implements BoardStore {
   readonly unwritten: Unwritten = new Unwritten();
   /** Counts since this process started, for metrics. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
-  readonly #heads: TableRows<TaskRow>;
-  readonly #open: TableRows<OpenTask>;
   readonly #commit: GroupCommit;
   readonly #performed: Once;
   readonly #clock: Clock;
@@ -103,13 +99,12 @@ export class LocalBoard implements BoardStore {
   #follower: Follower | null = null;
   readonly #queues: ReadyQueues;
   readonly #life: TaskLife;
+  readonly #recovery: LocalRecovery;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
   constructor(options: LocalBoardDeps) {
     const { work = unheard } = options;
-    this.#heads = options.store.table(taskHeadTable);
-    this.#open = options.store.table(openTaskTable);
     this.#commit = options.commit;
     this.#performed = options.performed ?? unmarked(options.commit);
     this.#clock = options.clock;
@@ -140,6 +135,10 @@ export class LocalBoard implements BoardStore {
       runs: () => this.#runs,
     });
     const { tasks, unwritten } = this;
+    this.#recovery = new LocalRecovery({
+      ...{ store: options.store, commit: options.commit, clock: options.clock, deadline: options.deadline },
+      ...{ tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts, life: this.#life },
+    });
     this.ofRuns = new RunTasks({ tasks, unwritten, queues: this.#queues, life: this.#life, clock: options.clock });
   }
 
@@ -282,55 +281,8 @@ export class LocalBoard implements BoardStore {
     return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
   }
 
-  /**
-   * Rebuilds memory from the store. Every live hold gets one full term, because its holder may have renewed it without a write. Every offer
-   * also gets its full time, because no worker could take it while the server was down.
-   */
-  async recover(): Promise<void> {
-    const now = this.#clock.now();
-    // Registered at the end: until then, `expire` would see the tasks as they were before the restart.
-    const due: (readonly [id: string, at: number])[] = [];
-    await this.#commit.read((tx) => this.#handOuts.recover(tx, this.limits, now));
-    // Those of which memory keeps the whole row: nearly all open tasks are queued, and wait for nothing.
-    let whole: string[] = [];
-    await eachRow(
-      this.#commit,
-      this.#open,
-      { by: ["id"], without: "ended_at" },
-      {
-        pageRows: openPageRows,
-        at: ({ id }) => [id],
-        take: (stored) => {
-          this.#life.seen(stored);
-          if (stored.state !== "queued" || dueAfterRestart(stored, now) !== stored.dueAt) whole.push(stored.id);
-          else this.#restore(stored, now, due);
-        },
-        paged: async () => {
-          for (const task of await this.#restoredHeads(whole, now)) {
-            this.#restore(task, now, due);
-            if (task.state !== "queued") this.limits.hold(task.limits);
-            this.tasks.restore(task.id, task);
-          }
-          whole = [];
-        },
-      },
-    );
-    for (const [id, at] of due) this.#deadline(id, at);
-  }
-
-  /** Without their texts, which are read when they are needed. */
-  async #restoredHeads(ids: readonly string[], now: number): Promise<TaskRow[]> {
-    if (ids.length === 0) return [];
-    const stored = await this.#commit.read((tx) => readAll(ids, (id) => this.#heads.get(tx, id)));
-    return stored.flatMap((task) => (task === null ? [] : [restored(task, now)]));
-  }
-
-  /** Puts a task back on its lane. */
-  #restore(task: OpenTask, now: number, due: (readonly [id: string, at: number])[]): void {
-    if (task.state === "queued" && task.lane !== null && task.dueAt <= now) this.lanes.push(task.lane, placeOf(task));
-    // Computed for the time of queueing: a time that passed while the server was down is overdue.
-    const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
-    if (next !== null) due.push([task.id, next]);
+  recover(): Promise<void> {
+    return this.#recovery.run();
   }
 
   get #runs(): Follower {
