@@ -171,15 +171,35 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("gets an error that names the signal and the field when its value does not fit the schema", async () => {
-    const { run, api } = await setup();
+  it("waits for another signal when a value does not fit the schema, and notes the field in the log", async () => {
+    const { run, api, steps } = await setup();
     const schema = z.object({ ok: z.boolean() });
     const { id, worker, result } = await run(async (w) => w.signal("approve", { schema }));
     await api("POST", `/runs/${id}/signals`, { name: "approve", value: { ok: "yes" } });
-    expect(await result()).toMatchObject({
-      state: "failed",
-      error: expect.stringMatching(/^The value of signal approve does not fit its schema: ok: /),
+    await holds(async () => expect((await steps(id)).at(-1)?.id).toBe("approve-2"));
+    await api("POST", `/runs/${id}/signals`, { name: "approve", value: { ok: true } });
+    expect(await result()).toMatchObject({ state: "succeeded", output: { ok: true } });
+    await worker.stop();
+    const { items } = (await api("GET", `/runs/${id}/logs`)).body;
+    expect(items).toMatchObject([{ data: expect.stringMatching(/The value of signal approve does not fit its schema: ok: /) }]);
+  });
+
+  it("counts values that do not fit against the time limit of the signal", async () => {
+    const { run, api, clock, steps } = await setup();
+    const schema = z.object({ ok: z.boolean() });
+    const { id, worker, result } = await run(async (w) => {
+      try {
+        return await w.signal("approve", { schema, timeout: "2m" });
+      } catch (error) {
+        return (error as StepError).code;
+      }
     });
+    await holds(async () => expect((await steps(id)).at(-1)?.id).toBe("approve"));
+    await clock.advance(90_000);
+    await api("POST", `/runs/${id}/signals`, { name: "approve", value: "yes" });
+    await holds(async () => expect((await steps(id)).at(-1)?.id).toBe("approve-2"));
+    await clock.advance(30_000);
+    expect((await result()).output).toBe("LONGSHORE_DEADLINE");
     await worker.stop();
   });
 

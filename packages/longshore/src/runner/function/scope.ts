@@ -4,7 +4,7 @@
 import { type Backoff, backoffMs, stepBackoff } from "../../core/backoff.ts";
 import { pause, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
-import { LongshoreError, toError } from "../../core/errors.ts";
+import { LongshoreError, TerminalError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { toJson } from "../../core/json/to-json.ts";
 import { type Schema, validate } from "../../core/schema/schema.ts";
@@ -30,7 +30,7 @@ export interface ChildOptions {
 
 /** The options of a wait for a signal. */
 export interface SignalOptions<Value> {
-  /** Checks the value; a value that does not match is refused with LONGSHORE_BAD_INPUT, and the function gets the error. */
+  /** Checks the value. One that does not fit is noted in the log of the run, and the function waits for the next signal of this name. */
   schema?: Schema<unknown, Value>;
   /** After this time the wait fails with a StepError whose code is LONGSHORE_DEADLINE. Default: it never does. */
   timeout?: Duration;
@@ -133,12 +133,24 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
       retry: options.retry ?? task.retry,
       timeout: options.timeout ?? task.timeoutMs,
     }) as Promise<never>;
+  const note: FunctionScope["log"] = (entry) => {
+    if (!replay.isReplaying) log(entry);
+  };
   const signalOf = async (name: string, { schema, timeout }: SignalOptions<unknown> = {}): Promise<never> => {
-    const limit = timeout === undefined ? {} : { totalMs: durationMs(timeout, `timeout of signal ${name}`) };
-    const value = await replay.ask({ kind: "signal", name, shown: shownId(name), ...limit });
-    return (
-      schema === undefined ? value : await validate(schema, value, "input", `The value of signal ${name} does not fit its schema`)
-    ) as never;
+    const limitMs = timeout === undefined ? null : durationMs(timeout, `timeout of signal ${name}`);
+    const begunAt = replay.now;
+    for (;;) {
+      const limit = limitMs === null ? {} : { totalMs: Math.max(1, limitMs - (replay.now - begunAt)) };
+      const value = await replay.ask({ kind: "signal", name, shown: shownId(name), ...limit });
+      if (schema === undefined) return value as never;
+      try {
+        return (await validate(schema, value, "input", `The value of signal ${name} does not fit its schema`)) as never;
+      } catch (error) {
+        // A sender's mistake must not cost the run.
+        if (!(error instanceof TerminalError)) throw error;
+        note(`${error.message} The function waits for another value.`);
+      }
+    }
   };
   const signal: FunctionScope["signal"] = (name, options) => quiet(signalOf(name, options as SignalOptions<unknown>));
   return {
@@ -173,9 +185,7 @@ export function makeScope({ runId, replay, random, cancelled, log }: ScopeDeps):
     uuid: () => uuidOf(random),
     continueAs: (input) => replay.continueAs(jsonOf(input, "continueAs")),
     version: (change, newest) => replay.version(change, newest),
-    log: (entry) => {
-      if (!replay.isReplaying) log(entry);
-    },
+    log: note,
   };
 }
 
