@@ -6,7 +6,7 @@ import type { Run } from "./api.ts";
 import { startWorkerChild, type WorkerChild } from "./child.ts";
 import { type Client, connect } from "./client.ts";
 import { CommandFailure, exitFailed } from "./failure.ts";
-import { withData, withExamples, withPort } from "./options.ts";
+import { onOption, withData, withExamples, withPort } from "./options.ts";
 import { type Paint, painter } from "./terminal.ts";
 import { untilTerminated } from "./termination.ts";
 
@@ -85,7 +85,7 @@ function opening(url: string, data: string, paint: Paint): string {
 }
 
 function closing(url: string, runId: string, paint: Paint): string {
-  const on = url === "http://127.0.0.1:4500" ? "" : ` --on ${url}`;
+  const on = onOption(url);
   const rows: [string, string][] = [
     ["logs of its steps", `npx longshore logs ${runId}${on}`],
     ["the same order again", `npx longshore rerun ${runId} --follow${on}`],

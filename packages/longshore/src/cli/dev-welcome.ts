@@ -1,7 +1,7 @@
 // What `longshore dev` prints when it serves: where, with what, and the next commands. About ten lines, so that they stay in view.
 
 import type { Server } from "../server/index.ts";
-import { defaultUrl } from "./options.ts";
+import { onOption } from "./options.ts";
 import type { Paint } from "./terminal.ts";
 
 export interface WelcomeOptions {
@@ -23,8 +23,7 @@ export function opening({ server, data, folder, paint }: WelcomeOptions): string
 
 /** The commands for another terminal. `files` are those of the app, `workflow` is one that can be started. */
 export function nextSteps({ server, paint }: WelcomeOptions, files: readonly string[], workflow: string | undefined): string[] {
-  const url = server.url ?? "";
-  const on = url === defaultUrl ? "" : ` --on ${url}`;
+  const on = onOption(server.url ?? "");
   const run: Hint[] =
     workflow === undefined ? [] : [[`npx longshore run ${workflow} --follow${on}`, "start a run; --input '{...}' is its input"]];
   const steps: readonly Hint[] = [
@@ -38,7 +37,7 @@ export function nextSteps({ server, paint }: WelcomeOptions, files: readonly str
     "",
     ...steps.map(([command, meaning]) => `  ${paint("cyan", command.padEnd(width))}  ${paint("dim", meaning)}`),
     "",
-    paint("dim", "Serving until Ctrl-C. Tasks that wait are listed below, with the reason."),
+    paint("dim", "Serving until Ctrl-C. Tasks that wait and runs that fail are listed below, with the reason."),
   ];
 }
 

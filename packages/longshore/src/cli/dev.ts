@@ -8,7 +8,8 @@ import { Command, Option } from "commander";
 import type { Server } from "../server/index.ts";
 import type { DevApp } from "./dev-app.ts";
 import { CommandFailure } from "./failure.ts";
-import { withExamples } from "./options.ts";
+import { failureLine } from "./failure-line.ts";
+import { onOption, withExamples } from "./options.ts";
 import { type ResolvedSettings, resolveSettings } from "./resolved-settings.ts";
 import { type ServerFlags, serveOptions, settingsHelp, withServerFlags } from "./server-flags.ts";
 import { serverTelemetry } from "./telemetry.ts";
@@ -56,14 +57,18 @@ async function dev(files: readonly string[], typed: { store?: string }, command:
   const welcome = { server, data: flags.ephemeral ? `${data}: nothing survives this process` : data, folder: flags.workflows, paint };
   say(...opening(welcome));
   const defined = new Set(server.workflows.defined.map(({ definition }) => definition.name));
+  // Before the first code runs: a run of an earlier start may go on at once.
+  const on = onOption(server.url ?? "");
+  const stopFailures = server.watchFailures((news) => say(failureLine(news, paint, on)));
   const app = files.length === 0 ? undefined : await startApp(files, { server, flags, token, paint, say, defined });
   await Promise.race([app?.ready, terminated]);
   say(...nextSteps(welcome, files, [...defined].at(-1)));
   const hints = await protocolHints({ url: server.url ?? "", asksToken, flags });
-  const stopWatching = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
+  const stopWaiting = server.watchWaiting((news) => say(waitingLine(news, hints, paint)));
   await terminated;
   say("");
-  stopWatching();
+  stopWaiting();
+  stopFailures();
   await app?.stop();
   await server.close();
 }

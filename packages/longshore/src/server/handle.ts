@@ -12,6 +12,7 @@ import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { Define } from "./defining.ts";
 import type { Engine } from "./engine.ts";
+import { type FailureNews, watchFailures } from "./failed-runs.ts";
 import { localTransport } from "./local.ts";
 import { LocalClient } from "./local-client.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
@@ -43,6 +44,8 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   transport(): Transport;
   /** Reports once for each cause why tasks wait, and when the cause ends. The returned function stops the reports. */
   watchWaiting(tell: (news: WaitingNews) => void): () => void;
+  /** Reports runs that fail, time out or are blocked, as soon as they do. The returned function stops the reports. */
+  watchFailures(tell: (news: FailureNews) => void): () => void;
   /**
    * Stops accepting requests, ends waiting long polls with an empty result, lets running requests finish, then closes the store.
    * `deadlineMs` bounds the wait for requests. A second call waits for the first.
@@ -69,6 +72,7 @@ export function programSide(engine: Engine): ProgramSide {
     },
     signal: (runId, name, value, options) => client.run(runId).signal(name, value, options),
     watchWaiting: (tell) => watchWaiting(engine, tell),
+    watchFailures: (tell) => watchFailures(engine, tell),
     transport: () =>
       localTransport({
         ...{ board, workers, logs, parts: engine.parts, journal: engine.journal, blobs: blobsFor(engine.blobs) },

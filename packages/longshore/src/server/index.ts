@@ -32,6 +32,7 @@ export type { RetentionPolicy, RetentionSettings } from "../engine/run/retention
 export type { HttpLimits } from "../net/listener/limits.ts";
 export { dataDefault, portDefault, type ServeOptions } from "./config.ts";
 export { type Config, defineConfig } from "./define-config.ts";
+export type { FailureNews } from "./failed-runs.ts";
 export type { RunResult, Server } from "./handle.ts";
 export { serve } from "./server.ts";
 export type { WaitingNews } from "./waiting-tasks.ts";

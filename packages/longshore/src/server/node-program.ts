@@ -71,6 +71,9 @@ export function nodeProgram(node: ClusterNode, table: NodeTable): { program: Nod
     watchWaiting: () => {
       throw onlyEmbedded("watchWaiting");
     },
+    watchFailures: () => {
+      throw onlyEmbedded("watchFailures");
+    },
     transport: () => {
       throw onlyEmbedded("work({ on: server })");
     },

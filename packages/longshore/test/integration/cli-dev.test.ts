@@ -220,6 +220,17 @@ describe("a task that waits", () => {
   });
 });
 
+describe("a run that fails", () => {
+  it("is reported with the reason and the command that shows it", async () => {
+    const source = `import { workflow } from "longshore";
+export const order = workflow("order", async () => { throw new Error("no ink"); });
+`;
+    const dev = await startDev(["app.mjs"], { "app.mjs": source });
+    const { stdout } = await dev.run("run", "order");
+    await dev.printed(new RegExp(`\\norder failed: .*no ink.* \\(longshore runs ${stdout.trim()} --on ${dev.url}\\)\\n`));
+  });
+});
+
 describe("definition files with mistakes", () => {
   it("are reported and skipped, and the others are served", async () => {
     const dev = await startDev(["--workflows", "."], { "good.yml": shellYml, "bad.yml": "name: bad\non: push\njobs: 7\n" });
