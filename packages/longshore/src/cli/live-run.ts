@@ -18,7 +18,7 @@ const rowsDefault = 24;
 const rowsMin = 3;
 const control = String.fromCharCode(27);
 
-/** Resolves with the last view, when the run has ended; rejects when `signal` aborts. */
+/** Resolves with the last view, when the run has ended or is blocked; rejects when `signal` aborts. */
 export function showRun(client: Client, runId: string, output: Screen, signal?: AbortSignal): Promise<RunView> {
   return output.isTTY ? drawRun(client, runId, output, signal) : listRun(client, runId, output, signal);
 }

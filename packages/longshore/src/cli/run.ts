@@ -1,4 +1,4 @@
-// `longshore run`: starts a run, and with --follow waits until it has ended.
+// `longshore run`: starts a run, and with --follow waits until it has ended or is blocked.
 
 import { Command } from "commander";
 import type { Run } from "./api.ts";
@@ -62,7 +62,7 @@ async function withSuggestion(client: Client, name: string, error: unknown): Pro
   });
 }
 
-/** Follows a run to its end and sets the exit code by its result. */
+/** Follows a run to its end, or until it is blocked, and sets the exit code by its result. */
 export async function finish(
   client: Client,
   runId: string,
@@ -70,17 +70,20 @@ export async function finish(
 ): Promise<void> {
   const { watchRun } = await import("./watch-run.ts");
   const { showRun } = await import("./live-run.ts");
-  const { run: ended } = await untilInterrupted(
+  const { run: last } = await untilInterrupted(
     (signal) => (json ? watchRun(client, runId, () => {}, signal) : showRun(client, runId, process.stdout, signal)),
     continuationNote(runId),
   );
-  recordRun(record, "run-ended", ended);
-  if (json) printJson(ended);
-  else if (ended.output !== null) printJson(ended.output, 2);
-  if (ended.state === "succeeded") return;
-  const why = ended.error === null ? "" : `: ${ended.error}`;
-  throw new CommandFailure(
-    `run ${ended.id} ${ended.state}${why}. Look with \`longshore logs ${ended.id}\`, try again with \`longshore retry ${ended.id}\`.`,
-    exitFailed,
-  );
+  if (last.state !== "blocked") recordRun(record, "run-ended", last);
+  if (json) printJson(last);
+  else if (last.output !== null) printJson(last.output, 2);
+  if (last.state === "succeeded") return;
+  const why = last.error === null ? "" : `: ${last.error.replace(/\.$/, "")}`;
+  throw new CommandFailure(`run ${last.id} ${last.state}${why}. ${adviceFor(last)}`, exitFailed);
+}
+
+function adviceFor({ id, state }: Run): string {
+  return state === "blocked"
+    ? `Change the code, check it with \`longshore replay ${id} FILE\`, then continue with \`longshore retry ${id}\`.`
+    : `Look with \`longshore logs ${id}\`, try again with \`longshore retry ${id}\`.`;
 }

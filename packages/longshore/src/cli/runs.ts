@@ -109,7 +109,7 @@ function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
   const now = Date.now();
   const took = formatDuration((run.endedAt ?? now) - run.createdAt);
   const open = run.startAt === null ? `${counted(run.left, "step")} left` : stateText(run, now);
-  const left = isRunOpen(run.state) ? open : fit(run.error ?? "", errorCharsMax);
+  const left = isRunOpen(run.state) && run.state !== "blocked" ? open : fit(run.error ?? "", errorCharsMax);
   const started = isNarrow ? ageOf(now - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
   return [run.id, titleOf(run), paint(runStyles[run.state], run.state), started, took, left];
 }

@@ -1,4 +1,4 @@
-// Follows one run to its end: reads the run and all its steps whenever they may have changed.
+// Follows one run to its end, or until it is blocked: reads the run and all its steps whenever they may have changed.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRunOpen } from "../engine/run/run.ts";
@@ -23,7 +23,7 @@ const largeShare = 4;
 const stepsMax = 20_000;
 
 /**
- * Calls `show` with each state; the last one is the end, which is also the result. Rejects when `signal` aborts. The caller has just used
+ * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not go on by itself. Rejects when `signal` aborts. The caller has just used
  * this server, so an unreachable server is retried from the first read on.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
@@ -35,7 +35,7 @@ export async function watchRun(client: Client, runId: string, show: (view: RunVi
       const tookMs = Date.now() - sinceMs;
       signal?.throwIfAborted();
       show(view);
-      if (!isRunOpen(view.run.state)) return view;
+      if (!isRunOpen(view.run.state) || view.run.state === "blocked") return view;
       const pauseMs = view.steps.length > stepsLarge ? largeShare * tookMs : lookMsMin - tookMs;
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
       await news.next(lookMsMax - lookMsMin);
