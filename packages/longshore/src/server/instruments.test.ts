@@ -164,5 +164,5 @@ it("ticks of schedules are counted by what became of them, and how late they sta
   expect(values["longshore_schedules"]).toBe(1);
   expect(values['longshore_schedule_ticks_total{outcome="started"}']).toBe(1);
   expect(values['longshore_schedule_ticks_total{outcome="skipped"}']).toBe(2);
-  expect([values["longshore_schedule_late_seconds_count"], values["longshore_schedule_late_seconds_sum"]]).toEqual([1, 0]);
+  expect([values.longshore_schedule_late_seconds_count, values.longshore_schedule_late_seconds_sum]).toEqual([1, 0]);
 });

@@ -99,7 +99,13 @@ else
         try {
           await client.define(tick);
           for (let index = 0; index < SCHEDULES; index++) {
-            const rules = { every: EVERY_MS, anchor: (index * EVERY_MS) / SCHEDULES, overlap: "allow", catchUp: "all" } as const;
+            const rules = {
+              every: EVERY_MS,
+              anchor: (index * EVERY_MS) / SCHEDULES,
+              overlap: "allow",
+              catchUp: "all",
+              catchUpWindow: "10m",
+            } as const;
             await put(other, schedule(`tick-${index}`, { workflow: "tick", tickField: "at", ...rules }));
           }
           let [begun, ended] = [0, 0];

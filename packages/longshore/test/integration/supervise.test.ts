@@ -26,7 +26,7 @@ async function setup(tasks: readonly string[], options: Partial<SuperviseOptions
   const settings = { protocol: "conductor", on: stub.url };
   const lines: string[] = [];
   const started = supervising.supervise({
-    workers: tasks.map((name) => ({ tasks: [name], work: { files: [file], tasks: [name], settings } })),
+    workers: tasks.map((name) => ({ tasks: [name], work: { files: [file], tasks: [name], functions: [], settings } })),
     entry: workerChild,
     signals: false,
     logger: ({ message }) => void lines.push(message),
@@ -102,6 +102,6 @@ describe("supervised processes", () => {
 
   it("that cannot work with their options end the start with their error", async () => {
     const { started } = await setup(["where", "nobody"]);
-    await expect(started).rejects.toThrow(/no longer exports every task of nobody/);
+    await expect(started).rejects.toThrow(/no longer exports everything of nobody/);
   });
 });

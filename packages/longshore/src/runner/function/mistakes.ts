@@ -121,13 +121,28 @@ function placeOf(): string {
   const frames = (new Error().stack ?? "").split("\n").slice(1);
   Error.stackTraceLimit = stackTraceLimit;
   for (const frame of frames) {
-    const [, address, line, column] = /\(?((?:file:\/\/|\/|[A-Za-z]:\\)[^()]*?)(?:\?[^():]*)?:(\d+):(\d+)\)?$/.exec(frame) ?? [];
-    if (address === undefined) continue;
+    const found = addressOf(frame);
+    if (found === undefined) continue;
+    const { address, line, column } = found;
     const path = address.startsWith("file:") ? fileURLToPath(address) : address;
     if (path.includes("node_modules") || path.startsWith(ownFolder)) continue;
     return ` at ${relative(process.cwd(), path)}:${line}:${column}`;
   }
   return "";
+}
+
+/** The address, line and column at the end of `at name (file:///app/order.ts?1:12:20)`; without the query, which marks a reload. */
+function addressOf(frame: string): { address: string; line: string; column: string } | undefined {
+  let place = frame
+    .slice(frame.lastIndexOf("(") + 1)
+    .replace(")", "")
+    .trim();
+  for (const word of ["at ", "async "]) if (place.startsWith(word)) place = place.slice(word.length);
+  const parts = place.split(":");
+  const [line, column] = parts.splice(-2);
+  const [address = ""] = parts.join(":").split("?");
+  const isFile = address.startsWith("file://") || address.startsWith("/") || /^[A-Za-z]:\\/.test(address);
+  return isFile && line !== undefined && column !== undefined ? { address, line, column } : undefined;
 }
 
 /** This file is two folders below the sources, or the built files, of Longshore. */

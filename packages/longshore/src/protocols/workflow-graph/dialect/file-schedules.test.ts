@@ -51,11 +51,8 @@ describe("schedules of a definition file", () => {
   });
 
   it.each([
-    ["a text", ["on: schedule"], "has no times here", "on", 2, 5],
-    ["a list", ["on: [push, schedule]"], "has no times here", "on[1]", 2, 12],
-    ["nothing", ["on:", "  schedule:"], "has no times", "on.schedule", 3, 3],
     ["a map", ["on:", "  schedule: { cron: 0 3 * * * }"], "not a list", "on.schedule", 3, 13],
-    ["no kind of times", ["on:", "  schedule: [{ overlap: skip }]"], "here is none of them", "on.schedule[0]", 3, 14],
+    ["no kind of times", ["on:", "  schedule: [{ overlap: skip }]"], "this one has none of them", "on.schedule[0]", 3, 14],
     [
       "a wrong value",
       ["on:", "  schedule:", "    - every: 5m", "      overlap: maybe"],
@@ -76,6 +73,16 @@ describe("schedules of a definition file", () => {
     const error = thrownBy(() => schedulesOf(...on));
     expect(error.message).toContain(message);
     expect(error.detail).toMatchObject({ field, line, column });
+  });
+
+  it.each([
+    ["a text", ["on: schedule"], "has no times here", "on", 2, 5],
+    ["a list", ["on: [push, schedule]"], "has no times here", "on[1]", 2, 12],
+    ["nothing", ["on:", "  schedule:"], "has no times", "on.schedule", 3, 3],
+  ])("warn about %s without times, and start nothing", (_, on, message, field, line, column) => {
+    const { schedules, warnings } = parseFile(yaml(...on));
+    expect(schedules).toEqual([]);
+    expect(warnings).toEqual([{ message: expect.stringContaining(message), field, line, column }]);
   });
 
   it("warn about a field that has no meaning", () => {

@@ -13,16 +13,19 @@ const texts = ["cron", "timezone", "tickField", "overlap", "catchUp"] as const;
 /** Texts, or numbers of milliseconds. */
 const amounts = ["every", "anchor", "at", "catchUpWindow", "jitter"] as const;
 
-/** Refuses `schedule` in a place where it cannot have times. */
-export function refuseBareSchedule(place: Place): void {
-  if (place.text === "schedule") throw place.refuse("`schedule` has no times here, so nothing would start.", expected);
+/** Warns of `schedule` in a place where it cannot have times. The reference reads such files, and starts nothing for them. */
+export function warnOfBareSchedule(place: Place): void {
+  if (place.text === "schedule") place.warn(`\`schedule\` has no times here, so it starts nothing: give it ${expected}`);
 }
 
 /** `workflow` is the name under which the file is defined. A schedule without a name has this one; further ones have a number. */
 export function schedulesOf(on: Place, workflow: string): DeclaredSchedule[] {
   const place = on.kind === "map" ? on.entries().find(({ key }) => key === "schedule") : undefined;
   if (place === undefined) return [];
-  if (place.value.kind === "null") throw place.at.refuse("`schedule` has no times, so nothing would start.", expected);
+  if (place.value.kind === "null") {
+    place.at.warn(`\`schedule\` has no times, so it starts nothing: give it ${expected}`);
+    return [];
+  }
   const items = listOf(place.value, expected);
   if (items.length > schedulesMax)
     throw place.at.refuse(`There are ${items.length} schedules in the file.`, `at most ${schedulesMax}; others can be made by themselves`);

@@ -22,7 +22,7 @@ import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
-import { refuseBareSchedule, schedulesOf } from "./file-schedules.ts";
+import { schedulesOf, warnOfBareSchedule } from "./file-schedules.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
 export interface ParsedFile {
@@ -137,7 +137,7 @@ function stepOf(place: Place, index: number): ShellStep | null {
 }
 
 function triggerOf(place: Place): string {
-  for (const one of place.kind === "list" ? place.items() : [place]) refuseBareSchedule(one);
+  for (const one of place.kind === "list" ? place.items() : [place]) warnOfBareSchedule(one);
   if (place.kind === "text") return `on: ${place.text}`;
   if (place.kind === "list")
     return `on: [${place
