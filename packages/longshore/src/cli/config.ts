@@ -8,7 +8,7 @@ import { type Resolved, type ResolvedSettings, resolveSettings } from "./resolve
 import { withServerFlags } from "./server-flags.ts";
 import { serverSettings } from "./server-settings.ts";
 import type { ServerCommand, Setting } from "./setting.ts";
-import { painter, table } from "./terminal.ts";
+import { columnsOf, painter, table } from "./terminal.ts";
 
 export function configCommand(): Command {
   const command = new Command("config")
@@ -66,7 +66,7 @@ function print(settings: ResolvedSettings, target: ServerCommand): void {
     return resolved === undefined || resolved.source === "default" ? cells.map((cell) => paint("dim", cell)) : cells;
   });
   const file = settings.file === undefined ? "There is no configuration file here." : `The configuration file is ${settings.file}.`;
-  process.stdout.write(`${file}\n\n${table(["SETTING", "VALUE", "FROM"], rows, paint, process.stdout.columns).join("\n")}\n`);
+  process.stdout.write(`${file}\n\n${table(["SETTING", "VALUE", "FROM"], rows, paint, columnsOf(process.stdout)).join("\n")}\n`);
 }
 
 function shownValue({ setting, value }: Resolved): string {

@@ -2,17 +2,15 @@
 
 import type { Client } from "./client.ts";
 import { renderChanges, renderRun } from "./run-view.ts";
-import { type Output, painter } from "./terminal.ts";
+import { columnsOf, type Output, painter } from "./terminal.ts";
 import { type RunView, watchRun } from "./watch-run.ts";
 
 export interface Screen extends Output {
-  readonly columns?: number;
   readonly rows?: number;
 }
 
 /** The run is also drawn when nothing has changed, because durations grow. */
 const redrawMs = 100;
-const columnsDefault = 100;
 const rowsDefault = 24;
 /** The head, one step, and the counts of the others. */
 const rowsMin = 3;
@@ -39,9 +37,9 @@ async function drawRun(client: Client, runId: string, output: Screen, signal?: A
   let drawn = 0;
   const draw = () => {
     if (latest === undefined) return;
-    const { columns = columnsDefault, rows = rowsDefault } = output;
+    const { rows = rowsDefault } = output;
     // A wrapped line, or more lines than the screen has, could not be overwritten by moving the cursor up.
-    const lines = renderRun(latest, { now: Date.now(), width: columns - 1, rows: Math.max(rows - 1, rowsMin), paint });
+    const lines = renderRun(latest, { now: Date.now(), width: columnsOf(output) - 1, rows: Math.max(rows - 1, rowsMin), paint });
     const up = drawn === 0 ? "" : `${control}[${drawn}A`;
     // There may be fewer lines than before: what is below them is removed.
     output.write(`${up}${lines.map((line) => `${control}[2K${line}\n`).join("")}${lines.length < drawn ? `${control}[0J` : ""}`);

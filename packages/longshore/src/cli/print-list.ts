@@ -5,7 +5,7 @@ import { connect, type Query } from "./client.ts";
 import type { ConnectionOptions } from "./options.ts";
 import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
-import { type Paint, painter, table } from "./terminal.ts";
+import { columnsOf, type Paint, painter, table } from "./terminal.ts";
 
 export interface PrintedList<Item> {
   /** The path of the API. */
@@ -35,5 +35,5 @@ export async function printList<Item>(flags: ConnectionOptions & { json?: boolea
   }
   const paint = painter(process.stdout);
   const rows = page.items.map((item) => list.row(item, paint));
-  process.stdout.write(`${table(list.columns, rows, paint, process.stdout.columns).join("\n")}\n`);
+  process.stdout.write(`${table(list.columns, rows, paint, columnsOf(process.stdout)).join("\n")}\n`);
 }

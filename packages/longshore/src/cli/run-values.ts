@@ -1,23 +1,26 @@
-// The input and the outputs of a run for people: short values on one line, long ones as indented JSON that is cut.
+// The input and the outputs of a run for people: short values on one line, long ones as indented JSON, which is cut in a terminal.
 
 import type { Run } from "./api.ts";
 import { jsonText } from "./print-json.ts";
 import { fit, type Paint } from "./terminal.ts";
 
-/** Lines of one value: more than a screen, less than a flood. */
+/** Lines of one value in a terminal: more than a screen, less than a flood. */
 const linesMax = 40;
+/** A longer value takes several lines, also in a file. */
+const lineCharsMax = 100;
 
 /** `input  {"a":1}`, or a heading and indented lines. Empty for null, which is also the value of a run without input. */
 export function valueLines(name: "input" | "output", value: Run["input"], width: number, paint: Paint): string[] {
   if (value === null) return [];
   const heading = paint("dim", name.padEnd("output".length));
   const short = jsonText(value);
-  if (short.length + "output  ".length <= width) return [`${heading}  ${short}`];
+  if (short.length + "output  ".length <= Math.min(width, lineCharsMax)) return [`${heading}  ${short}`];
   const lines = jsonText(value, 2).split("\n");
-  const more = lines.length - linesMax;
+  const shown = lines.slice(0, width === Infinity ? lines.length : linesMax);
+  const more = lines.length - shown.length;
   return [
     heading,
-    ...lines.slice(0, linesMax).map((line) => fit(`  ${line}`, width)),
+    ...shown.map((line) => fit(`  ${line}`, width)),
     ...(more > 0 ? [paint("dim", `  … ${more} more lines; --json prints all`)] : []),
   ];
 }

@@ -136,6 +136,20 @@ describe("a run in a terminal", () => {
     }
   });
 
+  it("cuts an error at the width, or shows all of it where a line may be wrapped", () => {
+    const error = `${"the code does not match the journal, ".repeat(3)}at step prices`;
+    const steps = [step("a", { state: "failed", attempt: 1, error }), step("b", { state: "held", attempt: 1, lastLine: "x".repeat(90) })];
+    const shown = (parts: object) => renderRun({ run: run(), steps }, { now: at, width: 60, paint, ...parts }).slice(1);
+    expect(shown({}).map((line) => [widthOf(line), line.at(-1)])).toEqual([
+      [60, "…"],
+      [60, "…"],
+    ]);
+    expect(shown({ wholeErrors: true })).toEqual([expect.stringMatching(/^✗ a .*at step prices$/), expect.stringMatching(/^● b .{55}…$/)]);
+    expect(
+      renderChanges(undefined, { run: run(), steps: [step("a", { state: "failed", attempt: 1, error: error.repeat(2) })] }, paint)[1],
+    ).toBe(`✗ a failed: ${error.repeat(2)}`);
+  });
+
   it("with more steps than lines shows what failed and what runs, and counts the others", () => {
     const many = Array.from({ length: 200 }, (_, n) => {
       const id = `s${n}`;

@@ -5,7 +5,7 @@ import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
 import { selectSteps } from "./step-selection.ts";
-import { fit, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
+import { fit, oneLine, type Paint, pad, printable, type Style, widthOf } from "./terminal.ts";
 import { timeText } from "./time-text.ts";
 import type { RunView } from "./watch-run.ts";
 
@@ -57,6 +57,8 @@ export interface RunFrame {
   readonly rows?: number;
   /** Further lines below a step. */
   readonly below?: (step: Step) => readonly string[];
+  /** True where a line may be wrapped: errors are not cut, because their decisive word is often the last one. */
+  readonly wholeErrors?: boolean;
   readonly paint: Paint;
 }
 
@@ -78,11 +80,13 @@ export function renderRun({ run, steps }: RunView, frame: RunFrame): string[] {
   return [head, ...shown.flatMap(linesOf), paint("dim", counts)].map(printable);
 }
 
-function stepLines(step: Step, { now, width, paint, idWidth, ended }: RunFrame & { idWidth: number; ended: boolean }): string[] {
+function stepLines(step: Step, frame: RunFrame & { idWidth: number; ended: boolean }): string[] {
+  const { now, width, paint, idWidth, ended, wholeErrors = false } = frame;
   const look = lookOf(step, ended);
   const time = step.startedAt === null ? "" : formatDuration((step.endedAt ?? now) - step.startedAt);
   const start = `${paint(look.style, look.mark)} ${pad(step.id, idWidth)}  ${paint(look.style, pad(look.word, wordWidth))}  ${time.padStart(timeWidth)}  `;
-  const room = width - widthOf(start);
+  const hasWhole = wholeErrors && (step.error ?? step.lastError) != null;
+  const room = hasWhole ? Infinity : width - widthOf(start);
   const line = room < 4 ? start.trimEnd() : `${start}${noteOf(step, { room, now, paint })}`.trimEnd();
   return [line, ...deadLetterLines(step).map((text) => paint("red", fit(`    ${text}`, width)))];
 }
@@ -107,11 +111,11 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
     const { waiting } = step;
     const moved = old?.state !== step.state || old.attempt !== step.attempt;
     if (moved && step.state !== "waiting") lines.push(changeLine(step, after.run, { now, paint }));
-    else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${fit(step.lastLine, 200)}`);
+    else if (step.lastLine && step.lastLine !== old?.lastLine) lines.push(`  ${step.id}: ${oneLine(step.lastLine)}`);
     if (isStuck(waiting) && waiting.reason !== old?.waiting?.reason)
-      lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${fit(waiting.text, 200)}`);
+      lines.push(`  ${step.id} ${paint("yellow", "waits")}: ${oneLine(waiting.text)}`);
     const shown = new Set(old === undefined ? [] : deadLetterLines(old));
-    for (const text of deadLetterLines(step)) if (!shown.has(text)) lines.push(`  ${step.id}: ${paint("red", fit(text, 200))}`);
+    for (const text of deadLetterLines(step)) if (!shown.has(text)) lines.push(`  ${step.id}: ${paint("red", oneLine(text))}`);
   }
   const { state, createdAt } = after.run;
   const word = stateText(after.run, createdAt);
@@ -137,7 +141,7 @@ function changeLine(step: Step, run: Run, { now, paint }: { now: number; paint: 
   const look = lookOf(step, !isRunOpen(run.state));
   const took = step.endedAt !== null && step.startedAt !== null ? ` after ${formatDuration(step.endedAt - step.startedAt)}` : "";
   const note = step.error ?? awaitedBy(step, now) ?? nextTryOf(step) ?? step.lastLine ?? "";
-  return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${fit(note, 200)}`}`;
+  return `${paint(look.style, look.mark)} ${step.id} ${look.word}${took}${triesOf(step)}${note === "" ? "" : `: ${oneLine(note)}`}`;
 }
 
 function lookOf(step: Step, ended: boolean): Look {

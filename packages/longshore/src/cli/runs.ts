@@ -14,7 +14,7 @@ import { runIdOf } from "./run-id.ts";
 import { outputLine, valueLines } from "./run-values.ts";
 import { renderRun, runStyles, stateText, titleOf } from "./run-view.ts";
 import { signalLines, signalsOf } from "./signal-lines.ts";
-import { fit, type Paint, painter, table } from "./terminal.ts";
+import { columnsOf, oneLine, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
 
 interface RunsFlags extends ConnectionOptions {
@@ -25,8 +25,6 @@ interface RunsFlags extends ConnectionOptions {
   json?: boolean;
 }
 
-const errorCharsMax = 60;
-const columnsDefault = 100;
 /** A narrower terminal has no room for the whole date of each run. */
 const dateWidthMin = 100;
 /** The limit of steps whose values are read. */
@@ -64,12 +62,12 @@ async function runs(given: string | undefined, flags: RunsFlags): Promise<void> 
     printJson({ ...run, steps: whole, signals: { ...run.signals, items: signals } });
     return;
   }
-  const width = process.stdout.columns ?? columnsDefault;
+  const width = columnsOf(process.stdout);
   const paint = painter(process.stdout);
   const below = ({ taskId }: Step) => outputLine(values.get(taskId ?? "")?.output ?? null, width, paint);
   const now = Date.now();
-  const [head = "", ...lines] = renderRun({ run, steps }, { now, width, paint, below });
-  const error = run.error === null ? [] : [paint("red", fit(run.error, width))];
+  const [head = "", ...lines] = renderRun({ run, steps }, { now, width, paint, below, wholeErrors: true });
+  const error = run.error === null ? [] : [paint("red", oneLine(run.error))];
   const shown = [
     head,
     ...valueLines("input", run.input, width, paint),
@@ -96,8 +94,8 @@ async function list({ workflow, state, limit, before, json, ...flags }: RunsFlag
     return;
   }
   const paint = painter(process.stdout);
-  const width = process.stdout.columns;
-  const isNarrow = (width ?? Infinity) < dateWidthMin;
+  const width = columnsOf(process.stdout);
+  const isNarrow = width < dateWidthMin;
   const headings = ["RUN", "WORKFLOW", "STATE", isNarrow ? "AGE" : "STARTED", "TOOK", ""];
   const rows = page.items.map((run) => row(run, isNarrow, paint));
   const lines = page.items.length === 0 ? ["No runs."] : table(headings, rows, paint, width);
@@ -109,7 +107,7 @@ function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
   const now = Date.now();
   const took = formatDuration((run.endedAt ?? now) - run.createdAt);
   const open = run.startAt === null ? `${counted(run.left, "step")} left` : stateText(run, now);
-  const left = isRunOpen(run.state) && run.state !== "blocked" ? open : fit(run.error ?? "", errorCharsMax);
+  const left = isRunOpen(run.state) && run.state !== "blocked" ? open : oneLine(run.error ?? "");
   const started = isNarrow ? ageOf(now - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
   return [run.id, titleOf(run), paint(runStyles[run.state], run.state), started, took, left];
 }

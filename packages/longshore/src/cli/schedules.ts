@@ -14,13 +14,12 @@ import { printList } from "./print-list.ts";
 import { finish } from "./run.ts";
 import { nextLine, type ScheduleFrame, scheduleLines, scheduleRow, timeHeadings, timeRow, upcomingLines } from "./schedule-lines.ts";
 import { didYouMean } from "./suggestion.ts";
-import { painter, printable, table } from "./terminal.ts";
+import { columnsOf, painter, printable, table } from "./terminal.ts";
 
 interface Flags extends ConnectionOptions {
   json?: boolean;
 }
 
-const columnsDefault = 100;
 /** How many schedules are searched for a similar name. */
 const searchedMax = 1_000;
 const upcomingShown = 10;
@@ -304,5 +303,5 @@ function print(flags: { json?: boolean | undefined }, value: unknown, lines: rea
 }
 
 function frame(): ScheduleFrame {
-  return { now: Date.now(), width: process.stdout.columns ?? columnsDefault, paint: painter(process.stdout) };
+  return { now: Date.now(), width: columnsOf(process.stdout), paint: painter(process.stdout) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fit, oneLine, painter, printable, table, widthOf } from "./terminal.ts";
+import { columnsOf, fit, oneLine, painter, printable, table, widthOf } from "./terminal.ts";
 
 const control = String.fromCharCode(27);
 const plain = painter({ write: () => true }, {});
@@ -18,6 +18,12 @@ describe("colours", () => {
     expect(painter({ write: () => true }, { FORCE_COLOR: "1" })("red", "x")).not.toBe("x");
     expect(painter({ write: () => true }, { FORCE_COLOR: "1", NO_COLOR: "1" })("red", "x")).toBe("x");
   });
+});
+
+it("lines have the width of the terminal, and no limit in a file", () => {
+  const write = () => true;
+  expect([columnsOf({ write, isTTY: true, columns: 80 }), columnsOf({ write, isTTY: true, columns: 0 })]).toEqual([80, 100]);
+  expect(columnsOf({ write, columns: 80 })).toBe(Infinity);
 });
 
 describe("text from elsewhere", () => {

@@ -13,6 +13,16 @@ export type Style = keyof typeof codes;
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** For a terminal that does not report its size. */
+const columnsDefault = 100;
+
+/** How wide a line may be. Infinity for a file or a pipe: its reader gets whole texts. */
+export function columnsOf({ isTTY, columns }: Output): number {
+  // A pseudo terminal without a size reports 0.
+  return isTTY === true ? columns || columnsDefault : Infinity;
 }
 
 /** Colours for a terminal, none for a file or a pipe; NO_COLOR turns them off, FORCE_COLOR on (see no-color.org). */

@@ -5,10 +5,7 @@ import { formatDuration } from "../core/duration.ts";
 import type { Worker } from "./api.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printList } from "./print-list.ts";
-import { fit, type Style } from "./terminal.ts";
-
-/** A worker may have a thousand tasks; `--json` shows all of them. */
-const doesCharsMax = 60;
+import type { Style } from "./terminal.ts";
 
 const styles: Readonly<Record<Worker["status"], Style>> = { idle: "green", busy: "cyan", unheard: "yellow", offline: "dim" };
 
@@ -28,7 +25,7 @@ function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
       paint(styles[worker.status], worker.status),
       worker.protocol,
       `${formatDuration(Math.max(0, Date.now() - worker.seenAt))} ago`,
-      fit(worker.does.join(", "), doesCharsMax),
+      worker.does.join(", "),
       worker.tasks.map((task) => task.step).join(", "),
       worker.labels.join(", "),
     ],

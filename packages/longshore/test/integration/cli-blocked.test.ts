@@ -31,6 +31,7 @@ it("a run that is blocked ends --follow with its reason and what resumes it, is 
   expect((await run("runs", "--state", "blocked")).stdout).toMatch(
     / blocked .* The function order waits for something that is not a command/,
   );
+  expect((await run("runs", id)).stdout).toMatch(/ use w\.sleep\(\)\.\n$/);
 
   writeFileSync(file, appOf("return 7;"));
   await dev.printed(/app\.mjs is loaded again\./);
