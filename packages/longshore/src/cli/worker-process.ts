@@ -2,6 +2,7 @@
 // the tasks that the files export; a file that calls work() itself only needs to be imported. It sends the parent what the files export,
 // because the parent defines their workflows.
 
+import { onTermination } from "../core/signal.ts";
 import { workflowsIn } from "../module-exports.ts";
 import { watchMistakes } from "../runner/function/mistakes.ts";
 import { stderrLogger } from "../runner/notices.ts";
@@ -42,7 +43,14 @@ async function main(files: readonly string[], url: string): Promise<void> {
   if (tasks.length + functions.length === 0) return;
   // The tasks belong to no module here: their handlers run in this process, which is started again when a file changes.
   const inline = tasks.map((task) => ({ ...task, module: undefined }));
-  await openWorker(inline, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs }, { functions });
+  // The parent ends this process at each change and explains that: a log line about the signal would only be in the way.
+  const surroundings = { functions, signals: false } as const;
+  const { runner } = await openWorker(inline, { on: url, token: process.env.LONGSHORE_TOKEN, logFlush: logFlushMs }, surroundings);
+  onTermination(
+    process,
+    () => void runner.stop(),
+    () => void runner.stop({ force: true }),
+  );
 }
 
 function newsOf(modules: readonly LoadedModule[]): AppLoaded {

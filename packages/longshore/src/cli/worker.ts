@@ -20,6 +20,8 @@ export interface WorkerSurroundings {
   /** Prints to standard output when that is reserved for another program. */
   readonly print?: (text: string) => void;
   readonly metrics?: boolean;
+  /** False when the caller handles SIGINT and SIGTERM. */
+  readonly signals?: false;
   /** Durable functions, whose turns the worker takes in its own process. */
   readonly functions?: readonly FunctionWorkflow[];
   readonly http?: HttpOptions;
@@ -29,7 +31,7 @@ export interface WorkerSurroundings {
 export async function openWorker(
   tasks: readonly Task[],
   settings: WorkerSettings,
-  { logger, metrics, http, functions, output, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
+  { logger, metrics, http, functions, output, signals, print = (text) => void process.stdout.write(text) }: WorkerSurroundings = {},
 ): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { protocol, slots, drain, isolate, record } = settings;
   const names = tasks.map((task) => task.name);
@@ -47,6 +49,7 @@ export async function openWorker(
     metrics,
     http,
     record,
+    signals,
   });
 }
 

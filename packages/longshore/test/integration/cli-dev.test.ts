@@ -246,6 +246,7 @@ describe("dev FILE", () => {
     expect((await dev.run("run", "greeting", ...input, "--follow")).stdout).toContain('"Hello, Ada"');
     writeFileSync(join(dev.folder, "app.mjs"), appOf("Goodbye", 2));
     await dev.printed(/app\.mjs changed: app\.mjs is loaded again\.\ngreeting has version 2\./);
+    expect(dev.text()).not.toContain("SIGTERM");
     const { stdout } = await dev.run("run", "greeting", ...input, "--follow");
     expect(stdout).toMatch(/greet-2 done[\s\S]*"Goodbye, Ada"/);
   });
