@@ -4,7 +4,7 @@ import { formatDuration } from "../core/duration.ts";
 import type { Schedule, Tick, WholeSchedule } from "./api.ts";
 import { jsonText } from "./print-json.ts";
 import { fit, type Paint, type Style, table } from "./terminal.ts";
-import { timeText } from "./time-text.ts";
+import { terminalZone, timeText } from "./time-text.ts";
 import { zonedText } from "./zoned-time.ts";
 
 const outcomeStyles: Readonly<Record<Tick["outcome"], Style>> = {
@@ -47,7 +47,7 @@ export function nextLine({ name, paused, dueAt }: Schedule): string {
   if (paused !== null) return `${name} is paused: ${paused}`;
   return dueAt === null
     ? `${name} never starts a run: its time has passed`
-    : `${name} starts its next run at ${timeText(dueAt, Date.now())}`;
+    : `${name} starts its next run at ${timeText(dueAt, Date.now())} (${terminalZone()})`;
 }
 
 /** The cells of a list. */
@@ -120,5 +120,5 @@ function tickLines({ history }: WholeSchedule, { now, width, paint }: ScheduleFr
     runId ?? "",
     reason ?? "",
   ]);
-  return rows.length === 0 ? [] : table(["TICK", "BECAME", "", "RUN", ""], rows, paint, width);
+  return rows.length === 0 ? [] : table([`TICK (${terminalZone()})`, "BECAME", "", "RUN", ""], rows, paint, width);
 }

@@ -15,6 +15,7 @@ import { finish } from "./run.ts";
 import { nextLine, type ScheduleFrame, scheduleLines, scheduleRow, timeHeadings, timeRow, upcomingLines } from "./schedule-lines.ts";
 import { didYouMean } from "./suggestion.ts";
 import { columnsOf, painter, printable, table } from "./terminal.ts";
+import { terminalZone } from "./time-text.ts";
 
 interface Flags extends ConnectionOptions {
   json?: boolean;
@@ -58,7 +59,7 @@ function list({ workflow, limit, ...flags }: Flags & { workflow?: string; limit:
     query: { workflow },
     limit,
     empty: 'There are no schedules. Try `longshore schedules set nightly WORKFLOW --cron "0 3 * * *"`.',
-    columns: ["SCHEDULE", "TIMES", "WORKFLOW", "NEXT", "LAST", ""],
+    columns: ["SCHEDULE", "TIMES", "WORKFLOW", `NEXT (${terminalZone()})`, "LAST", ""],
     row: (schedule, paint) => scheduleRow(schedule, { now, paint }),
   });
 }

@@ -10,6 +10,11 @@ export function timeText(at: number, now: number): string {
   return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${clock}`;
 }
 
+/** The time zone of the terminal, such as `Europe/Berlin`: times beside a rule of another zone need it. */
+export function terminalZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 function two(number: number): string {
   return String(number).padStart(2, "0");
 }

@@ -20,8 +20,8 @@ it("a schedule is made, listed, shown, paused, resumed and deleted", async () =>
   const { schedules } = await setup();
   expect((await schedules()).stdout).toContain("There are no schedules. Try `longshore schedules set");
   const made = await schedules("set", "nightly", "backup", "--cron", "0 3 * * *", "--timezone", "Asia/Tokyo", "--jitter", "5m");
-  expect(made.stdout).toMatch(/^nightly starts its next run at .*18:0\d/);
-  expect((await schedules()).stdout).toMatch(/^SCHEDULE .*\nnightly +0 3 \* \* \* Asia\/Tokyo +backup/);
+  expect(made.stdout).toMatch(/^nightly starts its next run at .*18:0\d(?::\d\d)? \(UTC\)\n$/);
+  expect((await schedules()).stdout).toMatch(/^SCHEDULE .* NEXT \(UTC\) .*\nnightly +0 3 \* \* \* Asia\/Tokyo +backup/);
   const { stdout } = await schedules("show", "nightly");
   expect(stdout).toMatch(/^nightly {2}0 3 \* \* \* Asia\/Tokyo {2}starts backup\n {2}overlap {5}skip\n/);
   expect(stdout.match(/ 03:00 {2}\d{4}-\d\d-\d\dT18:00:00Z /g)).toHaveLength(10);

@@ -114,7 +114,7 @@ describe("a cron expression", () => {
     ["*".repeat(300), "more than 256 characters"],
   ])("such as %s is refused: %s", (cron, why) => {
     expect(() => utc(cron, "2026-01-01")).toThrow(why);
-    expect(() => utc(cron, "2026-01-01")).toThrow("Expected minute, hour");
+    expect(() => utc(cron, "2026-01-01")).toThrow(/[^.]\. Expected minute, hour/);
   });
 
   it("in an unknown time zone is refused", () => {

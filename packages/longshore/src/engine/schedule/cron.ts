@@ -29,7 +29,7 @@ export async function loadCronParser(): Promise<CronParser> {
     try {
       cron = new Cron(text, { utcOffset: 0, mode: "5-part" });
     } catch (cause) {
-      throw badCron(text, (cause as Error).message.replace(/^CronPattern: /, ""), cause);
+      throw badCron(text, (cause as Error).message.replace(/^CronPattern: /, "").replace(/\.$/, ""), cause);
     }
     const next = (local: number) => cron.nextRun(new Date(local))?.getTime() ?? null;
     return { isFixed: isFixed(text), next: (local) => earlier(next(local), afterFebruary(next, local)) };
