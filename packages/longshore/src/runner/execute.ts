@@ -52,6 +52,7 @@ type Threw = Extract<Ended, { kind: "threw" }>;
 
 /** Calls the handler, and calls it again after a deferral that the protocol cannot carry. */
 async function perform(execution: Execution, call: Call): Promise<Ended> {
+  const { defers = execution.around.transport.capabilities.defer } = execution.assignment;
   let deferrals = execution.assignment.deferrals ?? 0;
   let deferred = execution.assignment.deferred;
   try {
@@ -62,7 +63,7 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
       const kept = execution.partsKept();
       if (kept !== undefined) await untilStopped(execution, kept);
       const output = isElsewhere(execution, call) ? undefined : call.task.output;
-      if (!isDeferral(value) || execution.around.transport.capabilities.defer) return { kind: "returned", value, output };
+      if (!isDeferral(value) || defers) return { kind: "returned", value, output };
       await waitHere(execution, value);
       deferrals++;
       deferred = value.output === undefined ? undefined : toJson(value.output);

@@ -142,6 +142,8 @@ export interface Assignment {
   /** The number of earlier deferrals of this attempt, where the protocol provides it. */
   readonly deferrals?: number;
   readonly deferred?: Json;
+  /** Whether the server that sent this work takes deferrals. Default: `capabilities.defer`. */
+  readonly defers?: boolean;
   readonly blobs?: Blobs;
   /** The trace that this work belongs to. */
   readonly trace?: WorkTrace;
@@ -266,7 +268,7 @@ export type Outcome =
   | { readonly kind: "done"; readonly output: Json }
   /** `output` is the output in spite of the failure. */
   | { readonly kind: "failed"; readonly error: Failure; readonly retryable: boolean; readonly output?: Json }
-  /** Only when `capabilities.defer`. */
+  /** Only when `capabilities.defer`, or `defers` of the assignment. */
   | { readonly kind: "deferred"; readonly delayMs: number; readonly output: Json | undefined };
 
 /** An error as it is reported to an orchestrator. */

@@ -6,6 +6,7 @@ import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { Parsed } from "../../../core/json/json-slices.ts";
 import { isName } from "../../../core/names.ts";
+import { waitMsMax } from "../../../core/step-bounds.ts";
 import { pushChunksMax } from "../../../engine/log/store.ts";
 import {
   type FailRequest,
@@ -91,6 +92,18 @@ export function parseFail(text: string): FailRequest {
   if (typeof error !== "string") throw wrongField(text, [], "error", error, "a string");
   if (typeof retryable !== "boolean") throw wrongType(text, ["retryable"], retryable, "a boolean");
   return { error, retryable };
+}
+
+/** `output` is JSON text: what the next call gets. */
+export interface Deferral {
+  delayMs: number;
+  output: string;
+}
+
+export function parseDefer(text: string): Deferral {
+  const { delay_ms: delayMs, output = null } = parseObject(text, "DeferJob", parseExact);
+  if (!isWhole(delayMs) || delayMs > waitMsMax) throw wrongField(text, [], "delay_ms", delayMs, `a whole number up to ${waitMsMax}`);
+  return { delayMs, output: resultText(text, output) };
 }
 
 export function parseLogs(text: string): LogChunk[] {

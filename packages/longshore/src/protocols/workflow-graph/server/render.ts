@@ -105,9 +105,13 @@ export function renderClaim(task: TaskRow, { part, workflowId, runId, workerId, 
   const upstream = inputHead === null ? "{}" : upstreamOf(task.input, inputHead);
   // A delayed task is due after the time of queueing; without a delay both times are equal.
   const delayedUntil = task.dueAt > task.queuedAt ? task.dueAt : 0;
-  const job = `${ids}${workflowId}${command}${before}${task.attempt},"upstream_outputs":${upstream},"enqueued_at_ms":${task.queuedAt},"delayed_until_ms":${delayedUntil},"run_id":${runId}${after}`;
+  const job = `${ids}${workflowId}${command}${before}${task.attempt},"upstream_outputs":${upstream},"enqueued_at_ms":${task.queuedAt},"delayed_until_ms":${delayedUntil},"run_id":${runId}${after}${deferralOf(task)}`;
   const lease = `"lease_id":"${leaseIdOf(task)}",${ids}${workflowId},"worker_id":${workerId},"ttl_secs":${ttlSecs},"granted_at_ms":${task.claimedAt ?? 0},"expires_at_ms":${task.holdUntil ?? 0},"heartbeat_secs":${heartbeatSecs(ttlSecs)}`;
   return `{"job":{${job}},"lease":{${lease}}}`;
+}
+
+function deferralOf({ deferrals, output }: TaskRow): string {
+  return deferrals === 0 ? "" : `,"deferrals":${deferrals},"deferred":${output ?? "null"}`;
 }
 
 /** What a lease id names. */

@@ -126,3 +126,40 @@ describe("a report with the claim of the next job", () => {
     expect(await report({ worker_id: "w", labels })).toMatchObject({ status: 200 });
   });
 });
+
+describe("a deferral", () => {
+  async function held() {
+    const { engine, route, claim } = await setup();
+    const jobs = [{ id: "asks", name: "asks", status: "queued", command: "@asks", depends_on: [] }];
+    const text = JSON.stringify({ name: "one", trigger: "manual", jobs });
+    const { id } = JSON.parse(((await route("POST /api/workflows").handle(request({ text }))) as { body: string }).body) as { id: string };
+    await route("POST /api/workflows/:workflow/run").handle(request({ params: { workflow: id } }));
+    const take = async () => (await claim.handle(request({ text: '{"worker_id":"w","labels":["handler:asks"]}' }))) as { body: string };
+    const { lease } = JSON.parse((await take()).body) as { lease: { lease_id: string } };
+    const defer = (body: object) =>
+      route("POST /api/jobs/:lease/defer").handle(request({ text: JSON.stringify(body), params: { lease: lease.lease_id } }));
+    return { engine, take, defer };
+  }
+
+  it("gives the job to a later claim, in the same attempt, with what it kept", async () => {
+    const { take, defer } = await held();
+    expect(await defer({ delay_ms: 0, output: { asked: 1 } })).toEqual({ status: 200 });
+    const { job } = JSON.parse((await take()).body) as { job: object };
+    expect(job).toMatchObject({ job_id: "asks", attempt: 0, deferrals: 1, deferred: { asked: 1 } });
+  });
+
+  it("is repeated without an effect", async () => {
+    const { take, defer } = await held();
+    expect([await defer({ delay_ms: 60_000 }), await defer({ delay_ms: 0 })]).toEqual([{ status: 200 }, { status: 200 }]);
+    expect(await take()).toMatchObject({ body: "null" });
+  });
+
+  it.each([-1, 1.5, "1", 366 * 86_400_000 + 1, undefined])(
+    "with the delay %j is refused by its name, and the lease goes on",
+    async (delay_ms) => {
+      const { defer } = await held();
+      await expect(defer({ delay_ms })).rejects.toMatchObject({ reply: { status: 422, body: expect.stringContaining("delay_ms") } });
+      expect(await defer({ delay_ms: 0 })).toEqual({ status: 200 });
+    },
+  );
+});

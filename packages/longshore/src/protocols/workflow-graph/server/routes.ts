@@ -23,7 +23,7 @@ import { statusOfVerdict, traceHeader } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";
 import { addCommands, readJournal } from "./functions.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
-import { type Claim, expectJson, parseClaim, parseComplete, parseFail, parseRegister } from "./parse.ts";
+import { type Claim, expectJson, parseClaim, parseComplete, parseDefer, parseFail, parseRegister } from "./parse.ts";
 import { pushLogs } from "./push-logs.ts";
 import { Refused, textReply, tooLarge } from "./refuse.ts";
 import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
@@ -63,6 +63,7 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     route("POST", "/api/jobs/:lease/heartbeat", "task.report", "none", jobs.heartbeat),
     { ...route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete), also: "task.claim" },
     route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
+    route("POST", "/api/jobs/:lease/defer", "task.report", "text", jobs.defer),
     route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
     route("GET", "/api/jobs/:lease/journal", "task.look", "none", (request) => readJournal(deps, request)),
     route("POST", "/api/jobs/:lease/commands", "task.report", "text", (request) => addCommands(deps, request)),
@@ -189,6 +190,16 @@ class Jobs {
     if (hold === undefined) return conflict;
     const receipt = receiptOf(request, { error: failure.error, retryable: failure.retryable });
     return this.#reported(hold, receipt, await this.#deps.board.fail(hold, { ...failure, receipt }));
+  };
+
+  /** A repeated deferral gets the same answer: it changes nothing. */
+  defer = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    const { delayMs, output } = parseDefer(request.text);
+    const hold = parseLeaseId(request.params.lease as string);
+    if (hold === undefined) return conflict;
+    const verdict = await this.#deps.board.defer(hold, delayMs, output);
+    return verdict === "again" || statusOfVerdict[verdict] === 200 ? ok : conflict;
   };
 
   cancelled = async (request: HttpRequest): Promise<HttpReply> => {

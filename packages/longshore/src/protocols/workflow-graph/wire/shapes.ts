@@ -44,6 +44,9 @@ export interface QueuedJob {
   run_id?: string;
   timeout_secs?: number;
   kind?: JobKind;
+  /** How often this attempt was deferred, and what the last deferral kept. Only after a deferral. */
+  deferrals?: number;
+  deferred?: Json;
 }
 
 export interface Lease {
@@ -93,6 +96,13 @@ export interface CompleteRequest {
 export interface FailRequest {
   error: string;
   retryable: boolean;
+}
+
+/** Ours: the job comes again later, in the same attempt. */
+export interface DeferRequest {
+  delay_ms: number;
+  /** What the next call gets. */
+  output?: Json;
 }
 
 export interface WorkerInfo {

@@ -12,6 +12,7 @@ import type {
   ClaimRequest,
   ClaimResponse,
   CompleteRequest,
+  DeferRequest,
   FailRequest,
   HeartbeatResponse,
   LogChunk,
@@ -132,14 +133,18 @@ export class Client {
     return (await this.#report(leaseId, "fail", body, signal)).verdict;
   }
 
+  async defer(leaseId: string, body: DeferRequest, signal: AbortSignal): Promise<Verdict> {
+    return (await this.#report(leaseId, "defer", body, signal)).verdict;
+  }
+
   close(): Promise<void> {
     return this.#http.close();
   }
 
   async #report(
     leaseId: string,
-    verb: "complete" | "fail",
-    body: CompleteRequest | FailRequest,
+    verb: "complete" | "fail" | "defer",
+    body: CompleteRequest | FailRequest | DeferRequest,
     signal: AbortSignal,
   ): Promise<{ verdict: Verdict; reply: Reply }> {
     const headers = { [idempotencyHeader]: `${leaseId}-${verb}` };

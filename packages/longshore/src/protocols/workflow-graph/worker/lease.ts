@@ -53,6 +53,10 @@ export class LeasedJob implements Assignment {
   readonly hold: HoldTerms;
   readonly trace: WorkTrace;
   readonly timeoutMs?: number;
+  readonly deferrals: number;
+  readonly deferred?: Json;
+  /** A server that sends the run's id is a Longshore server, which takes deferrals. */
+  readonly defers: boolean;
   readonly #claim: ClaimResponse;
   readonly #around: LeaseSurroundings;
   readonly #ttlMs: number;
@@ -76,6 +80,10 @@ export class LeasedJob implements Assignment {
     const cancelMs = server.beatsTellCancel ? settings.cancelPollMs : settings.heartbeatMs;
     this.hold = { termMs: this.#ttlMs, everyMs: Math.min(settings.heartbeatMs, hintMs, cancelMs, this.#ttlMs / 3) };
     if (job.timeout_secs !== undefined) this.timeoutMs = job.timeout_secs * 1_000;
+    this.defers = job.run_id !== undefined;
+    this.deferrals = job.deferrals ?? 0;
+    // Null is what a deferral without an output keeps.
+    if (job.deferred !== undefined && job.deferred !== null) this.deferred = job.deferred;
   }
 
   resolve(tasks: ReadonlyMap<string, Task>): Call {
@@ -141,15 +149,18 @@ export class LeasedJob implements Assignment {
         next: answer.next === undefined ? undefined : new LeasedJob(answer.next, this.#around, answer.span),
       };
     }
-    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "workflow-graph cannot carry a deferral.");
+    if (outcome.kind === "deferred") {
+      const { delayMs, output } = outcome;
+      return { verdict: await client.defer(leaseId, { delay_ms: delayMs, output }, signal) };
+    }
     const error = cutMiddle(outcome.error.message, errorCharsMax);
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
   }
 
-  /** A server that sent the run's id is a Longshore server, and accepts the unchanged result in addition to the texts of the protocol. */
+  /** A Longshore server accepts the unchanged result in addition to the texts of the protocol. */
   #completion(output: Json): CompleteRequest {
     const outputs = encodeOutputs(output);
-    return this.#claim.job.run_id === undefined || isTexts(output) ? { outputs } : { outputs, output };
+    return !this.defers || isTexts(output) ? { outputs } : { outputs, output };
   }
 
   /** Polls every `cancelPollMs` until the job has ended, or until heartbeats report cancels. */
