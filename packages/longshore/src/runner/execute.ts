@@ -69,6 +69,7 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
       deferred = value.output === undefined ? undefined : toJson(value.output);
     }
   } catch (error) {
+    execution.threw(error);
     return { kind: "threw", error };
   }
 }

@@ -9,6 +9,7 @@ import type { Events, TaskEvent } from "./events.ts";
 import { Hold } from "./heartbeat.ts";
 import type { Isolates } from "./isolate/isolates.ts";
 import { logBatchDefault, TaskLog } from "./logs.ts";
+import { stackOf } from "./stack.ts";
 import type { Span, Tracer } from "./telemetry.ts";
 import type { Assignment, Control, HoldTerms, Outcome, Transport } from "./transport.ts";
 
@@ -57,6 +58,7 @@ export class Execution {
   #lost: LongshoreError | undefined;
   #graceMs: number | undefined;
   #logClosed = false;
+  #stack: string | undefined;
   #finished = false;
   #onStop: ((reason: LongshoreError) => void) | undefined;
 
@@ -147,10 +149,16 @@ export class Execution {
     if (listener !== undefined && this.#stopped !== undefined) listener(this.#stopped);
   }
 
-  /** Sends the last log lines; undefined when there were none. */
+  /** The handler threw this. After a stop, that is usually a consequence of it. */
+  threw(error: unknown): void {
+    if (this.#stopped === undefined && this.around.transport.capabilities.stacks === true) this.#stack = stackOf(error);
+  }
+
+  /** Sends the last log lines, and the stack of the error; undefined when there were none. */
   closeLog(): Promise<void> | undefined {
     this.#logClosed = true;
-    return this.#log?.close(this.around.giveUp);
+    if (this.#stack !== undefined) this.#log ??= this.#makeLog();
+    return this.#log?.close(this.around.giveUp, this.#stack);
   }
 
   /** Sends the rest of the log after the report; undefined when there was no log. */

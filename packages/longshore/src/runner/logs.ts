@@ -50,19 +50,16 @@ export class TaskLog {
   /** Adds one or more lines. A missing newline at the end is added. */
   add(text: string, stream: OutputStream): void {
     if (this.#closed) return;
-    const whole = text.endsWith("\n") ? text : `${text}\n`;
-    // A piece of a quarter of the limit fits even when each character takes four bytes.
-    const pieceChars = Math.max(1, Math.floor(this.#options.batch.bytesMax / 4));
-    for (let at = 0; at < whole.length; at += pieceChars) this.#push(whole.slice(at, at + pieceChars), stream);
-    this.#dropOldest();
+    this.#append(text, stream);
     if (this.#sending !== undefined) return;
     if (this.#queuedBytes >= this.#options.batch.bytesMax && this.#failures === 0) void this.#flush();
     else this.#arm(this.#options.batch.everyMs);
   }
 
-  /** Ends the log. Sends what is left, for at most `closeMsMax` and until the first failure. Never rejects. */
-  async close(giveUp: AbortSignal): Promise<void> {
+  /** Ends the log, with `last` on stderr. Sends what is left, for at most `closeMsMax` and until the first failure. Never rejects. */
+  async close(giveUp: AbortSignal, last?: string): Promise<void> {
     if (this.#closed) return;
+    if (last !== undefined) this.#append(last, "stderr");
     this.#closed = true;
     this.#disarm?.();
     await this.#sendRest(giveUp);
@@ -80,6 +77,14 @@ export class TaskLog {
 
   async #sendRest(giveUp: AbortSignal): Promise<void> {
     if (this.#queue.length > 0 || this.#sending !== undefined) await this.#within(closeMsMax, giveUp, this.#sendAll());
+  }
+
+  #append(text: string, stream: OutputStream): void {
+    const whole = text.endsWith("\n") ? text : `${text}\n`;
+    // A piece of a quarter of the limit fits even when each character takes four bytes.
+    const pieceChars = Math.max(1, Math.floor(this.#options.batch.bytesMax / 4));
+    for (let at = 0; at < whole.length; at += pieceChars) this.#push(whole.slice(at, at + pieceChars), stream);
+    this.#dropOldest();
   }
 
   #push(text: string, stream: OutputStream): void {

@@ -69,6 +69,8 @@ export interface Capabilities {
   readonly streams: boolean;
   /** Log lines. When false: they are dropped. */
   readonly logs: boolean;
+  /** The log of a task gets the stack of an unexpected error of its handler. When absent: the stack is in `Failure.stack` only. */
+  readonly stacks?: boolean;
   /** Blobs. When false: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
   readonly blobs: boolean;
   /** Turns of durable functions (core/turn.ts): `ask` reads journals and adds commands. When absent: `work()` refuses workflows. */

@@ -53,7 +53,16 @@ const waitMs = 30_000;
 /** The delay after a claim that failed (the store cannot be written, the server is closing). */
 const retryMs = 500;
 
-const capabilities: Capabilities = { defer: true, progress: true, streams: true, logs: true, blobs: true, cancel: true, functions: true };
+const capabilities: Capabilities = {
+  defer: true,
+  progress: true,
+  streams: true,
+  logs: true,
+  stacks: true,
+  blobs: true,
+  cancel: true,
+  functions: true,
+};
 
 export function localTransport(options: LocalOptions): Transport {
   let reach: Reach = { names: [], labels: [] };

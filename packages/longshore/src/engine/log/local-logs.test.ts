@@ -210,6 +210,12 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await logs.lastLine("R1.0")).toBe("again");
   });
 
+  it("the last line is the one before the stack of an error", async () => {
+    const { logs } = await setup();
+    await logs.append(batch([line("pricing\n"), line("TypeError: no items\n    at price (order.ts:8:77)\n", 1)]));
+    expect(await logs.lastLine("R1.0")).toBe("pricing");
+  });
+
   it("a last line is looked for in the newest 256 KiB", async () => {
     const { logs } = await setup();
     await logs.append(batch([line("first\n"), line("\n".repeat(600_000), 1)]));

@@ -132,11 +132,15 @@ function rowOf(position: number): number {
   return Math.floor(position / placesMax);
 }
 
+/** A frame of a stack. */
+const frame = /^\s+at \S/;
+
+/** A chunk that ends with a frame is left out: its error is shown beside the last line, and lines before it say what was done. */
 function lastLineOf(chunks: readonly LogChunk[]): string | null {
   for (const { data } of chunks.toReversed()) {
     const text = data.trimEnd();
     const line = text.slice(Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1);
-    if (line !== "") return line;
+    if (line !== "" && !frame.test(line)) return line;
   }
   return null;
 }

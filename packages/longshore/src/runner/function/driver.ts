@@ -18,6 +18,7 @@ import {
   type Turn,
   type TurnReport,
 } from "../../core/turn.ts";
+import { stackOf } from "../stack.ts";
 import { FunctionReplay, waitsElsewhere } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
@@ -89,7 +90,10 @@ async function takeTurn(
   if (context.signal.aborted) throw context.signal.reason;
   if (replay.strays !== null)
     throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The function ${code.name} cannot continue. ${replay.strays}`);
-  return { after: state, report: reportOf(code, replay, by) };
+  const report = reportOf(code, replay, by);
+  const stack = report.end?.kind === "failed" ? stackOf(replay.thrown) : undefined;
+  if (stack !== undefined) context.log(stack, "stderr");
+  return { after: state, report };
 }
 
 function reportOf(code: FunctionCode, replay: FunctionReplay, by: string): TurnReport {

@@ -61,6 +61,7 @@ export class FunctionReplay {
   #place: number;
   #now: number;
   #end: TurnEnd | null = null;
+  #thrown: unknown;
   /** False outside of turns: a command that is given then comes from something that the function must not wait for. */
   #isTurn = false;
   #strays: string | null = null;
@@ -85,6 +86,11 @@ export class FunctionReplay {
 
   get end(): TurnEnd | null {
     return this.#end;
+  }
+
+  /** What the function threw, when its end is a failure. */
+  get thrown(): unknown {
+    return this.#thrown;
   }
 
   /** Why this copy cannot continue: it gave a command, or ended, outside of a turn. Null: it can. */
@@ -303,6 +309,7 @@ export class FunctionReplay {
   }
 
   #failure(error: unknown): TurnEnd {
+    this.#thrown = error;
     const node = nodeOf(error);
     return { kind: "failed", error: toError(error).message || toError(error).name, ...(node === undefined ? {} : { node }) };
   }

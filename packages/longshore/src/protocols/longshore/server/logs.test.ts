@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type AdminServer, startAdminServer } from "../../../../test/support/admin.ts";
 import { EventReader } from "../../../../test/support/event-reader.ts";
-import { setup } from "../../../../test/support/functions.ts";
+import { type Body, double, refuse, setup } from "../../../../test/support/functions.ts";
 import { job } from "../../../../test/support/workflow-graph.ts";
 import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
@@ -101,6 +101,23 @@ describe("the logs of a run", () => {
 });
 
 describe("the logs of a durable function", () => {
+  it("have the stacks of errors that its steps and it throw, and none of a step that failed it", async () => {
+    const { api, run } = await setup();
+    const logOf = async (body: Body) => {
+      const { id, worker, result } = await run(body);
+      await result();
+      await worker.stop();
+      return (await api("GET", `/runs/${id}/logs`)).body.items as { step: string; stream: string; data: string }[];
+    };
+    const frame = "\n {4}at .*test/support/functions.ts:";
+    const ofStep = await logOf(async (w) => w.step(refuse, undefined as never));
+    expect(ofStep).toMatchObject([{ step: "refuse", stream: "stderr", data: expect.stringMatching(`^Error: not today${frame}`) }]);
+    const ofFunction = await logOf(async (w) => (await w.step(double, 1)).toFixed.call("x"));
+    expect(ofFunction).toMatchObject([
+      { step: "it", stream: "stderr", data: expect.stringMatching(/^TypeError: .*\n {4}at .*logs\.test\.ts:/s) },
+    ]);
+  });
+
   it("name the steps that it has given, also live, and are listed by these names", async () => {
     const told = task("told", async (text: string, { log }) => log(text));
     const { api, server, clock, url } = await setup();

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../../test/support/admin.ts";
-import { until } from "../../../../test/support/until.ts";
-import { job } from "../../../../test/support/workflow-graph.ts";
+import { eventually, job } from "../../../../test/support/workflow-graph.ts";
 import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
 
@@ -77,8 +76,7 @@ describe("a task without a workflow", () => {
     });
     await using _worker = await work({ tasks: [flaky], on: server, clock, logger: false });
     await clock.advance(5_000);
-    await until(() => calls.length === 1);
-    await clock.armed(1_000);
+    await eventually(async () => (await api("GET", `/tasks/${body.id}`)).body.attempt === 2);
     await clock.advance(1_000);
     expect((await api("GET", `/tasks/${body.id}?waitMs=${waitMs}`)).body).toMatchObject({ state: "done", output: "now", attempt: 2 });
   });

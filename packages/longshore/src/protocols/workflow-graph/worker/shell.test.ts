@@ -82,6 +82,7 @@ describe("shell commands", () => {
   it("[G59] reports the exit code with the end of stderr, and the name of a signal", async () => {
     await run("echo fine; echo oops >&2; exit 3");
     expect(await failed()).toEqual({ error: "exit code 3: oops", retryable: true });
+    expect(logged("stderr")).toBe("oops\n");
     await worker?.stop();
     server.failed.length = 0;
     await run("kill -KILL $$");

@@ -52,7 +52,7 @@ async function runCommand(job: QueuedJob, context: Context, options: ShellOption
     stdout.end();
     stderr.end();
     context.signal.throwIfAborted();
-    if (exit !== "exit code 0") throw new Error(describeExit(exit, stderr.tail || stdout.tail));
+    if (exit !== "exit code 0") throw commandFailed(describeExit(exit, stderr.tail || stdout.tail));
     stdout.checkOutputs();
     return { ...stdout.outputs, ...(await readOutputFile(files.output)) };
   } finally {
@@ -93,6 +93,13 @@ function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: P
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
   });
+}
+
+/** Without a stack: a place in this file does not explain why a command failed. */
+function commandFailed(message: string): Error {
+  const error = new Error(message);
+  delete error.stack;
+  return error;
 }
 
 /** The reason is at the end of stderr, or of stdout for a command that wrote only there. */

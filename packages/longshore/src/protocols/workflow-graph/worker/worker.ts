@@ -27,6 +27,7 @@ const capabilities: Capabilities = {
   progress: false,
   streams: false,
   logs: true,
+  stacks: true,
   blobs: false,
   cancel: true,
   functions: true,
