@@ -62,6 +62,7 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
     heartbeat: () => undefined,
     complete: () => ({ worker_id: "w", outputs: { a: "1" } }),
     fail: () => ({ worker_id: "w", error: "no" }),
+    defer: () => ({ delay_ms: 600_000, output: { asked: 1 } }),
     logs: (workflow) => ({ worker_id: "w", chunks: [{ workflow_id: workflow, job_id: "a", ...line }] }),
   };
   for (const [verb, body] of Object.entries(bodies)) {
