@@ -6,7 +6,7 @@ import { dataDefault, portDefault } from "../server/config.ts";
 import { warn } from "./failure.ts";
 
 /** The address of a server that was started without options. */
-export const defaultUrl = `http://127.0.0.1:${portDefault}`;
+const defaultUrl = `http://127.0.0.1:${portDefault}`;
 
 /** What a command that is printed for people needs to reach the server of `url`: nothing, or ` --on URL`. */
 export function onOption(url: string): string {
