@@ -64,12 +64,16 @@ async function runs(given: string | undefined, flags: RunsFlags): Promise<void> 
   }
   const width = columnsOf(process.stdout);
   const paint = painter(process.stdout);
-  const below = ({ taskId }: Step) => outputLine(values.get(taskId ?? "")?.output ?? null, width, paint);
+  const below = ({ taskId, childRunId }: Step) => [
+    ...(childRunId === undefined ? [] : [paint("dim", `    run ${childRunId}`)]),
+    ...outputLine(values.get(taskId ?? "")?.output ?? null, width, paint),
+  ];
   const now = Date.now();
   const [head = "", ...lines] = renderRun({ run, steps }, { now, width, paint, below, wholeErrors: true });
   const error = run.error === null ? [] : [paint("red", oneLine(run.error))];
   const shown = [
     head,
+    ...parentLine(run, paint),
     ...valueLines("input", run.input, width, paint),
     ...lines,
     ...signalLines(signals, { steps, now, width, paint }),
@@ -77,6 +81,11 @@ async function runs(given: string | undefined, flags: RunsFlags): Promise<void> 
     ...valueLines("output", run.output, width, paint),
   ];
   process.stdout.write(`${shown.join("\n")}\n`);
+}
+
+/** The run whose step has started this one. */
+function parentLine({ parentTaskId }: Run, paint: Paint): string[] {
+  return parentTaskId === null ? [] : [`${paint("dim", "parent")}  ${parentTaskId.slice(0, parentTaskId.lastIndexOf("."))}`];
 }
 
 /** The inputs and outputs of the steps that have begun, by their tasks. */

@@ -130,6 +130,10 @@ export class LocalReader implements Reader {
     return this.#first(this.#tables.runs, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
   }
 
+  childHeadOf(taskId: string, attempt: number): Promise<RunHead | undefined> {
+    return this.#first(this.#tables.runHeads, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
+  }
+
   newestRun(workflow: string): Promise<Run | undefined> {
     return this.#first(this.#tables.runs, { by: ["workflow", "id"], equal: [workflow], backwards: true });
   }

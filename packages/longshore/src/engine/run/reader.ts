@@ -95,6 +95,8 @@ export interface Reader {
   statesUnder(prefix: string): Promise<Map<RunState, number>>;
   /** The child run of an attempt of a step. */
   childOf(taskId: string, attempt: number): Promise<Run | undefined>;
+  /** The same without its texts. */
+  childHeadOf(taskId: string, attempt: number): Promise<RunHead | undefined>;
   newestRun(workflow: string): Promise<Run | undefined>;
   openRuns(workflow: string, limit?: number): Promise<Pick<RunHead, "id" | "createdAt" | "settings">[]>;
   /** The newest run with this alias. */

@@ -57,11 +57,12 @@ export interface StepMore {
   readonly lastLine?: string | null | undefined;
   readonly waiting?: Waiting | null;
   readonly lastError?: string | undefined;
+  readonly childRunId?: string | undefined;
   readonly deadLetters?: readonly DeadLetter[];
 }
 
 export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, more: StepMore = {}) {
-  const { lastLine, waiting, lastError, deadLetters = [] } = more;
+  const { lastLine, waiting, lastError, childRunId, deadLetters = [] } = more;
   const recorded = task !== undefined && isShown(task);
   return {
     id: node.id,
@@ -76,6 +77,7 @@ export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, 
     lastLine,
     waiting: waiting ?? undefined,
     lastError,
+    childRunId,
     deadLetters: deadLetters.length === 0 ? undefined : { total: deadLetters.length, first: deadLetters.slice(0, deadLettersShown) },
   };
 }

@@ -100,8 +100,9 @@ export function taskOperations(deps: TaskDeps): Operation[] {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
           const lastError = await lastErrorOf(deps, task);
+          const childRunId = node.kind === "run" && task !== undefined ? (await reader.childHeadOf(task.id, task.attempt))?.id : undefined;
           const line = query.lines ? await lastLine(task) : undefined;
-          items.push(stepBody(plan, node, task, { waiting, lastError, deadLetters, lastLine: line }));
+          items.push(stepBody(plan, node, task, { waiting, lastError, childRunId, deadLetters, lastLine: line }));
         }
         return json(200, { items, next });
       },

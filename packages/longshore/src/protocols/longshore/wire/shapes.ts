@@ -141,6 +141,7 @@ export const stepShape = z
       .optional()
       .describe("Why no worker has taken it, or what it waits for, while it is queued or on its way to workers."),
     lastError: z.string().optional().describe("Why the try before failed, while it waits for the next one."),
+    childRunId: z.string().optional().describe("The run that its current attempt has started."),
     deadLetters: deadLettersShape
       .optional()
       .describe(
