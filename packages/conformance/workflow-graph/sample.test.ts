@@ -43,10 +43,13 @@ async function finishesSample(context: TestContext, server: Server, worker: Work
   }
 }
 
-/** The jobs that were given out, one name for each time. A claim answers `null` or a job with its lease, and nothing else. */
+/**
+ * The jobs that were given out, one name for each time. A claim answers `null` or a job with its lease, and nothing else; our worker also gets a
+ * job in the answer to a report.
+ */
 function claimed(exchanges: readonly Exchange[]): string[] {
   return exchanges
-    .filter(({ request }) => request.path === "/api/jobs/claim")
+    .filter(({ request, answer }) => request.path === "/api/jobs/claim" || (request.path.endsWith("/complete") && answer.body !== ""))
     .map(({ answer }) => JSON.parse(answer.body) as { job: { job_id: string }; lease: { lease_id: string } } | null)
     .flatMap((answer) => (answer === null ? [] : [`${answer.job.job_id}${answer.lease.lease_id === "" ? " without a lease" : ""}`]));
 }
