@@ -39,7 +39,7 @@ function run(more: Partial<Run> = {}): Run {
 
 function step(id: string, more: Partial<Step> = {}): Step {
   const none = { taskId: null, holder: null, error: null, startedAt: null, endedAt: null, lastLine: null };
-  return { id, state: "waiting", after: [], attempt: 0, ...none, ...more };
+  return { id, state: "waiting", kind: "task", after: [], startedBy: [], attempt: 0, ...none, ...more };
 }
 
 describe("a run with a delay", () => {

@@ -26,6 +26,7 @@ const table = {
   "token.check": { who: "anyone", what: "show a token and learn whether the server knows it", reads: true },
 
   "server.describe": { who: "read", what: "read the description of the HTTP API", reads: true },
+  "server.inspect": { who: "read", what: "read the server's version, sizes, retention and limits", reads: true },
   "server.measure": { who: "read", what: "read metrics", reads: true, vital: true },
   "setting.read": { who: "read", what: "read settings of the server's environment and the names of its secrets", reads: true },
   "definition.read": { who: "read", what: "read workflows, flows and schemas", reads: true },
@@ -34,6 +35,7 @@ const table = {
   "run.read": { who: "read", what: "read runs, their steps, results, parts and events", reads: true },
   "schedule.read": { who: "read", what: "read schedules and compute their times", reads: true },
   "task.read": { who: "read", what: "list and read tasks", reads: true },
+  "blob.show": { who: "read", what: "read blobs that a run refers to", reads: true },
   "log.read": { who: "read", what: "read logs", reads: true },
   "queue.read": { who: "read", what: "read how much waits", reads: true },
   "worker.read": { who: "read", what: "list workers", reads: true },

@@ -2,6 +2,7 @@
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
+import type { Caller } from "../core/actions.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Environment } from "../core/environment.ts";
 import type { LongshoreError } from "../core/errors.ts";
@@ -29,6 +30,7 @@ import type { HistoryReader } from "../engine/run/history.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
+import type { RetentionPolicy } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import type { DeclaredSchedule, ScheduleStore } from "../engine/schedule/store.ts";
@@ -79,6 +81,8 @@ export interface ProtocolEngine {
   originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
   /** The span of the attempt that a worker gets with this task; undefined when this server writes no spans. */
   spanOf(task: TaskRow): SpanIds | undefined;
+  /** The server and its data, in figures. */
+  facts(): Promise<ServerFacts>;
   /** The servers that share the data, this one included. */
   nodes(): Promise<readonly NodeView[]>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
@@ -99,6 +103,19 @@ export interface NodeView {
   readonly epoch: number | null;
   /** How long the owner's lease lasts without a renewal. */
   readonly leaseMs: number | null;
+}
+
+/** A server and its data, in figures. */
+export interface ServerFacts {
+  readonly startedAt: number;
+  /** The name of the store in logs: `the data file`, `PostgreSQL`. */
+  readonly store: string;
+  /** The bytes of the store by part; empty for one in memory. */
+  readonly parts: readonly { readonly part: string; readonly bytes: number }[];
+  /** The bytes stored by kind, and the quota of each kind. */
+  readonly stored: readonly { readonly kind: string; readonly used: number; readonly max: number; readonly refused: number }[];
+  /** How long what has ended is kept, and how many. */
+  readonly kept: RetentionPolicy;
 }
 
 /** What the run of a task determines about it. */
@@ -175,12 +192,20 @@ export interface OpenProtocol<Handle extends object = object> {
   close?(): Promise<void>;
 }
 
+/** The tokens of the server. */
+export interface Tokens {
+  readonly required: boolean;
+  known(token: string): boolean;
+  /** The caller of a header `authorization`; undefined when it has no known token. */
+  identify(authorization: string | undefined): Caller | undefined;
+}
+
 /** What a protocol gets when the server listens. */
 export interface Serving {
   readonly version: string;
   readonly metrics: Metrics;
   /** Whether callers must send a token, and whether a token is valid. */
-  readonly tokens: { readonly required: boolean; known(token: string): boolean };
+  readonly tokens: Tokens;
   /** Reads a definition file of any protocol. */
   readonly readDefinition: ReadDefinition;
   /** The definition files that it accepts. */

@@ -198,6 +198,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     parts: store.parts,
     signals: store.runs.signals,
     nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],
+    facts: async () => ({
+      startedAt,
+      store: opened.shown,
+      parts: (await opened.size?.()) ?? [],
+      stored: [...store.stored.all()],
+      kept: options.retention ?? retentionDefault,
+    }),
     removeRun: (runId) => beside.retention.removeRun(runId),
     logs: new Logs(logStore),
     logStore,

@@ -67,7 +67,11 @@ export async function tableOf({ engine, protocols, metrics, auth }: TableDeps) {
   const serving: Serving = {
     version: packageVersion(),
     metrics,
-    tokens: { required: auth.required, known: (token) => auth.identify(`Bearer ${token}`) !== undefined },
+    tokens: {
+      required: auth.required,
+      known: (token) => auth.identify(`Bearer ${token}`) !== undefined,
+      identify: (authorization) => auth.identify(authorization),
+    },
     readDefinition: (given) => files.read(given),
     definitionFiles,
   };

@@ -67,6 +67,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     deadLetters: async () => needsOwner(),
     originOf: taskOriginBy({ ...rows, read, plan }),
     listen: (listener) => (isIdle() ? idle.listen(listener) : needsOwner()),
+    facts: async () => needsOwner(),
     removeRun: async () => needsOwner(),
   };
 }

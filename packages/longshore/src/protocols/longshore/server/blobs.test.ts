@@ -4,6 +4,7 @@ import { startAdminServer } from "../../../../test/support/admin.ts";
 
 const content = "some bytes \u00e9\n";
 const hash = createHash("sha256").update(content).digest("hex");
+const json = { "content-type": "application/json" };
 const octets = { "content-type": "application/octet-stream" };
 
 describe("blobs", () => {
@@ -36,5 +37,20 @@ describe("blobs", () => {
     await before.close();
     const { api } = await startAdminServer({}, before);
     expect((await api("GET", `/blobs/${hash}`)).body).toBe(content);
+  });
+
+  it("are read with a read token where a run refers to them", async () => {
+    const [reader, operator] = ["reader-secret-0123456789", "operator-secret-0123456789"];
+    const { api } = await startAdminServer({ tokens: [`read:${reader}`, `operator:${operator}`] });
+    const as = (token: string) => ({ authorization: `Bearer ${token}` });
+    await api("POST", "/blobs", content, { ...octets, ...as(operator) });
+    const source = { name: "w", steps: [{ id: "a", task: "t", input: null }], output: null };
+    await api("POST", "/definitions", { source }, { ...json, ...as(operator) });
+    const start = async (input: unknown) => (await api("POST", "/runs", { workflow: "w", input }, as(operator))).body.id as string;
+    const [id, other] = [await start({ file: hash }), await start(null)];
+    expect((await api("GET", `/blobs/${hash}`, undefined, as(reader))).status).toBe(403);
+    expect((await api("GET", `/runs/${id}/blobs/${hash}`, undefined, as(reader))).body).toBe(content);
+    expect((await api("GET", `/runs/${other}/blobs/${hash}`, undefined, as(reader))).status).toBe(404);
+    expect((await api("GET", `/runs/${id}/blobs/file`, undefined, as(reader))).status).toBe(404);
   });
 });

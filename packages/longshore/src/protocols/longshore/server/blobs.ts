@@ -2,10 +2,14 @@
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
-import { blobBytesMax } from "../../../engine/blob/blob.ts";
+import { inTurns } from "../../../core/slices/slice-work.ts";
+import { hasTextInSlices } from "../../../core/text-search.ts";
+import { blobBytesMax, isBlobHash } from "../../../engine/blob/blob.ts";
+import type { Run } from "../../../engine/run/run.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { json, type Operation, operation, rawOperation } from "./operation.ts";
+import { knownRun } from "./runs.ts";
 
 const tag = "blobs";
 const anyType = "application/octet-stream";
@@ -20,9 +24,16 @@ const stored = {
   507: { description: "All blobs together have reached the quota." },
 };
 
-type BlobDeps = Pick<ProtocolEngine, "blobs">;
+type BlobDeps = Pick<ProtocolEngine, "blobs" | "reader" | "slices">;
 
-export function blobOperations({ blobs }: BlobDeps): Operation[] {
+export function blobOperations(deps: BlobDeps): Operation[] {
+  const { blobs, reader } = deps;
+  const contentOf = async (hash: string) => {
+    const found = await blobs.get(hash);
+    if (found === undefined) throw noBlob(hash);
+    const headers = { "content-type": anyType, "content-length": String(found.bytes), etag: `"${hash}"` };
+    return { status: 200, headers, body: found.content };
+  };
   const put = async (request: HttpRequest, hash: string | undefined) => {
     const blob = await blobs.put(request.stream, { hash });
     return json(201, { hash: blob.hash, bytes: blob.bytes });
@@ -47,13 +58,35 @@ export function blobOperations({ blobs }: BlobDeps): Operation[] {
       summary: "Read content.",
       openEnded: true,
       answers: { 200: { description: "The content.", contentType: anyType }, 404: { description: "There is no such blob." } },
-      async handle({ params: { hash } }) {
-        const found = await blobs.get(hash as string);
-        if (found === undefined)
-          throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no blob ${hash}.`, { detail: { field: "hash" } });
-        const headers = { "content-type": anyType, "content-length": String(found.bytes), etag: `"${hash}"` };
-        return { status: 200, headers, body: found.content };
+      handle: ({ params: { hash } }) => contentOf(hash as string),
+    }),
+    operation({
+      ...{ id: "getRunBlob", tag, method: "GET", path: "/runs/:id/blobs/:hash", action: "blob.show", stored: true },
+      summary: "Read content whose hash is in the input or output of a run, or of one of its steps.",
+      openEnded: true,
+      answers: {
+        200: { description: "The content.", contentType: anyType },
+        404: { description: "There is no such run or blob, or the run does not refer to it." },
+      },
+      async handle({ params: { id, hash } }) {
+        const run = await knownRun((runId) => reader.run(runId), id);
+        if (!isBlobHash(hash as string) || !(await refersTo(deps, run, hash as string))) throw noBlob(hash as string);
+        return contentOf(hash as string);
       },
     }),
   ];
+}
+
+function noBlob(hash: string): LongshoreError {
+  return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no blob ${hash}.`, { detail: { field: "hash" } });
+}
+
+async function refersTo({ reader, slices }: BlobDeps, run: Run, hash: string): Promise<boolean> {
+  const has = async (...texts: readonly (string | null)[]) => {
+    for (const text of texts) if (text !== null && (await inTurns(hasTextInSlices(text, hash), slices))) return true;
+    return false;
+  };
+  if (await has(run.input, run.output, run.variables)) return true;
+  for await (const { input, output } of reader.records(run.id)) if (await has(input, output)) return true;
+  return false;
 }

@@ -67,7 +67,8 @@ export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, 
   return {
     id: node.id,
     state: recorded ? task.state : "waiting",
-    after: shownAfter(plan, node),
+    kind: node.kind,
+    ...before(plan, node),
     taskId: recorded ? task.id : null,
     attempt: recorded ? task.attempt + 1 : 0,
     holder: recorded ? task.holder : null,
@@ -102,11 +103,19 @@ export function wholeDefinitionBody(definition: Definition, plan: Plan) {
   return { ...definitionBody(definition), source: parsed(definition.source), steps };
 }
 
-/** The ids of the steps that a node waits for. A hidden node is replaced by the nodes that it waits for, and those that chose it. */
-function shownAfter(plan: Plan, node: PlanNode): string[] {
+/** The ids of the steps that a node waits for, and of those that start or choose it. */
+function before(plan: Plan, node: PlanNode) {
+  const starters = plan.starters.get(plan.index.get(node.id) ?? -1) ?? [];
+  const after = shown(plan, node.after);
+  const waitsFor = new Set(after);
+  return { after, startedBy: shown(plan, starters).filter((id) => !waitsFor.has(id)) };
+}
+
+/** A hidden node is replaced by the nodes that it waits for, and those that chose it. */
+function shown(plan: Plan, nodes: readonly number[]): string[] {
   const ids: string[] = [];
   // The loop also visits entries that it adds.
-  const upstreams = new Set(node.after);
+  const upstreams = new Set(nodes);
   for (const at of upstreams) {
     const upstream = plan.nodes[at] as PlanNode;
     if (!upstream.hidden) ids.push(upstream.id);
@@ -120,7 +129,7 @@ function planStep(plan: Plan, node: PlanNode) {
   return {
     id: node.id,
     kind: node.kind,
-    after: shownAfter(plan, node),
+    ...before(plan, node),
     lane: lane?.name ?? null,
     labels: lane?.labels ?? [],
     workflow: node.kind === "run" ? node.workflow : null,

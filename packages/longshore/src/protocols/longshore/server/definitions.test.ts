@@ -45,7 +45,7 @@ describe("definitions", () => {
     expect(status).toBe(201);
     const whole = (await api("GET", "/definitions/greeting")).body;
     expect(whole.source).toEqual(JSON.parse(JSON.stringify(made.source)));
-    expect(whole.steps[0]).toEqual({ id: "greet", kind: "task", after: [], lane: "greet", labels: ["eu"], workflow: null });
+    expect(whole.steps[0]).toEqual({ id: "greet", kind: "task", after: [], startedBy: [], lane: "greet", labels: ["eu"], workflow: null });
   });
 
   it.each([
@@ -126,5 +126,48 @@ describe("definitions", () => {
     expect((await api("GET", `/definitions/w?id=${first.id}`)).body).toMatchObject({ version: 1, name: "w" });
     expect((await api("GET", `/definitions/other?id=${first.id}`)).status).toBe(404);
     expect((await api("GET", "/definitions/nope")).status).toBe(404);
+  });
+});
+
+describe("steps that other steps start or choose", () => {
+  const simple = (reference: string) => ({ name: "work", taskReferenceName: reference, type: "SIMPLE", inputParameters: {} });
+  const definition = {
+    ...{ name: "parcel", version: 1, schemaVersion: 2, ownerEmail: "a@example.org", inputParameters: [], outputParameters: {} },
+    tasks: [
+      {
+        ...{ name: "s", taskReferenceName: "s", type: "SWITCH", evaluatorType: "value-param", expression: "to" },
+        ...{ inputParameters: { to: "US" }, decisionCases: { US: [simple("t1")] }, defaultCase: [] },
+      },
+      { name: "f", taskReferenceName: "f", type: "FORK_JOIN", inputParameters: {}, forkTasks: [[simple("b1")], [simple("b2")]] },
+      { name: "j", taskReferenceName: "j", type: "JOIN", inputParameters: {}, joinOn: ["b1", "b2"] },
+    ],
+  };
+
+  it("name them, in the definition and in its runs", async () => {
+    const { api } = await startAdminServer();
+    await api("POST", "/definitions", definition, json);
+    const { body: run } = await api("POST", "/runs", { workflow: "parcel", input: {} });
+    for (const path of ["/definitions/parcel", `/runs/${run.id}/steps`]) {
+      const { steps, items = steps } = (await api("GET", path)).body;
+      const edges = Object.fromEntries(items.map((step: Record<string, unknown>) => [step.id, [step.kind, step.startedBy]]));
+      expect(edges).toMatchObject({
+        t1: ["task", ["s"]],
+        b1: ["task", ["f"]],
+        b2: ["task", ["f"]],
+        s: ["instant", []],
+        j: ["join", ["f"]],
+      });
+    }
+  });
+
+  it("are defined over their own API too, and listed before their first start", async () => {
+    const { api, send } = await startAdminServer();
+    const answer = await send("PUT", "/api/metadata/workflow", {
+      headers: json,
+      body: JSON.stringify([definition]),
+    });
+    expect(answer.status).toBe(200);
+    expect((await api("GET", "/definitions/parcel")).body.name).toBe("parcel");
+    expect((await api("GET", "/definitions")).body.items).toMatchObject([{ name: "parcel" }]);
   });
 });

@@ -55,7 +55,7 @@ describe("the OpenAPI document", () => {
   it("states for every operation who may call it", async () => {
     const admin = ownGroup(await realGroups());
     const open = admin.routes.filter((route) => actions[route.action].who === "anyone").map((route) => route.path);
-    expect(open).toEqual(["/", "/health", "/livez", "/readyz"]);
+    expect(open).toEqual(["/api/longshore/v1/whoami", "/", "/health", "/livez", "/readyz"]);
     const changing = admin.routes.filter((route) => route.method !== "GET" && actions[route.action].reads);
     expect(changing).toEqual([]);
   });

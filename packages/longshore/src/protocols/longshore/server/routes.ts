@@ -4,6 +4,7 @@ import { turnRows } from "../../../core/slices/slices.ts";
 import type { RouteGroup } from "../../../net/http/http.ts";
 import { refuse } from "../../../net/http/problem.ts";
 import type { ProtocolEngine, Serving } from "../../server-half.ts";
+import { aboutOperations } from "./about.ts";
 import { blobOperations } from "./blobs.ts";
 import type { Changes } from "./changes.ts";
 import { definitionOperations } from "./definitions.ts";
@@ -28,13 +29,13 @@ export interface OwnGroup extends RouteGroup {
 
 export interface OwnDeps {
   readonly engine: ProtocolEngine;
-  readonly serving: Pick<Serving, "metrics" | "version" | "readDefinition" | "definitionFiles">;
+  readonly serving: Pick<Serving, "metrics" | "version" | "readDefinition" | "definitionFiles" | "tokens">;
   readonly changes: Changes;
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   const { board, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
-  const { metrics, version, readDefinition, definitionFiles: files } = serving;
+  const { metrics, version, readDefinition, definitionFiles: files, tokens } = serving;
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
@@ -48,6 +49,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...scheduleOperations(engine),
     ...workerOperations(engine),
     ...nodeOperations(engine),
+    ...aboutOperations({ ...engine, version, tokens }),
     ...blobOperations(engine),
     ...eventOperations(changes, slices),
     ...systemOperations({

@@ -125,11 +125,19 @@ const deadLettersShape = z
   })
   .meta({ id: "DeadLetters" });
 
+const nodeKinds = ["task", "run", "instant", "join", "wait", "end"] as const;
+
+const stepEdges = {
+  after: z.array(z.string()).describe("Steps that must settle first."),
+  startedBy: z.array(z.string()).describe("Steps that start it or choose it, such as a fork or a switch; without those of `after`."),
+};
+
 export const stepShape = z
   .object({
     id: z.string(),
     state: z.enum(["waiting", ...taskStates]).describe("`waiting`: its turn has not come; in a run that has ended, it never will."),
-    after: z.array(z.string()).describe("Steps that must settle first."),
+    kind: z.enum(nodeKinds),
+    ...stepEdges,
     taskId: z.string().nullable().describe("Null while it waits."),
     attempt: z.number().int(),
     holder: z.string().nullable(),
@@ -191,8 +199,8 @@ export const definitionShape = z.object(definitionFields).meta({ id: "Definition
 const planStepShape = z
   .object({
     id: z.string(),
-    kind: z.enum(["task", "run", "instant", "join", "wait", "end"]),
-    after: z.array(z.string()).describe("Steps that must settle first."),
+    kind: z.enum(nodeKinds),
+    ...stepEdges,
     lane: z.string().nullable(),
     labels: z.array(z.string()),
     workflow: z.string().nullable().describe("The workflow that a step of kind `run` starts."),

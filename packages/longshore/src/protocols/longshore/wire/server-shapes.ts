@@ -1,0 +1,50 @@
+// What a server reports about itself and about the caller.
+
+import { z } from "zod";
+
+const scope = z.enum(["read", "worker", "operator"]);
+
+export const whoamiShape = z
+  .object({
+    name: z.string().nullable().describe("The name of the token; null without one."),
+    tokensRequired: z.boolean().describe("False for a server without tokens: every caller may do everything."),
+    scopes: z.array(scope),
+    actions: z
+      .record(
+        z.string(),
+        z.object({
+          may: z.boolean(),
+          needs: z.enum(["anyone", "read", "worker", "operator"]).describe("The scope that allows it; `operator` allows everything."),
+          what: z.string().describe("A text for people that completes `may`."),
+        }),
+      )
+      .describe("Every action of the server, by its name."),
+  })
+  .meta({ id: "Whoami" });
+
+const keepShape = z.object({
+  ageMs: z.number().nullable().describe("How long after the end or the last use; null without a limit."),
+  count: z.number().nullable().describe("How many at most; null without a limit."),
+});
+
+export const infoShape = z
+  .object({
+    version: z.string(),
+    node: z.string().describe("The version of Node."),
+    host: z.string(),
+    pid: z.number().int(),
+    startedAt: z.number().int(),
+    now: z.number().int().describe("The clock of the server."),
+    store: z.object({
+      name: z.string(),
+      writable: z.boolean(),
+      problem: z.string().nullable().describe("Why it cannot be written."),
+      parts: z.array(z.object({ part: z.string(), bytes: z.number() })),
+    }),
+    stored: z
+      .array(z.object({ kind: z.string(), bytes: z.number(), max: z.number(), refused: z.number() }))
+      .describe("Bytes by kind, with the quota of each kind."),
+    kept: z.object({ runs: keepShape, tasks: keepShape, logs: keepShape, blobs: keepShape }).describe("How long what has ended is kept."),
+    counts: z.object({ openRuns: z.number().int(), endedRuns: z.number().int(), endedTasks: z.number().int() }),
+  })
+  .meta({ id: "Info" });
