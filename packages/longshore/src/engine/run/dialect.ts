@@ -106,6 +106,11 @@ export interface Dialect {
   compile(source: string): Plan;
   /** The same in slices, for a large source. Default: `compile`, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;
+  /**
+   * Checks the source of a child workflow of this name, which came from a worker. Throws LONGSHORE_BAD_DEFINITION. Absent in a dialect whose
+   * definitions may read secrets, run shell commands or do anything else that a worker may not: then workers define nothing in it.
+   */
+  checkReported?(name: string, source: string): void;
   /** Evaluates a template. Pure; reports what must be loaded in `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**

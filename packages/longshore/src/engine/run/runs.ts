@@ -348,11 +348,14 @@ export class Runs {
     return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
   }
 
-  /** Returns why a definition is refused. */
+  /** Stores what workers report with a child run. Returns why a definition is refused. */
   async #defineMissing(definitions: readonly CodeDefinition[]): Promise<string | undefined> {
     for (const { name, dialect, source } of definitions) {
       if ((await this.#store.definition(name)) !== undefined) continue;
       try {
+        const { checkReported } = dialectOf(this.#dialects, dialect);
+        if (checkReported === undefined) throw notForWorkers(name, dialect);
+        checkReported(name, source);
         await this.define({ name, dialect, source });
       } catch (error) {
         if (isRefusal(error)) return toError(error).message;
@@ -406,6 +409,11 @@ function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialec
       `There is no dialect ${name}, expected one of ${[...dialects.keys()].join(", ")}.`,
     );
   return dialect;
+}
+
+function notForWorkers(name: string, dialect: string): LongshoreError {
+  const message = `Workflow ${name} came from a worker, and workers define no workflows of the dialect ${dialect}. Define it with an operator token.`;
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: "defines" } });
 }
 
 export function unknownWorkflow(name: string): LongshoreError {

@@ -6,11 +6,18 @@ import { functionLane } from "../../../core/turn.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { driverRetry } from "../../../engine/run/driven.ts";
 import { makePlan, type Plan } from "../../../engine/run/plan.ts";
+import { functionSource } from "./code-source.ts";
+import { checkReported } from "./reported.ts";
 import type { FunctionSource } from "./source.ts";
 
 const functionDialectName = "function";
 
-export const functionDialect: Dialect = { name: functionDialectName, compile, resolve: (_plan, template) => ({ value: template as Json }) };
+export const functionDialect: Dialect = {
+  name: functionDialectName,
+  compile,
+  checkReported: (name, source) => checkReported(functionSource, name, source),
+  resolve: (_plan, template) => ({ value: template as Json }),
+};
 
 function compile(text: string): Plan {
   const { name, timeoutMs = null, inputSchema } = JSON.parse(text) as FunctionSource;

@@ -6,9 +6,9 @@ import { isObject } from "../../../core/json/json.ts";
 import { defineFile, type FileDefinition } from "../../../engine/schedule/define-file.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
+import { codeSource, functionSource, sourceText } from "../dialect/code-source.ts";
 import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
 import { definitionBody, wholeDefinitionBody } from "./bodies.ts";
-import { codeSource, functionSource, sourceText } from "./code-source.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 

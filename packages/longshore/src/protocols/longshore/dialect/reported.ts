@@ -1,0 +1,30 @@
+// The check of a definition that a worker reports with a child run. The API checks the same when an operator defines the workflow.
+
+import { z } from "zod";
+import { LongshoreError } from "../../../core/errors.ts";
+import { deeperThan, jsonDepthMax } from "../../../core/json/json.ts";
+import { parseExact } from "../../../core/json/json-exact.ts";
+
+/** Throws LONGSHORE_BAD_DEFINITION, which names the field. */
+export function checkReported(schema: z.ZodType<{ name: string }>, name: string, source: string): void {
+  if (deeperThan(source)) throw bad(name, "", `is nested deeper than ${jsonDepthMax} levels`);
+  const { data, error } = schema.safeParse(jsonOf(name, source));
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) throw bad(name, z.core.toDotPath(issue.path), issue.message);
+  if (data?.name !== name) throw bad(name, "name", `is ${JSON.stringify(data?.name)}, expected ${JSON.stringify(name)}`);
+}
+
+function jsonOf(name: string, source: string): unknown {
+  try {
+    return parseExact(source);
+  } catch (error) {
+    throw bad(name, "", `is not JSON: ${(error as Error).message}`);
+  }
+}
+
+function bad(name: string, path: string, fault: string): LongshoreError {
+  const field = path === "" ? "source" : `source.${path}`;
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `Workflow ${name}, which came from a worker: ${field}: ${fault}.`, {
+    detail: { field },
+  });
+}
