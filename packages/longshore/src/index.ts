@@ -17,6 +17,7 @@ export {
 export type { Duration } from "./core/duration.ts";
 export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./core/errors.ts";
 export type { Json, JsonObject } from "./core/json/json.ts";
+export type { Jsonify } from "./core/json/jsonify.ts";
 export type { JsonSchema } from "./core/schema/json-schema.ts";
 export type { Schema, SchemaIssue, SchemaResult } from "./core/schema/schema.ts";
 export type { SignalSource } from "./core/signal.ts";

@@ -3,6 +3,7 @@
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
+import type { Jsonify } from "./core/json/jsonify.ts";
 import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, parseWorkflowInput, type Schema } from "./core/schema/schema.ts";
 import type { FunctionSource } from "./protocols/longshore/dialect/source.ts";
@@ -39,7 +40,7 @@ export function workflow<Input, Output, Given = Input>(
   name: string,
   run: (w: FunctionScope, input: Input) => Promise<Output>,
   options: WorkflowOptions<Given, Input> = {},
-): FunctionWorkflow<Given, Awaited<Output>> {
+): FunctionWorkflow<Given, Jsonify<Awaited<Output>>> {
   if (!/^[\w./:-]{1,150}$/.test(name)) {
     const expected = "1 to 150 letters, digits and . _ - / :";
     throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The workflow name ${JSON.stringify(name)} is not usable, expected ${expected}`, {

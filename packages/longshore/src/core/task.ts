@@ -4,6 +4,7 @@ import type { Backoff } from "./backoff.ts";
 import type { Context, Deferral } from "./context.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
+import type { Jsonify } from "./json/jsonify.ts";
 import { pathPattern } from "./path-pattern.ts";
 import { type JsonSchema, publishedSchema } from "./schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./schema/schema.ts";
@@ -52,7 +53,7 @@ export interface RetryHint {
   readonly backoff?: Backoff;
 }
 
-/** `Input` is what a caller sends, `Output` what a caller receives. */
+/** `Input` is what a caller sends, `Output` what a caller receives: the JSON form of what the handler returns. */
 export interface Task<Input = unknown, Output = unknown> {
   readonly name: string;
   /** Declared as a method so that tasks with different inputs fit in one list. */
@@ -79,8 +80,8 @@ const nameCharsMax = 200;
 /** What a handler may return: the input of its output schema, or any value without a schema. */
 type Fitting<Accepted> = Accepted | Deferral | Promise<Accepted | Deferral>;
 
-/** What callers receive: the output of the schema, or the result of the handler when there is none. */
-type Received<Output, Result> = unknown extends Output ? TaskOutput<Result> : Output;
+/** What callers receive, as JSON: the output of the schema, or the result of the handler when there is none. */
+type Received<Output, Result> = Jsonify<unknown extends Output ? TaskOutput<Result> : Output>;
 
 /**
  * Makes a task: a name and the function that runs for it. Pass it to `work()` and to steps of a workflow. With an `input` schema, callers

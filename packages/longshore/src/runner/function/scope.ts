@@ -6,6 +6,7 @@ import { pause, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { LongshoreError, TerminalError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
+import type { Jsonify } from "../../core/json/jsonify.ts";
 import { toJson } from "../../core/json/to-json.ts";
 import { type Schema, validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
@@ -75,9 +76,9 @@ export interface FunctionScope {
   sleep(until: Duration | Date): Promise<void>;
   /**
    * Runs `fn` on this worker and stores its result in the journal; a replay gets that result and does not run `fn`. If the worker crashes before
-   * the result is stored, `fn` runs again. It keeps the slot of the worker while it runs.
+   * the result is stored, `fn` runs again. It keeps the slot of the worker while it runs. The result is stored as JSON: a `Date` comes back as text.
    */
-  local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Output>;
+  local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Jsonify<Output>>;
   /** Shows a value to clients under this name, in the status of the run. */
   set(key: string, value: unknown): void;
   /** The time of the newest result, or of the start: the same in every replay. */

@@ -8,6 +8,8 @@ import type { FunctionScope } from "./scope.ts";
 
 const price = task("price", async (order: { items: string[] }) => ({ total: order.items.length }));
 const billing = workflow("billing", async (_w, input: { total: number }) => `R-${input.total}`);
+const receive = task("receive", async () => ({ at: new Date() }));
+const receiving = workflow("receiving", async () => ({ at: new Date() }));
 const approval = z.object({ ok: z.boolean() });
 
 it("w has the types of the tasks, workflows and schemas that it is given", () => {
@@ -28,6 +30,10 @@ it("w has the types of the tasks, workflows and schemas that it is given", () =>
     expectTypeOf(await w.signal("approve", { schema: approval, timeout: "2d" })).toEqualTypeOf<{ ok: boolean }>();
     for await (const value of w.signals("item", { schema: approval })) expectTypeOf(value).toEqualTypeOf<{ ok: boolean }>();
     expectTypeOf(await w.local("rate", () => 0.5)).toBeNumber();
+    // Results are stored as JSON, so a date arrives as text.
+    expectTypeOf(await w.local("at", () => ({ at: new Date() }))).toEqualTypeOf<{ at: string }>();
+    expectTypeOf(await w.step(receive, null)).toEqualTypeOf<{ at: string }>();
+    expectTypeOf(await w.run(receiving, null)).toEqualTypeOf<{ at: string }>();
     expectTypeOf(w.cancelled).toEqualTypeOf<AbortSignal>();
     expectTypeOf(w.continueAs).returns.toBeNever();
   };
