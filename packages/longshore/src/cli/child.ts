@@ -3,9 +3,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { workerIdPrefix } from "../core/process-worker-id.ts";
 import type { AppLoaded } from "./worker-process.ts";
 
 export interface WorkerChild {
+  /** How the ids of its workers begin, unless its files choose others. */
+  readonly workerIds: string;
   /** Resolves with the exit code or the signal. */
   readonly ended: Promise<Ending>;
   /** Stops it and waits until it has ended. May be called at any time and any number of times. */
@@ -51,6 +54,7 @@ export function startWorkerChild({ files, url, token, trust, line, loaded }: Wor
     child.once("close", (code, signal) => resolve({ code, signal }));
   });
   return {
+    workerIds: workerIdPrefix(child.pid),
     ended,
     async stop() {
       send(child, "SIGTERM");

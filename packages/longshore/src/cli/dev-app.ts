@@ -23,13 +23,15 @@ export interface DevAppOptions {
   readonly trust?: string;
   readonly define: (workflow: Workflow) => Promise<WorkflowVersion>;
   readonly schedule: (schedule: Schedule) => Promise<DefinedSchedule>;
+  /** The process of the workers whose ids begin like this has ended. */
+  readonly endWorkers: (idPrefix: string) => Promise<void>;
   /** Messages of this command about the app. */
   readonly say: (text: string) => void;
   /** Messages of the app itself. */
   readonly line: (text: string) => void;
 }
 
-export function startDevApp({ files, define, schedule, say, ...place }: DevAppOptions): DevApp {
+export function startDevApp({ files, define, schedule, endWorkers, say, ...place }: DevAppOptions): DevApp {
   const names = files.join(", ");
   let child: WorkerChild | undefined;
   let stopped = false;
@@ -57,6 +59,8 @@ export function startDevApp({ files, define, schedule, say, ...place }: DevAppOp
     const started = startWorkerChild({ ...place, files, loaded: (app) => void loaded(app) });
     child = started;
     void started.ended.then((ending) => {
+      // A server that is closing, or cannot write, takes the tasks back when their leases end.
+      endWorkers(started.workerIds).catch(() => {});
       if (child !== started || stopped) return;
       child = undefined;
       setReady();

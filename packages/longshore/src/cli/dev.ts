@@ -118,6 +118,7 @@ async function startApp(files: readonly string[], { server, flags, token, paint,
       return definition;
     },
     schedule: (schedule) => server.define(schedule),
+    endWorkers: (idPrefix) => server.endWorkers(idPrefix),
     say,
     line: (text) => say(`${paint("dim", "app |")} ${text}`),
   });

@@ -17,6 +17,8 @@ export interface PrintedList<Item> {
   readonly isWhole?: true;
   readonly empty: string;
   readonly columns: readonly string[];
+  /** Items that the table leaves out; JSON has them. */
+  readonly isHidden?: (item: Item) => boolean;
   /** The cells of an item. */
   readonly row: (item: Item, paint: Paint) => readonly string[];
 }
@@ -29,11 +31,12 @@ export async function printList<Item>(flags: ConnectionOptions & { json?: boolea
     printJson(page);
     return;
   }
-  if (page.items.length === 0) {
+  const items = page.items.filter((item) => list.isHidden?.(item) !== true);
+  if (items.length === 0) {
     process.stdout.write(`${list.empty}\n`);
     return;
   }
   const paint = painter(process.stdout);
-  const rows = page.items.map((item) => list.row(item, paint));
+  const rows = items.map((item) => list.row(item, paint));
   process.stdout.write(`${table(list.columns, rows, paint, columnsOf(process.stdout)).join("\n")}\n`);
 }

@@ -2,6 +2,7 @@
 
 import { Command } from "commander";
 import { formatDuration } from "../core/duration.ts";
+import { functionLane, functionOfLane } from "../core/turn.ts";
 import type { Queue } from "./api.ts";
 import { isStuck } from "./manual-states.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
@@ -16,10 +17,11 @@ export function queuesCommand(): Command {
 function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   return printList<Queue>(flags, {
     path: "/queues",
-    empty: "No lane has been used since the server started.",
+    empty: "No lane has a task or a worker.",
     columns: ["LANE", "LABELS", "READY", "SENT", "WORKERS", "OLDEST", "WHY IT WAITS"],
+    isHidden: isIdleLane,
     row: (queue, paint) => [
-      queue.lane,
+      laneText(queue.lane),
       queue.labels.join(", "),
       String(queue.ready),
       String(queue.sent),
@@ -28,4 +30,16 @@ function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
       paint(isStuck(queue.waiting) ? "red" : "dim", queue.waiting?.text ?? ""),
     ],
   });
+}
+
+/** Each worker has a lane of its own for the functions that it has in memory: such a lane says nothing while it is empty. */
+function isIdleLane({ lane, ready, sent }: Queue): boolean {
+  const name = functionOfLane(lane);
+  return name !== undefined && lane !== functionLane(name) && ready + sent === 0;
+}
+
+/** The lanes of durable functions contain their turns. */
+function laneText(lane: string): string {
+  const name = functionOfLane(lane);
+  return name === undefined ? lane : `workflow ${name}`;
 }

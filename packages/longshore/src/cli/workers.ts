@@ -27,7 +27,12 @@ function workers(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
       `${formatDuration(Math.max(0, Date.now() - worker.seenAt))} ago`,
       worker.does.join(", "),
       worker.tasks.map((task) => task.step).join(", "),
-      worker.labels.join(", "),
+      ownLabels(worker).join(", "),
     ],
   });
+}
+
+/** Without labels that only repeat what the worker does: some protocols name each handler in a label, such as `handler:greet`. */
+function ownLabels({ labels, lanes }: Worker): string[] {
+  return labels.filter((label) => !lanes.some((lane) => label.endsWith(`:${lane}`)));
 }

@@ -11,6 +11,7 @@ import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
 import type { Define } from "./defining.ts";
+import { endWorkers } from "./ended-workers.ts";
 import type { Engine } from "./engine.ts";
 import { type FailureNews, watchFailures } from "./failed-runs.ts";
 import { localTransport } from "./local.ts";
@@ -47,6 +48,11 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   /** Reports runs that fail, time out or are blocked, as soon as they do. The returned function stops the reports. */
   watchFailures(tell: (news: FailureNews) => void): () => void;
   /**
+   * Ends the holds of workers whose process has ended, so that their tasks go to other workers at once and not when their leases end. For
+   * programs that start worker processes. `idPrefix`: how the ids of these workers begin; by default, that is host name and process id.
+   */
+  endWorkers(idPrefix: string): Promise<void>;
+  /**
    * Stops accepting requests, ends waiting long polls with an empty result, lets running requests finish, then closes the store.
    * `deadlineMs` bounds the wait for requests. A second call waits for the first.
    */
@@ -73,6 +79,7 @@ export function programSide(engine: Engine): ProgramSide {
     signal: (runId, name, value, options) => client.run(runId).signal(name, value, options),
     watchWaiting: (tell) => watchWaiting(engine, tell),
     watchFailures: (tell) => watchFailures(engine, tell),
+    endWorkers: (idPrefix) => endWorkers(engine, idPrefix),
     transport: () =>
       localTransport({
         ...{ board, workers, logs, parts: engine.parts, journal: engine.journal, blobs: blobsFor(engine.blobs) },

@@ -9,6 +9,7 @@ import { defineFile, type FileDefinition } from "../engine/schedule/define-file.
 import type { RouteGroup } from "../net/http/http.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import { defining } from "./defining.ts";
+import { endWorkers } from "./ended-workers.ts";
 import type { Engine } from "./engine.ts";
 import { clientMethods, type ProgramSide } from "./handle.ts";
 import { ownAddress, routeFetch } from "./route-fetch.ts";
@@ -35,6 +36,8 @@ export async function performProgram(
       return defineFile(engine, given[0] as never);
     case "schedule":
       return engine.schedules.put(given[0] as never);
+    case "endWorkers":
+      return endWorkers(engine, String(given[0]));
     case "tryWrite":
       return engine.storage.tryWrite();
     case "handle": {
@@ -74,6 +77,7 @@ export function nodeProgram(node: ClusterNode, table: NodeTable): { program: Nod
     watchFailures: () => {
       throw onlyEmbedded("watchFailures");
     },
+    endWorkers: (idPrefix) => node.program("endWorkers", [idPrefix]) as Promise<void>,
     transport: () => {
       throw onlyEmbedded("work({ on: server })");
     },

@@ -301,6 +301,23 @@ export const never = schedule("never", { cron: "0 25 * * *", workflow: often });
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("Goodbye, Ada");
   });
 
+  it("gives a step that a change interrupts to the new worker at once", async () => {
+    const stuck = `import { task } from "longshore";
+process.once("SIGTERM", () => process.exit(0));
+export const greet = task("greet", () => { console.log("begun"); return new Promise(() => {}); });
+`;
+    const dev = await startDev(["--workflows", ".", "tasks.mjs"], { "g.yml": greetYml, "tasks.mjs": stuck });
+    const { id } = JSON.parse((await dev.run("run", "g", "--json")).stdout) as { id: string };
+    await dev.printed(/app \| begun/);
+    writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Goodbye"));
+    await dev.printed(/tasks\.mjs is loaded again/);
+    const api = `${dev.url}/api/longshore/v1/runs/${id}`;
+    expect(((await (await fetch(`${api}?waitMs=30000`)).json()) as { state: string }).state).toBe("succeeded");
+    const { items } = (await (await fetch(`${api}/tasks`)).json()) as { items: { id: string }[] };
+    const attempts = await (await fetch(`${dev.url}/api/longshore/v1/tasks/${items[0]?.id}/attempts`)).json();
+    expect(attempts).toMatchObject({ items: [{ error: "The process of its worker has ended." }, {}] });
+  });
+
   it("runs a file that calls work() itself, with the server's URL in its environment", async () => {
     const program = `import { task, work } from "longshore";
 import { workflowGraph } from "longshore/workflow-graph";

@@ -287,7 +287,7 @@ describe("what waits", () => {
     writeFileSync(join(folder, "gpu.yml"), "name: gpu\non: push\njobs:\n  train: { run: echo train, labels: [gpu] }\n");
     const server = await startServer(["--ephemeral", "--workflows", folder]);
     const run = (...args: string[]) => longshore([...args, "--on", server.url]);
-    expect((await run("queues")).stdout).toContain("No lane has been used");
+    expect((await run("queues")).stdout).toContain("No lane has a task or a worker");
     expect((await run("workers")).stdout).toContain("Start one with `longshore work");
     await run("run", "gpu");
     expect((await run("queues")).stdout).toMatch(/command +gpu +1 +0 .*no worker is connected/);

@@ -193,6 +193,14 @@ export class Workers {
     if (worker !== undefined) worker.left = true;
   }
 
+  /** Its process has ended: a worker that holds nothing is removed from the list. */
+  ended(id: string): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    worker.left = true;
+    if (worker.holds.size === 0) this.#forget(worker);
+  }
+
   /** True for a worker that registered, now or before a restart, and is still in the list. */
   known(id: string): boolean {
     return this.#workers.get(id)?.registered === true;

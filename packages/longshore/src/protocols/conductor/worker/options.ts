@@ -1,11 +1,10 @@
 // The options of `conductor(url, options)` for the connection and for the worker as a whole, checked once. Options in code take precedence
 // over the environment here: an address in the code is meant.
 
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
 import { type Duration, durationMs } from "../../../core/duration.ts";
 import { type Environment, variable } from "../../../core/environment.ts";
 import { LongshoreError } from "../../../core/errors.ts";
+import { processWorkerId } from "../../../core/process-worker-id.ts";
 import { readNamedFile } from "../../../core/read-named-file.ts";
 import { type Found, flagOf, numberOf, type WorkerOptions } from "./config.ts";
 
@@ -89,7 +88,7 @@ export function settingsOf(url: string | URL | undefined, options: ConductorOpti
     keys: keysOf(options, env),
     code: options,
     workers: options.workers ?? {},
-    workerId: `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`,
+    workerId: processWorkerId(),
     updateV2: options.updateV2 ?? true,
     cancelPollMs: cancelPollOf(options.cancelPoll),
     outboxFolder: options.outbox === false ? undefined : (options.outbox ?? outboxDefault),

@@ -3,6 +3,7 @@ import { startAdminServer } from "../../../../test/support/admin.ts";
 import { eventually, job } from "../../../../test/support/workflow-graph.ts";
 import { task } from "../../../core/task.ts";
 import { work } from "../../../work.ts";
+import { workflow } from "../../../workflow.ts";
 
 describe("workers", () => {
   it("are listed with what they hold and what they claim", async () => {
@@ -29,6 +30,15 @@ describe("workers", () => {
     const { api, server } = await startAdminServer();
     for (const type of ["pack", "ship"]) await fetch(`${server.url}/api/tasks/poll/batch/${type}?workerid=w1&timeout=0`);
     expect((await api("GET", "/workers")).body.items).toMatchObject([{ id: "w1", protocol: "conductor", does: ["ship", "pack"] }]);
+  });
+
+  it("of durable functions are listed with the workflows that they are for", async () => {
+    const { api, server } = await startAdminServer();
+    const order = workflow("order", async () => null);
+    const worker = await work({ tasks: [task("greet", async () => null)], workflows: [order], on: server, slots: 1 });
+    await eventually(async () => (await api("GET", "/workers")).body.items.length === 1);
+    expect((await api("GET", "/workers")).body.items).toMatchObject([{ does: ["greet", "workflow order"] }]);
+    await worker.stop();
   });
 
   it("in the server's own process are listed too", async () => {
@@ -69,7 +79,8 @@ describe("queues", () => {
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
     await api("POST", `/runs/${id}/cancel`);
-    expect((await api("GET", "/queues")).body.items).toMatchObject([{ ready: 0, oldestAt: null, waiting: null }]);
+    // Nothing else is in its lane, and no worker has used it.
+    expect((await api("GET", "/queues")).body.items).toEqual([]);
   });
 
   it("count claims that wait", async () => {

@@ -1,6 +1,7 @@
 // Workers and queues: which workers could take which tasks, and why tasks wait.
 
 import { z } from "zod";
+import { functionOfLane } from "../../../core/turn.ts";
 import { Crews } from "../../../engine/board/crews.ts";
 import { laneKey } from "../../../engine/board/lanes.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../../../engine/board/queue-state.ts";
@@ -40,14 +41,22 @@ export function workerOperations(deps: WorkerDeps): Operation[] {
       ...{ id: "listQueues", tag, method: "GET", path: "/queues", action: "queue.read" },
       summary: "List lanes with their tasks.",
       query: z.strictObject({ limit, after: position }),
-      answers: { 200: { description: "A page of the lanes that have been used since the server started.", schema: pageOf(queueShape) } },
+      answers: {
+        200: { description: "A page of the lanes that have a task, or a worker that has used them.", schema: pageOf(queueShape) },
+      },
       handle: async ({ query }) => json(200, await queuePage(deps, query)),
     }),
   ];
 }
 
 function workerBody({ id, protocol, status, labels, reach, does, registeredAt, seenAt, tasks }: WorkerView) {
-  return { id, protocol, status, labels, lanes: reach?.names ?? [], does, registeredAt, seenAt, tasks };
+  return { id, protocol, status, labels, lanes: reach?.names ?? [], does: workOf(does), registeredAt, seenAt, tasks };
+}
+
+/** Lanes of durable functions are named as the workflows that they are for, each once and behind the tasks. */
+function workOf(does: readonly string[]): string[] {
+  const functions = new Set(does.flatMap((name) => functionOfLane(name) ?? []));
+  return [...does.filter((name) => functionOfLane(name) === undefined), ...[...functions].map((name) => `workflow ${name}`)];
 }
 
 /** As JSON text: a worker may have a thousand labels. */
@@ -78,13 +87,19 @@ async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: numb
   for await (const queue of lanesAfter(deps, after)) {
     if (items.length === most) return { items, next: String(position) };
     position = queue.position;
-    items.push(await body(await stateOf(deps, queue)));
+    const item = await body(await stateOf(deps, queue));
+    if (isInUse(item)) items.push(item);
   }
   // After a restart, no worker has yet used the lanes of tasks that were sent before it.
   const { lanes } = deps;
   for (const { lane } of sent.values())
     if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));
   return { items, next: null };
+}
+
+/** A lane that has no task and that no worker could take from is a rest of earlier work. */
+function isInUse({ ready, sent, pollers, workers }: { readonly [count in "ready" | "sent" | "pollers" | "workers"]: number }): boolean {
+  return ready + sent + pollers + workers > 0;
 }
 
 function bodyMaker(deps: WorkerDeps, sent: ReadonlyMap<string, SentTasks>) {

@@ -236,7 +236,11 @@ export const workerShape = z
     status: z.enum(["idle", "busy", "unheard", "offline"]).describe("`unheard`: known from before the server started, and silent since."),
     labels: z.array(z.string()),
     lanes: z.array(z.string()).describe("The names it has claimed lately; empty when it has not claimed since the server started."),
-    does: z.array(z.string()).describe("What it does, in the words of its protocol: handlers, types of tasks, components or roles."),
+    does: z
+      .array(z.string())
+      .describe(
+        "What it does, in the words of its protocol: handlers, types of tasks, components or roles. `workflow NAME`: it has the code of this durable function.",
+      ),
     registeredAt: time,
     seenAt: time,
     tasks: z.array(z.object({ taskId: z.string(), runId: z.string().nullable(), step: z.string(), claimedAt: time })),

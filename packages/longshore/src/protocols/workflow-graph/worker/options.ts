@@ -1,9 +1,8 @@
 // What `workflowGraph(url, options)` takes, checked once.
 
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
 import { type Duration, durationMs } from "../../../core/duration.ts";
 import { LongshoreError } from "../../../core/errors.ts";
+import { processWorkerId } from "../../../core/process-worker-id.ts";
 import { leaseTtlSecsDefault, leaseTtlSecsMax, leaseTtlSecsMin } from "../wire/shapes.ts";
 
 /** The options of `workflowGraph()`. */
@@ -61,7 +60,7 @@ export function settingsOf(url: string | URL, options: WorkflowGraphOptions): Se
     url: parseUrl(url),
     labels: [...(options.labels ?? [])],
     token: options.token,
-    workerId: options.workerId ?? `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`,
+    workerId: options.workerId ?? processWorkerId(),
     leaseTtlSecs,
     pollMs: pauseMs(options.poll ?? 2_000, "poll"),
     heartbeatMs: heartbeatOf(options.heartbeat, leaseTtlSecs),

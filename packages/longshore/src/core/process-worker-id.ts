@@ -1,0 +1,14 @@
+// The default id of a worker names its process: people see which process it is, and the program that started it finds what it held.
+
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+
+/** How the default ids of the workers of a process on this machine begin. */
+export function workerIdPrefix(pid: number = process.pid): string {
+  return `${hostname()}-${pid}-`;
+}
+
+/** A new id for a worker of this process. */
+export function processWorkerId(): string {
+  return `${workerIdPrefix()}${randomBytes(4).toString("hex")}`;
+}
