@@ -326,6 +326,7 @@ export class LocalRuns implements RunStore, Follower {
 
   #obey(tx: Tx, run: Run, order: Order): void {
     if (order.kind === "restart") return this.#restart(tx, run, order);
+    if (order.kind === "rerun") return this.#rerun(tx, run, order);
     this.decisions.decide(tx, run, order);
     if (order.kind === "resume" && run.state === "paused") this.#messages.resumed(tx, run);
   }
@@ -335,6 +336,14 @@ export class LocalRuns implements RunStore, Follower {
     const begun: Run = { ...run, definitionId, input, settings, alias, variables, createdAt: this.#options.clock.now() };
     this.runs.put(tx, run.id, begun, true);
     this.decisions.decide(tx, begun, { kind: "restart" });
+  }
+
+  #rerun(tx: Tx, run: Run, order: Order & { kind: "rerun" }): void {
+    const { runInput = run.input, settings = run.settings, alias = run.alias, ...rest } = order;
+    const isChanged = runInput !== run.input || settings !== run.settings || alias !== run.alias;
+    const begun: Run = isChanged ? { ...run, input: runInput, settings, alias } : run;
+    if (isChanged) this.runs.put(tx, run.id, begun, true);
+    this.decisions.decide(tx, begun, rest);
   }
 
   #tellAbout(tx: Tx, task: TaskRow, what: Happening): NextTry | null {

@@ -28,7 +28,8 @@ export type Order =
   | { kind: "cancel"; error?: string; fence?: readonly Life[] }
   | { kind: "timeout" }
   | { kind: "retry" }
-  | { kind: "rerun"; node: number; input?: string }
+  /** Start this step again, and those behind it; optionally with another input of the step or of the run, or other settings (JSON texts). */
+  | { kind: "rerun"; node: number; input?: string; runInput?: string; settings?: string; alias?: string | null }
   /** Restart from the beginning, optionally with another definition, input or settings (JSON texts), and only these variables. */
   | { kind: "restart"; definitionId?: string; input?: string; settings?: string; alias?: string | null; variables?: string | null }
   | { kind: "pause" }

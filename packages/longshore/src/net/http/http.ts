@@ -127,6 +127,8 @@ export interface Problem {
 export interface RouteGroup {
   readonly name: string;
   readonly routes: readonly Route[];
+  /** Paths of this protocol that the server does not serve, with what is below them: the refusal of a request names it. */
+  readonly unserved?: Readonly<Record<string, string>>;
   /** Converts a refusal to this protocol's error format. `route` is absent when none matched. */
   refuse(problem: Problem, route: Route | undefined): HttpReply;
   /** The reply that an error of a handler carries; undefined for every other error. */

@@ -71,7 +71,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   /** The checks for a route: that it exists, its parameters, the token. */
   function admit(exchange: Exchange, match: Match): Problem | undefined {
     const { entry } = match;
-    if (entry === undefined) return noRoute(exchange.method, exchange.path, match.methods);
+    if (entry === undefined) return noRoute(exchange.method, exchange.path, match);
     const { problem, caller } = gate.authorize(exchange.headers, entry.route.action, entry.route.also);
     exchange.caller = caller;
     if (problem !== undefined) return problem;

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { type ErrorCode, LongshoreError } from "../../core/errors.ts";
 import { isQuotaReached } from "../../core/quotas.ts";
 import type { Problem, ProblemKind } from "../http/http.ts";
+import type { Match } from "./router.ts";
 
 /**
  * How many seconds a refused client should wait: long enough not to overload a server with a full disk, short enough to resume unnoticed.
@@ -129,9 +130,11 @@ export function overloaded(who: string, inFlightMax: number): Problem {
   return { kind: "overloaded", status: 503, message, headers: { "retry-after": overloadedSecs } };
 }
 
-/** No route: 404 for an unknown path, 405 with the methods of a known one. */
-export function noRoute(method: string, path: string, methods: readonly string[]): Problem {
+/** No route: 404 for an unknown path, or for one of a protocol that is not served; 405 with the methods of a known one. */
+export function noRoute(method: string, path: string, { methods, unserved }: Pick<Match, "methods" | "unserved">): Problem {
   const shown = path.length > shownCharsMax ? `${path.slice(0, shownCharsMax)}...` : path;
+  if (unserved !== undefined)
+    return { kind: "not-found", status: 404, message: `Longshore does not serve ${unserved}: there is nothing at ${shown}.` };
   if (methods.length === 0) return { kind: "not-found", status: 404, message: `There is nothing at ${shown}.` };
   const allow = methods.join(",");
   const message = `${shown} does not take ${method}, only ${allow}.`;

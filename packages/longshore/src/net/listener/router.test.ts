@@ -39,6 +39,14 @@ describe("finding a route", () => {
     expect(find("GET /api/jobs/w/j/cancelled")).toMatchObject({ path: "/api/jobs/:workflow/:job/cancelled", values: ["w", "j"] });
   });
 
+  it("names what a group does not serve, at the path and below it, and gives the refusal to that group", () => {
+    const partly = createRouter([worker, { ...own, unserved: { "/api/events": "events" } }], fallback);
+    for (const path of ["/api/events", "/api/events/a/b"]) {
+      expect(partly.find("GET", path)).toMatchObject({ entry: undefined, group: { name: "own" }, unserved: "events" });
+    }
+    expect(partly.find("GET", "/api/event")).toMatchObject({ entry: undefined, unserved: undefined });
+  });
+
   it("returns to the parameter when the literal has no route", () => {
     expect(find("POST /api/jobs/claim/heartbeat")).toMatchObject({ path: "/api/jobs/:lease/heartbeat", values: ["claim"] });
     expect(find("GET /api/jobs/claim/x/cancelled")).toMatchObject({ values: ["claim", "x"] });

@@ -22,6 +22,8 @@ export interface Match {
   readonly values: readonly string[];
   /** Methods of this path, for `allow`; empty when the path is unknown. */
   readonly methods: readonly string[];
+  /** What the group does not serve at this path (`unserved` of the group). */
+  readonly unserved?: string | undefined;
 }
 
 export interface Router {
@@ -47,6 +49,7 @@ export function createRouter(groups: readonly RouteGroup[], fallback: RouteGroup
       if (names.length === 0) literals.set(route.path, node);
       entries.push(entry);
     }
+    for (const [path, what] of Object.entries(group.unserved ?? {})) insert(root, segmentsOf(path), group).unserved = what;
   }
 
   return {
@@ -67,12 +70,14 @@ interface Node {
   methods: readonly string[];
   /** The group that owns everything below this node; `shared` when there are several. */
   owner: RouteGroup | "shared" | undefined;
+  /** What is not served here and below. */
+  unserved: string | undefined;
 }
 
 const none: readonly string[] = [];
 
 function createNode(): Node {
-  return { literals: new Map(), parameter: undefined, routes: new Map(), methods: none, owner: undefined };
+  return { literals: new Map(), parameter: undefined, routes: new Map(), methods: none, owner: undefined, unserved: undefined };
 }
 
 function insert(root: Node, segments: readonly string[], group: RouteGroup): Node {
@@ -100,13 +105,20 @@ interface Search {
   /** The owner of the deepest node reached. */
   owner: RouteGroup | undefined;
   depth: number;
+  unserved: string | undefined;
 }
 
 function search(root: Node, method: string, path: string, fallback: RouteGroup): Match {
-  const state: Search = { method, path, values: [], other: undefined, owner: undefined, depth: 0 };
+  const state: Search = { method, path, values: [], other: undefined, owner: undefined, depth: 0, unserved: undefined };
   const entry = path.charCodeAt(0) === slash ? walk(root, state, 1, 1) : undefined;
   if (entry !== undefined) return { entry, group: entry.group, values: state.values, methods: none };
-  return { entry: undefined, group: state.owner ?? fallback, values: none, methods: state.other?.methods ?? none };
+  return {
+    entry: undefined,
+    group: state.owner ?? fallback,
+    values: none,
+    methods: state.other?.methods ?? none,
+    unserved: state.unserved,
+  };
 }
 
 const slash = 0x2f;
@@ -131,6 +143,7 @@ function step(node: Node, state: Search, end: number, depth: number): RouteEntry
     state.depth = depth;
     state.owner = node.owner;
   }
+  state.unserved ??= node.unserved;
   if (end >= 0) return walk(node, state, end + 1, depth + 1);
   const entry = routeFor(node, state.method);
   if (entry === undefined && node.methods.length > 0) state.other ??= node;

@@ -122,6 +122,18 @@ it("reruns a completed run from any of its tasks, or from its beginning with ano
   expect(await c.statuses(id)).toEqual(["t1:COMPLETED", "t2:SCHEDULED"]);
 });
 
+it("gives a run another input and correlation id when it is rerun from a task", async () => {
+  const c = await startConductor();
+  const tasks = [simple("t1"), simple("t2"), simple("t3", { inputParameters: { a: "${workflow.input.a}" } })];
+  const id = await c.begin(tasks, { start: { input: { a: 1 }, correlationId: "old" } });
+  for (const type of ["t1", "t2", "t3"]) await c.work(type);
+  const reRunFromTaskId = (await c.record(id, "t2")).taskId;
+  await c.order("POST", id, "/rerun", { reRunFromTaskId, workflowInput: { a: 2 }, correlationId: "new" });
+  expect(await c.run(id)).toMatchObject({ status: "RUNNING", input: { a: 2 }, correlationId: "new" });
+  await c.work("t2");
+  expect((await c.work("t3")).inputData).toEqual({ a: 2 });
+});
+
 it("refuses a rerun from a task that has not begun, and one from a try that was never made", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);

@@ -10,8 +10,8 @@ import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
 import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";
 import type { Registry } from "./registry.ts";
-import { badRequest, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
-import { bodyOf, checkedId, flagInQuery, wholeIn } from "./request.ts";
+import { conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
+import { bodyOf, checkedId, flagInQuery, wholeIn, wholeOf } from "./request.ts";
 
 export class Metadata {
   readonly #registry: Registry;
@@ -139,8 +139,7 @@ export class Metadata {
 
   removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version: string };
-    if (!/^\d{1,9}$/.test(version)) throw badRequest(`The version in the path is ${JSON.stringify(version)}, expected a whole number.`);
-    if (await this.#registry.removeWorkflow(name, Number(version))) return nothing;
+    if (await this.#registry.removeWorkflow(name, wholeOf(version, "The version in the path"))) return nothing;
     throw notFound(`No such workflow definition: ${name} version: ${version}`);
   };
 

@@ -4,7 +4,7 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { laneName } from "../dialect/placement.ts";
 import { json, text } from "./replies.ts";
-import { neededInQuery, textInQuery } from "./request.ts";
+import { listInQuery, neededInQuery, textInQuery } from "./request.ts";
 
 export class Queues {
   readonly #deps: { readonly reader: Reader };
@@ -20,7 +20,7 @@ export class Queues {
 
   sizes = async (request: HttpRequest): Promise<HttpReply> => {
     neededInQuery(request, "taskType");
-    const types = request.query.getAll("taskType").flatMap((each) => each.split(","));
+    const types = listInQuery(request, "taskType");
     const queued = await this.#deps.reader.queued();
     return json(Object.fromEntries(types.filter((type) => type !== "").map((type) => [type, queued.get(type) ?? 0])));
   };

@@ -67,17 +67,38 @@ export function flagIn(object: JsonObject, field: string): boolean {
   return value === true || value === "true";
 }
 
-/** A whole number in the query. Empty means absent. */
+/** A whole number in the query, in the forms that the real server reads: `7`, ` 7 `, `+7`, `007`, `0x7`. Empty means absent. */
 export function wholeIn(request: HttpRequest, name: string, otherwise: number): number {
   const text = request.query.get(name);
-  if (text === null || text === "") return otherwise;
-  if (/^-?\d{1,15}$/.test(text)) return Number(text);
-  throw badRequest(`The query parameter ${name} is ${JSON.stringify(text.slice(0, 100))}, expected a whole number.`);
+  return text === null || text === "" ? otherwise : wholeOf(text, `The query parameter ${name}`);
 }
 
+/** `what` begins the error. */
+export function wholeOf(text: string, what: string): number {
+  const bare = text.trim();
+  if (/^[+-]?\d{1,15}$/.test(bare)) return Number(bare);
+  const [, sign, digits] = /^(-?)(?:0[xX]|#)([\da-fA-F]{1,12})$/.exec(bare) ?? [];
+  if (digits !== undefined) return Number.parseInt(`${sign}${digits}`, 16);
+  throw badRequest(`${what} is ${JSON.stringify(text.slice(0, 100))}, expected a whole number.`);
+}
+
+const flags = new Map([
+  ...["true", "on", "yes", "1"].map((text) => [text, true] as const),
+  ...["false", "off", "no", "0"].map((text) => [text, false] as const),
+]);
+
+/** A boolean in the query, in the forms that the real server reads: clients in Python and C# send `True`. Empty means absent. */
 export function flagInQuery(request: HttpRequest, name: string, otherwise: boolean): boolean {
   const text = request.query.get(name);
-  return text === null || text === "" ? otherwise : text === "true";
+  if (text === null || text === "") return otherwise;
+  const flag = flags.get(text.trim().toLowerCase());
+  if (flag !== undefined) return flag;
+  throw badRequest(`The query parameter ${name} is ${JSON.stringify(text.slice(0, 100))}, expected true or false.`);
+}
+
+/** A list in the query: a parameter that is repeated, or one with commas. */
+export function listInQuery(request: HttpRequest, name: string): string[] {
+  return request.query.getAll(name).flatMap((each) => (each === "" ? [] : each.split(",").map((item) => item.trim())));
 }
 
 /** A required text in the query. */

@@ -24,7 +24,7 @@ import { Metadata } from "./metadata.ts";
 import { Queues } from "./queues.ts";
 import type { Registry } from "./registry.ts";
 import { RunRenderer } from "./render-run.ts";
-import { json, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
+import { json, notFound, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
 import { ReportsByReference } from "./reports-by-reference.ts";
 import { objectOf, textIn } from "./request.ts";
 import { Search } from "./search.ts";
@@ -72,6 +72,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
+    ...unservedRoutes,
     route("GET", "/secrets", "setting.read", "none", environment.secrets),
     route("GET", "/environment", "setting.read", "none", environment.settings),
     route("GET", "/environment/:name", "setting.read", "none", environment.setting),
@@ -79,8 +80,31 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     route("GET", "/health", "server.health", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
     route("GET", "/version", "server.version", "none", () => text(deps.version)),
   ];
-  return { name: "conductor", routes, refuse: (problem: Problem) => refuse(problem) };
+  return { name: "conductor", routes, unserved, refuse: (problem: Problem) => refuse(problem) };
 }
+
+/** Conductor's paths that this server does not serve. */
+const unserved = {
+  "/api/event": "event handlers",
+  "/api/scheduler": "Conductor's scheduler API (longshore schedules does this here)",
+  "/api/queue": "the administration of queues",
+  "/api/admin": "the administration API",
+  "/api/files": "file storage",
+  "/api/agent": "agents and model calls",
+} as const;
+
+/** Paths that another route would take for the name or id of a workflow or task. */
+const unservedCalls = [
+  ["POST", "/workflow/test", "run.start", "tests of a workflow with mocked tasks"],
+  ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
+  ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],
+] as const;
+
+const unservedRoutes = unservedCalls.map(([method, path, action, what]) =>
+  route(method, path, action, "none", () => {
+    throw notFound(`Longshore does not serve ${what} (${method} /api${path}).`);
+  }),
+);
 
 type Handler = (request: HttpRequest) => HttpReply | Promise<HttpReply>;
 

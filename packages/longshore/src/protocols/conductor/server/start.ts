@@ -245,6 +245,8 @@ function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject
 /** A name in the path replaces the one in the body. */
 export async function parseStart(request: HttpRequest, given?: string): Promise<StartRequest> {
   const body = objectOf(request, "the start request");
+  if (body.externalInputPayloadStoragePath)
+    throw badRequest("externalInputPayloadStoragePath is set, but Longshore has no external payload storage: send the input in `input`.");
   if (body.input === null) throw badRequest("NULL input passed when starting workflow");
   const inline =
     body.workflowDef === undefined || body.workflowDef === null

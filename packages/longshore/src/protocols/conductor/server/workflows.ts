@@ -17,7 +17,7 @@ import type { Registry } from "./registry.ts";
 import { type RunRenderer, shownVariables } from "./render-run.ts";
 import type { Try } from "./render-task.ts";
 import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
-import { checkedId, flagInQuery, idsOf, mapIn, objectOf, textIn, textInQuery, wholeIn } from "./request.ts";
+import { checkedId, flagInQuery, idsOf, listInQuery, mapIn, objectOf, textIn, textInQuery, wholeIn, wholeOf } from "./request.ts";
 import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
 import type { DefinitionView, Views } from "./view.ts";
 
@@ -48,11 +48,9 @@ export class Workflows {
   startByName = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
     const version = request.params.version ?? textInQuery(request, "version");
-    if (version !== undefined && !/^\d{1,9}$/.test(version))
-      throw badRequest(`The version is ${JSON.stringify(version)}, expected a whole number.`);
     const id = await this.#deps.starter.startNamed({
       name,
-      version: version === undefined ? undefined : Number(version),
+      version: version === undefined ? undefined : wholeOf(version, "The version"),
       inline: undefined,
       input: objectOf(request, "the workflow's input"),
       priority: priorityInQuery(wholeIn(request, "priority", 0)),
@@ -87,7 +85,7 @@ export class Workflows {
 
   tasks = async (request: HttpRequest): Promise<HttpReply> => {
     const shown = headOf(await this.known(request.params.workflow as string));
-    const wanted = request.query.getAll("status").flatMap((each) => each.split(","));
+    const wanted = listInQuery(request, "status");
     const start = Math.max(0, wholeIn(request, "start", 0));
     const end = start + Math.max(0, wholeIn(request, "count", 15));
     const { renderer, reader } = this.#deps;
@@ -267,28 +265,29 @@ export class Workflows {
     const input = mapIn(body, "workflowInput");
     const from = textIn(body, "reRunFromTaskId");
     const correlationId = checkedId(textIn(body, "correlationId"), "rerunWorkflow.arg1.correlationId");
-    if (from === undefined) await this.#rerunWhole(run, input, correlationId);
-    else await this.#rerunFrom(run, from, mapIn(body, "taskInput"));
+    const changed = await this.#changed(run, input, correlationId);
+    if (from === undefined) {
+      const variables = variablesOf((await this.#deps.renderer.viewOf(run)).definition);
+      await this.#deps.runs.tell(run.id, { kind: "restart", ...changed, variables });
+    } else await this.#rerunFrom(run, from, mapIn(body, "taskInput"), changed);
     return text(id);
   };
 
-  async #rerunWhole(run: Run, input: JsonObject | undefined, correlationId: string | undefined): Promise<void> {
+  /** What a rerun changes of the run itself. */
+  async #changed(run: Run, given: JsonObject | undefined, correlationId: string | undefined): Promise<Changed> {
     const { quotedInput, ...before } = settingsOf(run);
     // A new input is data, whatever the earlier one was.
-    const keeps = input === undefined || quotedInput === undefined;
+    const keeps = given === undefined || quotedInput === undefined;
     const kept = { ...before, ...(keeps && quotedInput ? { quotedInput } : {}), ...(correlationId === undefined ? {} : { correlationId }) };
-    const settings = keeps && correlationId === undefined ? undefined : JSON.stringify(kept);
-    await this.#deps.runs.tell(run.id, {
-      kind: "restart",
-      input: input === undefined ? undefined : writeExact(input),
-      settings,
-      variables: variablesOf((await this.#deps.renderer.viewOf(run)).definition),
+    return {
+      ...(given === undefined ? {} : { input: writeExact(given) }),
+      ...(keeps && correlationId === undefined ? {} : { settings: JSON.stringify(kept) }),
       ...(correlationId === undefined ? {} : { alias: correlationId }),
-    });
+    };
   }
 
   /** The task may be in a run that a step of this one started, however deep. */
-  async #rerunFrom(run: Run, attemptId: string, taskInput: JsonObject | undefined): Promise<void> {
+  async #rerunFrom(run: Run, attemptId: string, taskInput: JsonObject | undefined, changed: Changed): Promise<void> {
     const id = parseAttemptId(attemptId);
     const dot = id?.taskId.lastIndexOf(".") ?? -1;
     const runId = id?.taskId.slice(0, dot);
@@ -298,7 +297,9 @@ export class Workflows {
       throw badRequest(`Task ${attemptId} not found in workflow ${run.id}`);
     }
     const input = taskInput === undefined ? undefined : taskInputText(taskInput, await this.#deps.renderer.viewOf(target));
-    await this.#deps.runs.tell(target.id, { kind: "rerun", node, input });
+    const { input: runInput, ...others } = changed;
+    const ofRun = { ...others, ...(runInput === undefined ? {} : { runInput }) };
+    await this.#deps.runs.tell(target.id, { kind: "rerun", node, input, ...(target.id === run.id ? ofRun : {}) });
   }
 
   /** A step that was skipped by order has a record, but may still be run. */
@@ -364,6 +365,13 @@ function named(run: Run): string {
 
 function stated(run: Run): string {
   return `${named(run)}.${workflowStatusOf(run.state)}`;
+}
+
+/** Other fields of a run, as JSON texts. */
+interface Changed {
+  readonly input?: string;
+  readonly settings?: string;
+  readonly alias?: string;
 }
 
 /** Maximum nesting of runs that is searched. */
