@@ -10,6 +10,8 @@ const perTest = 20;
 const timeoutMs = 120_000;
 /** A server and a worker with more bad days than good ones. */
 export const trouble: Trouble = { crashes: 0.1, lost: 0.1, repeated: 0.3 };
+/** The same, with an operator. */
+export const orders: Trouble = { crashes: 0.03, lost: 0.05, repeated: 0.3, orders: 0.12 };
 const crashes: readonly Fault[] = ["crash-before-commit", "crash-after-commit"];
 
 /** Plays the seeds under trouble, and those up to `every` with a crash before and after each of their commits. */
@@ -26,6 +28,7 @@ export function functionsSuite(first: number, last: number, every: number): void
     for (let seed = from; seed <= to; seed += perTest) {
       const end = Math.min(seed + perTest - 1, to);
       it(`have the same result with seeds ${seed} to ${end}`, () => playAll(seed, end, disk, only === undefined), timeoutMs);
+      it(`have the same result under any orders with seeds ${seed} to ${end}`, () => playOrders(seed, end, disk), timeoutMs);
     }
     for (let seed = from; seed <= (only === undefined ? every : to); seed++)
       it(`have the same result with a crash at each commit of seed ${seed}`, () => crashAtEach(seed, disk), timeoutMs);
@@ -45,6 +48,12 @@ async function playAll(from: number, to: number, disk: Disk, isMany: boolean): P
   expect(total.replays).toBeGreaterThan(seeds);
   expect(total.lost).toBeGreaterThan(seeds / 2);
   expect(total.locals).toBeGreaterThan(seeds / 4);
+}
+
+async function playOrders(from: number, to: number, disk: Disk): Promise<void> {
+  let count = 0;
+  for (let seed = from; seed <= to; seed++) count += (await playFunctions(seed, disk, orders)).orders;
+  expect(count).toBeGreaterThan(to - from);
 }
 
 async function crashAtEach(seed: number, disk: Disk): Promise<void> {

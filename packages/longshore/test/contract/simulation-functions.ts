@@ -7,14 +7,16 @@ import { writeExact } from "../../src/core/json/json-exact.ts";
 import { Slices } from "../../src/core/slices/slices.ts";
 import type { Task } from "../../src/core/task.ts";
 import { type Command, type JournalEntry, type JournalPage, journalQuestion, type Turn, type TurnReport } from "../../src/core/turn.ts";
-import { isDriver, type TaskRow } from "../../src/engine/board/task.ts";
+import { isDriver, isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { commandOf, isCommand } from "../../src/engine/run/driven-state.ts";
 import { LocalJournal } from "../../src/engine/run/local-journal.ts";
+import { isRunOpen } from "../../src/engine/run/run.ts";
 import { driverTasks } from "../../src/runner/function/driver.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { Lives } from "./simulation-lives.ts";
 import { broken } from "./simulation-model.ts";
+import { Operator } from "./simulation-operator.ts";
 import { Shards } from "./simulation-owner.ts";
 import { type Fault, type Machine, machineIds, type Process, startProcess, WatchedClock } from "./simulation-process.ts";
 import { functionsOf, makeProgram, type Played, type Program, resultsOf, taskNames } from "./simulation-programs.ts";
@@ -31,6 +33,8 @@ export interface Trouble {
   readonly crashes?: number;
   readonly lost?: number;
   readonly repeated?: number;
+  /** An operator gives an order. */
+  readonly orders?: number;
   readonly plant?: FunctionPlant;
 }
 
@@ -51,24 +55,33 @@ export interface Outcome {
   readonly lost: number;
   readonly replays: number;
   readonly locals: number;
+  /** Orders that an operator gave. */
+  readonly orders: number;
 }
 
 const termMs = 1_000;
 /** Far more than a program needs with many crashes. */
 const roundsMax = 3_000;
+/** After so many rounds of a story, what an order has stopped is brought on. */
+const ordersWithin = 400;
+/** Far more than any program sleeps, but for what loses a race. */
+const longMs = 86_400_000;
 /** Turns of the event loop within which a living server has answered. */
 const turnsMax = 500;
 
 export async function playFunctions(seed: number, disk: Disk, trouble: Trouble = {}): Promise<Outcome> {
+  const simulation = new Simulation(seed, disk, trouble);
   try {
-    return await new Simulation(seed, disk, trouble).play();
+    return await simulation.play();
   } catch (error) {
-    const program = JSON.stringify(makeProgram(seededRandom(seed)));
-    throw new Error(`Seed ${seed} with ${JSON.stringify(trouble)}: ${(error as Error).message}\n${program}`, { cause: error });
+    const way = [JSON.stringify(makeProgram(seededRandom(seed))), ...simulation.way].join("\n");
+    throw new Error(`Seed ${seed} with ${JSON.stringify(trouble)}: ${(error as Error).message}\n${way}`, { cause: error });
   }
 }
 
 class Simulation {
+  /** What happened, in words. */
+  readonly way: string[] = [];
   readonly #program: Program;
   readonly #trouble: Trouble;
   readonly #random: Random;
@@ -82,8 +95,14 @@ class Simulation {
   readonly #outcome = { crashes: 0, lost: 0, replays: 0 };
   /** The result of each command when it was first on disk, by its run and its mark. */
   readonly #accepted = new Map<string, string>();
+  /** Those that another life or pass gives again. */
+  readonly #void = new Set<string>();
   /** The records of each side effect, by its run and its mark. */
   readonly #locals = new Map<string, Set<string>>();
+  /** The newest attempt of each record, and the result that it has given. */
+  readonly #attempts = new Map<string, number>();
+  readonly #keys = new Map<string, string>();
+  readonly #operator: Operator;
   #failure: unknown;
   #worker: FunctionWorker;
 
@@ -92,6 +111,7 @@ class Simulation {
     this.#trouble = trouble;
     this.#disk = disk;
     this.#random = seededRandom(seed + 1_000_003);
+    this.#operator = new Operator(this.#random, disk, this.#program, (what) => this.#say(what));
     disk.wipe();
     disk.watch = { task: (task) => this.#look(task), run: () => {} };
     this.#machine = {
@@ -114,22 +134,28 @@ class Simulation {
       await process.runs.define({ name, dialect: "function", source: JSON.stringify(source) });
     const { run } = await process.runs.start({ workflow: this.#program.name, input: "null" });
     this.#isTroubled = true;
+    const { orders = 0 } = this.#trouble;
     for (let round = 0; ; round++) {
-      if (round > roundsMax) throw broken(`the run has not ended after ${roundsMax} rounds`);
+      if (round > roundsMax) throw broken(`the run has not ended after ${roundsMax} rounds: ${this.#open()}`);
       if (!process.alive) process = await this.#restart();
       const stored = this.#disk.read();
       if (this.#failure !== undefined) throw this.#failure;
       const now = stored.runs.get(run.id);
       if (now === undefined) throw broken("the run is gone");
-      if (now.state !== "running") break;
-      if (!(await this.#work(process))) await this.#pass();
+      if (now.state === "succeeded" || (orders === 0 && now.state !== "running")) break;
+      if (now.state === "blocked") throw broken(`the run is blocked: ${now.error}`);
+      if (this.#random.chance(orders)) await unlessDead(this.#operator.order(process), undefined);
+      const waits = !(await this.#work(process));
+      const isLate = this.#operator.isDone || round > ordersWithin || this.#waitsLong();
+      const isOn = orders > 0 && isLate && (await unlessDead(this.#operator.bringOn(process, run.id), false));
+      if (waits && !isOn) await this.#pass();
     }
     this.#isTroubled = false;
     const { state, output, error } = this.#disk.read().runs.get(run.id) ?? {};
     process.crash();
     if (state !== "succeeded") throw broken(`the run is ${state}: ${error}`);
     this.#compare(JSON.parse(output ?? "null") as Played);
-    return { ...this.#outcome, commits: this.#commits, locals: this.#locals.size };
+    return { ...this.#outcome, commits: this.#commits, locals: this.#locals.size, orders: this.#operator.given };
   }
 
   /** Takes what there is and reports it. False when there is nothing to do now. */
@@ -140,6 +166,12 @@ class Simulation {
     await turns(2);
     await this.#machine.clock.quiet();
     return claimed.length > 0;
+  }
+
+  /** Nothing is due before that which loses every race. */
+  #waitsLong(): boolean {
+    const { clock } = this.#machine;
+    return (clock.nextAtMs ?? Number.POSITIVE_INFINITY) > clock.now() + longMs;
   }
 
   async #pass(): Promise<void> {
@@ -215,15 +247,28 @@ class Simulation {
 
   /** Called for each row that a commit has changed. */
   #look(task: TaskRow): void {
+    const { id, attempt, output } = task;
+    // A retry makes what was not kept void: it is done again.
+    if (task.state === "forgotten" || this.#attempts.get(id) !== attempt) this.#forget(id);
+    this.#attempts.set(id, attempt);
     if (task.state !== "done" || task.command === null || isDriver(task)) return;
     const isLocal = isCommand(task, "local");
     if (!isLocal && !isCommand(task, "step")) return;
     const mark = isLocal ? commandOf(task)?.slice("local ".length) : (JSON.parse(task.input) as { mark?: string }).mark;
     const key = `${task.runId} ${isLocal ? "local " : ""}${mark}`;
-    const before = this.#accepted.get(key);
-    if (before === undefined) this.#accepted.set(key, task.output ?? "");
-    else if (before !== task.output) this.#failure ??= broken(`${key} had the result ${before}, and then ${task.output}`);
-    if (isLocal) this.#locals.set(key, (this.#locals.get(key) ?? new Set()).add(task.id));
+    const before = this.#void.delete(key) ? undefined : this.#accepted.get(key);
+    if (before === undefined) this.#accepted.set(key, output ?? "");
+    else if (before !== output) this.#failure ??= broken(`${key} had the result ${before}, and then ${output}`);
+    this.#keys.set(id, key);
+    if (isLocal) this.#locals.set(key, (this.#locals.get(key) ?? new Set()).add(id));
+  }
+
+  #forget(id: string): void {
+    const key = this.#keys.get(id);
+    if (key === undefined) return;
+    this.#keys.delete(id);
+    this.#void.add(key);
+    this.#locals.get(key)?.delete(id);
   }
 
   #compare({ results, serials }: Played): void {
@@ -234,7 +279,17 @@ class Simulation {
       if (accepted === undefined || (JSON.parse(accepted) as { serial: number }).serial !== serial)
         throw broken(`the function got answer ${serial} of ${key}, the accepted one is ${accepted}`);
     }
-    for (const [key, records] of this.#locals) if (records.size !== 1) throw broken(`${key} is in the journal ${records.size} times`);
+    for (const [key, records] of this.#locals) if (records.size > 1) throw broken(`${key} is in the journal ${records.size} times`);
+  }
+
+  #say(what: string): void {
+    this.way.push(`${this.#machine.clock.now()} ${what}`);
+  }
+
+  #open(): string {
+    const { runs, tasks } = this.#disk.read();
+    const open = [...tasks.values()].filter(({ runId, state }) => isOpen(state) && isRunOpen(runs.get(runId ?? "")?.state ?? "failed"));
+    return open.map(({ id, step, state, lane }) => `${id} ${step} ${state} ${lane?.name}`).join(", ");
   }
 
   #newWorker(): FunctionWorker {

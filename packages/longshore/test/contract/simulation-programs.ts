@@ -109,6 +109,21 @@ export function functionsOf(program: Program, count: () => number): FunctionWork
   return [made as FunctionWorkflow, ...childrenOf(program.body).flatMap((child) => functionsOf(child, count))];
 }
 
+/** The programs that are cancelled before they end. */
+export function cancelledNames(program: Program): string[] {
+  return [...(program.cancelled === undefined ? [] : [program.name]), ...childrenOf(program.body).flatMap(cancelledNames)];
+}
+
+/** Whether a delay that ends too early changes the result. */
+export function racesSleep({ body }: Program): boolean {
+  const races = (part: Part): boolean => {
+    if (part.kind === "race") return part.loser === "sleep" || races(part.winner);
+    if (part.kind === "child" || part.kind === "cancelled") return races(part.program.body);
+    return "parts" in part && part.parts.some(races);
+  };
+  return races(body);
+}
+
 function childrenOf(part: Part): Program[] {
   if (part.kind === "child" || part.kind === "cancelled") return [part.program];
   if (part.kind === "race") return childrenOf(part.winner);

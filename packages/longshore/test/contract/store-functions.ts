@@ -38,6 +38,12 @@ function worker(world: World) {
   return { take, report, turn, done };
 }
 
+/** Place, state and output of the first commands. */
+function journalOf(world: World, runId: string, commands: number): Promise<unknown[]> {
+  const nodes = Array.from({ length: commands }, (_, at) => at + 1);
+  return Promise.all(nodes.map((node) => world.task(`${runId}.${node}`).then(({ ordinal, state, output }) => [ordinal, state, output])));
+}
+
 export function functionContract(setup: Setup): void {
   describe("a durable function", () => {
     it("gets its input in the first turn, and the results of its commands in the next", async () => {
@@ -176,6 +182,50 @@ export function functionContract(setup: Setup): void {
       await done("b", "2");
       expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 2, output: 2 }]);
       expect((await world.run(id)).state).toBe("succeeded");
+    });
+
+    it("keeps what came while it was paused, when it is cancelled before it goes on", async () => {
+      const { world, id, take, report, turn, done } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, kind: "signal", name: "go" },
+        { node: 3, name: "b" },
+      ]);
+      await done("b", "3");
+      const taken = await take();
+      await world.runs.tell(id, { kind: "pause" });
+      await done("a", "1");
+      await world.signals.send(id, { name: "go", value: '"now"' });
+      await report(taken?.task, [{ node: 4, kind: "local", name: "l", after: 1, output: 4 }]);
+      await world.runs.cancel(id);
+      await world.runs.retry(id);
+      expect((await take())?.turn).toMatchObject({ life: 1, commands: 4, upTo: 4 });
+      expect(await journalOf(world, id, 4)).toMatchObject([
+        [2, "done", "1"],
+        [3, "done", '"now"'],
+        [1, "done", "3"],
+        [4, "done", "4"],
+      ]);
+    });
+
+    it("keeps a failure behind which the function has gone on: the replay gives the same commands", async () => {
+      const { world, id, turn } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, name: "b" },
+      ]);
+      const fail = async (name: string) => world.board.fail(holdOf(await world.claim(name)), { error: "no", retryable: false });
+      await fail("a");
+      await turn([{ node: 3, name: "undo", after: 1 }]);
+      await fail("b");
+      await turn();
+      await world.runs.cancel(id);
+      await world.runs.retry(id);
+      expect(await journalOf(world, id, 3)).toMatchObject([
+        [1, "failed", null],
+        [expect.any(Number), "forgotten", null],
+        [expect.any(Number), "forgotten", null],
+      ]);
     });
 
     it("waits as blocked until a retry, and its commands go on meanwhile", async () => {

@@ -5,7 +5,7 @@
 // Between two turns the driver waits without a lane. While a turn is under way, results wait for the next one.
 //
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
-// did not succeed, and those that the function gave after the failure. The worker replays what is left, and gives the others again.
+// did not succeed, and those that the function gave after the failure (driven-retry.ts). The worker replays what is left, and gives the others again.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
@@ -16,6 +16,7 @@ import { keptError } from "../board/report-texts.ts";
 import type { Lane, TaskRow } from "../board/task.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
+import { keptJournal } from "./driven-retry.ts";
 import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
@@ -312,20 +313,16 @@ class Driven {
     this.#revive(0);
   }
 
-  /** Keeps what the function did before the result of `from`, and replays it. Without `from`, keeps all that succeeded. */
+  /** Replays the function with what it keeps: see driven-retry.ts. */
   #retry(from: number | undefined): void {
     if (this.#draft.run.state === "blocked") return this.#unblock();
     const records = this.#records();
     if (records === undefined) return;
-    const place = from === undefined ? undefined : records.get(from)?.ordinal || undefined;
-    let kept = 0;
-    for (const [node, task] of [...records].sort(([a], [b]) => a - b)) {
-      if (node === 0) continue;
-      const isLater = node > this.#draft.run.recorded || (place !== undefined && afterOf(task) >= place);
-      if (!isLater) kept = node;
-      if (task.state !== "forgotten" && (isLater || task.state !== "done" || node === from)) this.#draft.forget(node);
-    }
-    this.#revive(kept);
+    const kept = keptJournal(records, this.#draft.run, from);
+    for (const node of kept.void) this.#draft.forget(node);
+    for (const node of kept.unnumbered) this.#draft.change({ kind: "number", node, ordinal: ++this.#state.place });
+    for (const command of kept.unrecorded) this.#start(command);
+    this.#revive(kept.recorded);
   }
 
   #unblock(): void {
@@ -358,11 +355,6 @@ class Driven {
 
 function wakeAtOf({ until, forMs }: Command, now: number): number {
   return Math.max(forMs === undefined ? (until ?? 0) : now + forMs, now + 1);
-}
-
-/** How many results the function had received when it gave the command. */
-function afterOf({ command }: Pick<TaskRow, "command">): number {
-  return command === null ? 0 : Number.parseInt(command, 10) || 0;
 }
 
 function definesOf({ defines }: Command): Pick<StartRun, "defines"> {
