@@ -9,8 +9,9 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
-import { closedError, Postponed, unavailableError } from "./commit-errors.ts";
+import { closedError, Postponed } from "./commit-errors.ts";
 import { type Job, untried } from "./commit-job.ts";
+import { CommitWriter } from "./commit-writer.ts";
 import { CommittedReads, type ReadCounts } from "./committed-reads.ts";
 import { Missing } from "./missing.ts";
 import { type RowStore, Unavailable } from "./rows.ts";
@@ -23,8 +24,6 @@ const batchMax = 500;
 const stepsMax = 50_000;
 /** Characters of stored texts that count as one step: a transaction takes no more operations once it writes 1.6 M characters. */
 const stepChars = 32;
-/** After a failed commit, callers are refused for this long before the next try. */
-const restMs = 250;
 /**
  * Maximum number of times that a batch is performed again for missing rows. Each time loads at least one more row, so reaching the limit is
  * a defect.
@@ -36,7 +35,6 @@ export class GroupCommit {
   readonly #writables = new Writables();
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
-  readonly #now: () => number;
   readonly #tx: Tx;
   /** Performs batches, and what follows a commit, outside of the request that happened to begin the batch. */
   readonly #outside = AsyncLocalStorage.snapshot();
@@ -44,33 +42,21 @@ export class GroupCommit {
   #scheduled = false;
   /** The batch that waits for its store; null between batches. */
   #underWay: Promise<unknown> | null = null;
-  /** The commit that the store is writing. */
-  #committing: Promise<unknown> | null = null;
   /** True from the first operation of a batch until its results are delivered. */
   #isWriting = false;
   #closed = false;
-  /** Why the last commit failed; null after one that succeeded. */
-  #away: Unavailable | null = null;
-  #restUntil = 0;
-  #commits = 0;
   #operations = 0;
   /** The version of the data that memory has. */
   #version: number | undefined;
   #steps = 0;
   readonly #reads: CommittedReads;
-  /** Set when commits are not durable, because the data file is not in its place any more. */
-  #gone: LongshoreError | null = null;
-  #refusal: LongshoreError | null = null;
-  #listener: (why: Error | null) => void = () => {};
-  #reportedAway = false;
+  readonly #writer: CommitWriter;
 
   constructor(store: RowStore, now: () => number) {
     this.#store = store;
-    this.#now = now;
-    const committed = () => this.#committing ?? Promise.resolve();
     this.#reads = new CommittedReads(store, {
-      commits: () => this.#commits,
-      committed,
+      commits: () => this.#writer.commits,
+      committed: () => this.#writer.committed(),
       alone: (work) => this.#alone(work),
       confirmed: () => this.run(() => {}),
       version: () => this.#version,
@@ -89,6 +75,7 @@ export class GroupCommit {
         this.#steps += chars / stepChars;
       },
     };
+    this.#writer = new CommitWriter(store, this.#writables, this.#tx, now);
   }
 
   /** Includes `writable` in every commit from now on. */
@@ -140,7 +127,7 @@ export class GroupCommit {
 
   /** The number of committed transactions; shows that operations share commits. */
   get commits(): number {
-    return this.#commits;
+    return this.#writer.commits;
   }
 
   /** The number of operations in these transactions. */
@@ -150,25 +137,22 @@ export class GroupCommit {
 
   /** Why the store cannot be written; null when it can. */
   get unavailable(): LongshoreError | null {
-    return this.#refusal ?? this.#gone ?? (this.#away === null ? null : unavailableError(this.#away));
+    return this.#writer.unavailable;
   }
 
   /** Checks that the data file is in its place, for a store that is not being written. */
   lookForFile(): void {
-    if (this.#gone !== null) return;
-    this.#gone = this.#store.isGone();
-    this.#tell(this.#gone);
+    this.#writer.lookForFile();
   }
 
   /** Stops all writes: each operation that would change something fails with `error`. Reads continue. */
   refuse(error: LongshoreError): void {
-    this.#refusal = error;
-    this.#tell(error);
+    this.#writer.refuse(error);
   }
 
   /** Sets the listener that is called with the reason when writing becomes impossible, and with null when it works again. */
   hear(listener: (why: Error | null) => void): void {
-    this.#listener = listener;
+    this.#writer.hear(listener);
   }
 
   /** Performs the queued operations, then refuses all others. */
@@ -255,7 +239,7 @@ export class GroupCommit {
         await this.#oneByOne(jobs, 0);
         return [];
       }
-      const error = this.#unwritten(thrown);
+      const error = this.#writer.failed(thrown);
       for (const job of jobs) Object.assign(job, { error, until: null });
     }
     return jobs;
@@ -296,18 +280,18 @@ export class GroupCommit {
   }
 
   #commit(jobs: Job[]): Later<void> {
-    const commitsBefore = this.#commits;
-    const failure = this.#write();
+    const commitsBefore = this.#writer.commits;
+    const failure = this.#writer.write();
     const end = (reason: Error | null) => this.#end(jobs, reason, commitsBefore);
     return failure instanceof Promise ? failure.then(end) : end(failure);
   }
 
   #end(jobs: Job[], failure: Error | null, commitsBefore: number): Later<void> {
     if (failure === null) {
-      const isCommitted = this.#commits !== commitsBefore;
+      const isCommitted = this.#writer.commits !== commitsBefore;
       if (isCommitted) this.#operations += jobs.length;
       // Memory keeps what was committed: the file may come back. But no caller may rely on it.
-      return this.#answer(jobs, isCommitted ? this.#gone : null);
+      return this.#answer(jobs, isCommitted ? this.#writer.gone : null);
     }
     this.#takeBack(0);
     this.#after.length = 0;
@@ -348,60 +332,6 @@ export class GroupCommit {
       return null;
     }
   }
-
-  /** Where another server may own the data, a batch that changes nothing makes an empty commit before it is answered from memory. */
-  #write(): Later<Error | null> {
-    if (!this.#writables.dirty && this.#store.isOwned()) return null;
-    const failure = this.#writeNow();
-    return failure instanceof Promise ? failure.then((reason) => this.#tell(reason)) : this.#tell(failure);
-  }
-
-  /** Notifies the listener when availability has changed. Returns the failure. */
-  #tell(failure: Error | null): Error | null {
-    const away = this.unavailable;
-    if ((away !== null) !== this.#reportedAway) {
-      this.#reportedAway = away !== null;
-      this.#listener(away === null ? null : (failure ?? away));
-    }
-    return failure;
-  }
-
-  #writeNow(): Later<Error | null> {
-    // The pause after a failed commit applies only here: operations that change nothing still succeed.
-    if (this.#refusal !== null) return this.#refusal;
-    if (this.#gone !== null) this.#gone = this.#store.isGone();
-    if (this.#gone !== null) return this.#gone;
-    if (this.#away !== null && this.#restUntil > this.#now()) return unavailableError(this.#away);
-    try {
-      const written = this.#store.commit(this.#writeParts);
-      if (!(written instanceof Promise)) return this.#written();
-      const failure = written.then(this.#written, this.#unwritten);
-      this.#committing = failure;
-      return failure;
-    } catch (thrown) {
-      return this.#unwritten(thrown);
-    }
-  }
-
-  readonly #writeParts = (): void => {
-    this.#writables.write(this.#tx);
-  };
-
-  readonly #written = (): null => {
-    this.#committing = null;
-    this.#commits++;
-    this.#away = null;
-    this.#gone = this.#store.isGone();
-    return null;
-  };
-
-  readonly #unwritten = (thrown: unknown): Error => {
-    this.#committing = null;
-    if (!(thrown instanceof Unavailable)) return toError(thrown);
-    this.#away = thrown;
-    this.#restUntil = this.#now() + restMs;
-    return unavailableError(thrown);
-  };
 
   #answer(jobs: Job[], doubt: LongshoreError | null): void {
     this.#undo.length = 0;

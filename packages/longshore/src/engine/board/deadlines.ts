@@ -1,5 +1,5 @@
 // All deadlines (ends of leases and delays, timeouts of tasks and runs) are in one heap with one timer. An entry is only a hint: when a
-// deadline was moved to a later time, its old entry fires early, and `local-board.ts` finds that nothing is due.
+// deadline was moved to a later time, its old entry fires early, and `local-expiry.ts` finds that nothing is due.
 
 import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";

@@ -15,26 +15,15 @@ import type { Tx } from "../tx.ts";
 import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
-import { Limits, parkingKey } from "./limits.ts";
+import { Limits } from "./limits.ts";
+import { LocalExpiry } from "./local-expiry.ts";
 import { LocalRecovery } from "./local-recovery.ts";
 import { newTask } from "./new-task.ts";
-import { begun, placeOf, ReadyQueues, termOf } from "./ready-queues.ts";
+import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
-import {
-  cancelledAlone,
-  cell,
-  type EndState,
-  fence,
-  fenceTurn,
-  type Hold,
-  isDriver,
-  isOpen,
-  nextDeadline,
-  passedDeadline,
-  type TaskRow,
-} from "./task.ts";
+import { cancelledAlone, cell, type EndState, fence, fenceTurn, type Hold, isDriver, isOpen, nextDeadline, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
@@ -56,8 +45,6 @@ export interface Follower {
 
 /** How long a lane counts as polled after a claim for it. */
 const polledMs = 60_000;
-/** Deadlines of runs share the heap with those of tasks. */
-export const runDeadlinePrefix = "run:";
 
 export interface LocalBoardDeps {
   store: RowStore;
@@ -93,13 +80,13 @@ export class LocalBoard implements BoardStore {
   readonly #commit: GroupCommit;
   readonly #performed: Once;
   readonly #clock: Clock;
-  readonly #deadline: LocalBoardDeps["deadline"];
   readonly #attempts: Attempts;
   readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
   readonly #queues: ReadyQueues;
   readonly #life: TaskLife;
   readonly #recovery: LocalRecovery;
+  readonly #expiry: LocalExpiry;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
@@ -108,7 +95,6 @@ export class LocalBoard implements BoardStore {
     this.#commit = options.commit;
     this.#performed = options.performed ?? unmarked(options.commit);
     this.#clock = options.clock;
-    this.#deadline = options.deadline;
     this.tasks = taskRows(options.store, options.commit, {
       committed: (task) => {
         // Computed for the time of queueing: a delay that ends while its own commit is being written must still fire.
@@ -138,6 +124,11 @@ export class LocalBoard implements BoardStore {
     this.#recovery = new LocalRecovery({
       ...{ store: options.store, commit: options.commit, clock: options.clock, deadline: options.deadline },
       ...{ tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts, life: this.#life },
+    });
+    this.#expiry = new LocalExpiry({
+      ...{ commit: options.commit, clock: options.clock, deadline: options.deadline, limits: this.limits },
+      ...{ tasks, queues: this.#queues, life: this.#life },
+      runs: () => this.#runs,
     });
     this.ofRuns = new RunTasks({ tasks, unwritten, queues: this.#queues, life: this.#life, clock: options.clock });
   }
@@ -265,16 +256,8 @@ export class LocalBoard implements BoardStore {
     });
   }
 
-  /** One operation for each id, so that a failing one does not block the others. */
-  async expire(ids: readonly string[]): Promise<void> {
-    const expiries = ids.map((id) =>
-      this.#commit.run((tx) => {
-        if (id.startsWith(runDeadlinePrefix)) this.#runs.expireRun(tx, id.slice(runDeadlinePrefix.length));
-        else this.#expireTask(tx, id);
-      }),
-    );
-    const failed = (await Promise.allSettled(expiries)).find((expiry) => expiry.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+  expire(ids: readonly string[]): Promise<void> {
+    return this.#expiry.expire(ids);
   }
 
   task(taskId: string): Promise<TaskRow | undefined> {
@@ -371,41 +354,5 @@ export class LocalBoard implements BoardStore {
       if (refused !== null) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused);
       return "ok";
     });
-  }
-
-  #expireTask(tx: Tx, id: string): void {
-    const now = this.#clock.now();
-    const task = this.tasks.get(tx, id);
-    if (task === null || !isOpen(task.state)) return;
-    const earliest = passedDeadline(task, now);
-    const claimRuns = earliest !== "claimBy" || !this.#mayNotBeTaken(task, now);
-    // `totalBy` ends the task also while its time to be claimed does not run.
-    const passed = claimRuns || task.totalBy === null || task.totalBy > now ? earliest : "totalBy";
-    const closing: Closing = { now, by: "expire", receipt: null };
-    if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now && !isDriver(task))
-      this.#life.wake(tx, task, closing);
-    else if (passed === null) {
-      // Its delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
-      if (task.state === "queued" && task.dueAt <= now) this.#queues.join(tx, task, now);
-      const next = nextDeadline(task, now);
-      if (next !== null) tx.after(() => this.#deadline(id, next));
-    } else if (task.state === "cancelling")
-      this.#life.end(tx, task, "cancelled", closing, { output: task.output, error: null, fault: task.fault ?? undefined });
-    else if (passed === "claimBy" && !claimRuns) {
-      const later = Math.min(now + (task.claimMs as number), task.totalBy ?? Number.POSITIVE_INFINITY);
-      tx.after(() => this.#deadline(id, later));
-    } else if (task.state === "offered" && passed === "holdUntil")
-      this.#life.requeue(tx, task, closing, task, { keepsPlace: true, claimBy: task.claimBy });
-    else this.#life.close(tx, task, closing, passed === "holdUntil" ? { kind: "lost" } : { kind: "timed-out", which: passed });
-  }
-
-  /** Whether the task waits for room under a limit, so that its time to be claimed does not run. */
-  #mayNotBeTaken(task: TaskRow, now: number): boolean {
-    const { lane } = task;
-    const pausing = task.limits.filter(({ pausesClaim }) => pausesClaim);
-    if (task.state !== "queued" || lane === null || pausing.length === 0) return false;
-    return (
-      this.limits.blocked(pausing, now) !== null || pausing.some((limit) => this.limits.isParked(parkingKey(limit, lane), placeOf(task)))
-    );
   }
 }

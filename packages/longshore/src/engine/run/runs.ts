@@ -1,22 +1,18 @@
-// The API of runs: definitions, starting, cancelling, retrying, waiting for the result; and the loop that carries out messages between
-// runs, one after the other.
+// The API of runs: definitions, starting, cancelling, retrying, waiting for the result.
 
 import type { Clock } from "../../core/clock.ts";
-import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { FailureListener } from "../../core/failure-listener.ts";
 import type { MakeId } from "../../core/ids.ts";
 import { checkName } from "../../core/names.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
-import { inTurns } from "../../core/slices/slice-work.ts";
 import { Slices } from "../../core/slices/slices.ts";
-import type { CodeDefinition } from "../../core/workflow-family.ts";
-import type { ReservedLanes } from "../board/reserved-lanes.ts";
-import { CarriedMessages } from "./carried-messages.ts";
-import { decide } from "./decide.ts";
-import type { ChildDefinition, Definition, Dialect } from "./dialect.ts";
-import { atOnceCharsMax, type Plan } from "./plan.ts";
-import { isRunOpen, type Message, type Run, type RunHead, type StartRun, type StoredMessage } from "./run.ts";
-import type { Brain, NewChild, NewRun, Order, RunStore } from "./store.ts";
+import { compileInTurns, dialectOf } from "./brain.ts";
+import type { Definition, Dialect } from "./dialect.ts";
+import { MessageLoop, type Starter } from "./message-loop.ts";
+import type { Plan } from "./plan.ts";
+import { isRunOpen, type Run, type RunHead } from "./run.ts";
+import type { NewRun, Order, RunStore } from "./store.ts";
 
 export interface StartOptions {
   workflow: string;
@@ -32,9 +28,6 @@ export interface StartOptions {
   priority?: number;
 }
 
-/** Returns what to start, under this id, for a run that named it in the format of its dialect. */
-export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
-
 /**
  * The workflows of a dialect by name, where more than one stored definition belongs to a name: a dialect may keep its own documents, and
  * make a definition of them when a run starts.
@@ -48,11 +41,6 @@ export interface NamedWorkflows {
 
 export type NamedStart = Pick<NewRun, "definitionId" | "input" | "settings" | "variables">;
 
-/** Delay before a message that could not be carried out is tried again. */
-const retryMs = 1_000;
-/** The name of this activity in the log. */
-const messages = "carrying out a message between runs";
-
 export class Runs {
   readonly #store: RunStore;
   readonly #clock: Clock;
@@ -60,14 +48,9 @@ export class Runs {
   readonly #dialects: ReadonlyMap<string, Dialect>;
   readonly #slices: Slices;
   readonly #results = new Results<Run>();
-  #carrying: Promise<void> | null = null;
-  #moreLeft = false;
-  readonly #carried: CarriedMessages;
-  readonly #starters = new Map<string, Starter>();
+  readonly #messages: MessageLoop;
   readonly #named = new Map<string, NamedWorkflows>();
-  readonly #trouble: FailureListener | undefined;
   readonly #isRepeat: () => boolean;
-  #closed = false;
 
   constructor(options: {
     store: RunStore;
@@ -79,19 +62,21 @@ export class Runs {
     /** Whether the current request may have been performed before, with the same ids. Default: never. */
     isRepeat?: () => boolean;
   }) {
-    this.#trouble = options.trouble;
     this.#isRepeat = options.isRepeat ?? (() => false);
     this.#slices = options.slices ?? new Slices();
     this.#store = options.store;
     this.#clock = options.clock;
-    this.#carried = new CarriedMessages(options.clock);
     this.#makeId = options.makeId;
     this.#dialects = options.dialects;
+    this.#messages = new MessageLoop({
+      ...{ store: options.store, clock: options.clock, makeId: options.makeId, trouble: options.trouble, dialects: options.dialects },
+      define: (definition) => this.define(definition),
+    });
   }
 
   /** Sets the starter for runs that name what to start in the format of this dialect. Must be called before any message is carried out. */
   startsFor(dialect: string, starter: Starter): void {
-    this.#starters.set(dialect, starter);
+    this.#messages.startsFor(dialect, starter);
   }
 
   /** Sets how workflows of this dialect are stored and started by name. Must be called before a definition file is read. */
@@ -158,10 +143,7 @@ export class Runs {
   async tell(runId: string, order: Order): Promise<Run | undefined> {
     const run = await this.#store.tell(runId, order);
     // A caller that ended a run finds its children ended too.
-    await this.#carried.wait(
-      () => this.#store.newestCancel(),
-      () => this.#carrying !== null,
-    );
+    await this.#messages.cancelsCarried();
     return run;
   }
 
@@ -254,21 +236,14 @@ export class Runs {
 
   /** Called by the store when there are new messages, and once at start. */
   carry(): void {
-    this.#moreLeft = true;
-    if (this.#carrying !== null || this.#closed) return;
-    this.#carrying = this.#carryAll().finally(() => {
-      this.#carrying = null;
-      if (!this.#moreLeft) this.#carried.stopped();
-      if (this.#moreLeft) this.carry();
-    });
+    this.#messages.carry();
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.#results.close(
       new LongshoreError("LONGSHORE_CLOSED", "The server was closed before the run ended; the run continues at the next start."),
     );
-    await this.#carrying;
+    await this.#messages.close();
   }
 
   /** A request that is performed again finds the run that it started before. */
@@ -277,143 +252,6 @@ export class Runs {
     const started = await this.#store.start({ ...run, unlessThere: true });
     return { ...started, created: started.created || started.run.id === run.id };
   }
-
-  async #carryAll(): Promise<void> {
-    while (this.#moreLeft && !this.#closed) {
-      this.#moreLeft = false;
-      try {
-        await this.#carryOnce();
-        this.#trouble?.working(messages);
-      } catch (error) {
-        // The store cannot be written now, or has been closed, or a message is stuck. Messages are durable, so they are only delayed.
-        if (!isTransient(error) && !isClosing(error)) this.#trouble?.failing(messages, error);
-        this.#clock.at(this.#clock.now() + retryMs, () => this.carry());
-        return;
-      }
-    }
-  }
-
-  async #carryOnce(): Promise<void> {
-    const stuck = new Map<number, unknown>();
-    for (let carried = true; carried && !this.#closed; ) {
-      carried = false;
-      for await (const stored of this.#storedMessages()) {
-        if (stuck.has(stored.id)) continue;
-        try {
-          await this.#deliver(stored);
-          carried = true;
-          this.#carried.reached(stored.id);
-        } catch (error) {
-          if (isTransient(error) || isClosing(error)) throw error;
-          // A message that cannot be carried out, such as a start in an unknown dialect, does not block the others.
-          stuck.set(stored.id, error);
-        }
-      }
-    }
-    for (const error of stuck.values()) throw error;
-  }
-
-  /** All messages in order, page by page: stuck messages must not hide the ones behind them. */
-  async *#storedMessages(): AsyncGenerator<StoredMessage, void, void> {
-    let page = await this.#store.messages();
-    for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
-      yield* page;
-      page = await this.#store.messages(last.id);
-    }
-  }
-
-  async #deliver(stored: StoredMessage): Promise<void> {
-    const { message } = stored;
-    await this.#store.deliver(stored, message.kind === "start-run" ? await this.#childFor(message) : null);
-  }
-
-  async #childFor(message: Message & { kind: "start-run" }): Promise<NewChild> {
-    const id = message.runId ?? this.#makeId(this.#clock.now());
-    const { workflow, input } = message;
-    if (message.definition !== undefined) return this.#madeChild(message, message.definition, id);
-    if (workflow === null) {
-      const starter = this.#starters.get(message.dialect);
-      if (starter === undefined)
-        throw new LongshoreError("LONGSHORE_NOT_FOUND", `This server has no starter for runs of ${message.dialect} yet.`);
-      try {
-        return await starter(message, id);
-      } catch (error) {
-        if (isRefusal(error)) return { failed: toError(error).message };
-        throw error;
-      }
-    }
-    const refused = await this.#defineMissing(message.defines ?? []);
-    if (refused !== undefined) return { failed: refused };
-    const definition = await this.#store.definition(workflow);
-    return definition === undefined ? { failed: `there is no workflow ${workflow}` } : { id, definitionId: definition.id, workflow, input };
-  }
-
-  /** Stores what workers report with a child run. Returns why a definition is refused. */
-  async #defineMissing(definitions: readonly CodeDefinition[]): Promise<string | undefined> {
-    for (const { name, dialect, source } of definitions) {
-      if ((await this.#store.definition(name)) !== undefined) continue;
-      try {
-        const { checkReported } = dialectOf(this.#dialects, dialect);
-        if (checkReported === undefined) throw notForWorkers(name, dialect);
-        checkReported(name, source);
-        await this.define({ name, dialect, source });
-      } catch (error) {
-        if (isRefusal(error)) return toError(error).message;
-        throw error;
-      }
-    }
-    return undefined;
-  }
-
-  /** A definition with this id is the same one. */
-  async #madeChild(
-    { dialect, input }: StartRun,
-    { id: definitionId, source, workflow, priority }: ChildDefinition,
-    id: string,
-  ): Promise<NewChild> {
-    if ((await this.#store.definitionById(definitionId)) === undefined)
-      await this.define({ id: definitionId, name: `.${definitionId}`, dialect, source });
-    return { id, definitionId, workflow, input, priority };
-  }
-}
-
-/** True when the run can never be started: the step that waits for it fails. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof LongshoreError) return ["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_DEFINITION"].includes(error.code);
-  // The starter received unexpected data.
-  return (error instanceof TypeError || error instanceof RangeError) && !isTransient(error);
-}
-
-/** The pure functions that a store is opened with. */
-export function brainOf(
-  dialects: ReadonlyMap<string, Dialect>,
-  { slices = new Slices(), reserved }: { slices?: Slices; reserved: ReservedLanes },
-): Brain {
-  return {
-    plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
-    planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
-    decide: (plan, frontier, event) => decide({ plan, dialect: dialectOf(dialects, plan.dialect), reserved }, frontier, event),
-  };
-}
-
-async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
-  const work = source.length > atOnceCharsMax ? dialect.compileInSlices?.(source) : undefined;
-  return work === undefined ? dialect.compile(source) : inTurns(work, slices);
-}
-
-function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialect {
-  const dialect = dialects.get(name);
-  if (dialect === undefined)
-    throw new LongshoreError(
-      "LONGSHORE_BAD_DEFINITION",
-      `There is no dialect ${name}, expected one of ${[...dialects.keys()].join(", ")}.`,
-    );
-  return dialect;
-}
-
-function notForWorkers(name: string, dialect: string): LongshoreError {
-  const message = `Workflow ${name} came from a worker, and workers define no workflows of the dialect ${dialect}. Define it with an operator token.`;
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: "defines" } });
 }
 
 export function unknownWorkflow(name: string): LongshoreError {

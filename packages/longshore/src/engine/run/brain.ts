@@ -1,0 +1,38 @@
+// What the definitions of all dialects are compiled with, and what decides about their runs: pure functions.
+
+import { LongshoreError } from "../../core/errors.ts";
+import { inTurns } from "../../core/slices/slice-work.ts";
+import { Slices } from "../../core/slices/slices.ts";
+import type { ReservedLanes } from "../board/reserved-lanes.ts";
+import { decide } from "./decide.ts";
+import type { Dialect } from "./dialect.ts";
+import { atOnceCharsMax, type Plan } from "./plan.ts";
+import type { Brain } from "./store.ts";
+
+/** The pure functions that a store is opened with. */
+export function brainOf(
+  dialects: ReadonlyMap<string, Dialect>,
+  { slices = new Slices(), reserved }: { slices?: Slices; reserved: ReservedLanes },
+): Brain {
+  return {
+    plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
+    planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
+    decide: (plan, frontier, event) => decide({ plan, dialect: dialectOf(dialects, plan.dialect), reserved }, frontier, event),
+  };
+}
+
+/** Compiles a large source in turns, and others at once. */
+export async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
+  const work = source.length > atOnceCharsMax ? dialect.compileInSlices?.(source) : undefined;
+  return work === undefined ? dialect.compile(source) : inTurns(work, slices);
+}
+
+export function dialectOf(dialects: ReadonlyMap<string, Dialect>, name: string): Dialect {
+  const dialect = dialects.get(name);
+  if (dialect === undefined)
+    throw new LongshoreError(
+      "LONGSHORE_BAD_DEFINITION",
+      `There is no dialect ${name}, expected one of ${[...dialects.keys()].join(", ")}.`,
+    );
+  return dialect;
+}
