@@ -19,7 +19,11 @@ const STEPS: readonly Step[] = [
   { name: "types", says: "types of source, tests and tools", command: ["tsc", "-p", "tsconfig.json"] },
   { name: "imports", says: "the import rule of the layers", command: ["tsx", "scripts/import-rule.ts"] },
   { name: "without", says: "types without each protocol in turn", command: ["tsx", "scripts/without-protocol.ts", "--types"] },
-  { name: "hygiene", says: "machine paths, registry hosts, test titles, lockfile, plain words", command: ["tsx", "scripts/hygiene.ts"] },
+  {
+    name: "hygiene",
+    says: "machine paths, registry hosts, test titles, lockfile, plain words, ARCHITECTURE.md",
+    command: ["tsx", "scripts/hygiene.ts"],
+  },
   { name: "unused", says: "unused files, exports and dependencies", command: ["knip", "--no-progress"] },
   { name: "build", says: "the published package compiles", command: ["node", "scripts/build.mjs"] },
   { name: "api", says: "docs/api is up to date, every export has a comment", command: ["tsx", "scripts/api-reference.ts", "--check"] },

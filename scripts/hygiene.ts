@@ -1,6 +1,6 @@
 // Rules about every tracked file that no other tool holds: nothing names the machine it was written on or a package registry's host, the
-// titles of one test file are unique, so that a title leads to one test, no test is kept from running, the lockfile is whole, and texts
-// are written in plain words.
+// titles of one test file are unique, so that a title leads to one test, no test is kept from running, the lockfile is whole, texts are
+// written in plain words, and the code that ARCHITECTURE.md leads to exists.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -8,6 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findLockfileProblems, type Lockfile } from "./lockfile-rule.ts";
 import { findWordProblems } from "./plain-words.ts";
+import { findQuestionProblems } from "./question-table.ts";
 
 // Larger tracked files are recordings or generated data, and reading them would only slow the check down.
 const FILE_BYTES_MAX = 2_000_000;
@@ -73,6 +74,7 @@ function checkRepository(root: string): string[] {
     if (/\.test\.tsx?$/.test(path)) problems.push(...findTitleProblems(path, text));
     if (isWritten(path)) problems.push(...findWordProblems(path, text));
     if (basename(path) === "package-lock.json") problems.push(...findLockfileProblems(path, JSON.parse(text) as Lockfile));
+    if (path === "ARCHITECTURE.md") problems.push(...findQuestionProblems(text, join(root, "packages/longshore/src")));
   }
   return problems;
 }

@@ -17,7 +17,7 @@ const columns = [
 
 /** The rows as cells, the head first. */
 export function actionRows(): string[][] {
-  const head = ["action", "which is to", ...columns.map(({ title }) => title)];
+  const head = ["action", "what it allows", ...columns.map(({ title }) => title)];
   const rows = (Object.keys(actions) as Action[]).map((action) => {
     const { what, bound } = actions[action];
     const allowed = columns.map(({ title, caller }) => {
