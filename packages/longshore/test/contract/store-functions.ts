@@ -273,6 +273,52 @@ export function functionContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("commands[0].node of a turn is 0") });
     });
 
+    it("leaves the results of the last pass out when that ends in a pause, and gives its signals back", async () => {
+      const { world, id, take, report, turn, done } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, kind: "signal", name: "go" },
+        { node: 3, name: "b" },
+      ]);
+      await done("b", "3");
+      const last = await take();
+      await world.runs.tell(id, { kind: "pause" });
+      await report(last?.task, [], { end: { kind: "continued", input: { n: 2 } } });
+      await done("a", "1");
+      await world.signals.send(id, { name: "go", value: '"now"' });
+      await world.runs.tell(id, { kind: "resume" });
+      await turns();
+      expect(await world.run(id)).toMatchObject({ recorded: 0, left: 0, backlog: null, signals: expect.stringMatching(/^\[1,1,/) });
+      const first = await turn([{ node: 1, kind: "signal", name: "go", after: 1 }]);
+      expect(first).toMatchObject({ commands: 0, results: [], input: { n: 2 } });
+      expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 1, output: "now" }]);
+    });
+
+    it("gives back signals that the last pass has not seen, in their order", async () => {
+      const { world, id, take, report, turn } = await begin(setup);
+      const wait = (node: number, after: number) => ({ node, kind: "signal" as const, name: "order", after });
+      const send = (value: number) => world.signals.send(id, { name: "order", value: String(value), key: `k${value}` });
+      await turn([wait(1, 0), wait(2, 0), wait(3, 0), { node: 4, name: "a" }]);
+      await send(1);
+      const last = await take();
+      await send(2);
+      await send(3);
+      await send(4);
+      await report(last?.task, [], { end: { kind: "continued", input: { n: 2 } } });
+      expect(await world.run(id)).toMatchObject({ state: "running", signals: expect.stringMatching(/^\[4,3,/) });
+      await send(2);
+      await turn([wait(1, 1), wait(2, 1), wait(3, 1)]);
+      await turns();
+      expect(await journalOf(world, id, 3)).toMatchObject([
+        [4, "done", "2"],
+        [5, "done", "3"],
+        [6, "done", "4"],
+      ]);
+      expect((await world.signals.list(id, { limit: 10 })).items.map(({ value, taskId }) => [value, taskId !== null])).toEqual(
+        Array(4).fill([null, true]),
+      );
+    });
+
     it("continues as another pass with other input: numbers go on, the journal is empty", async () => {
       const { world, id, turn, done } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);

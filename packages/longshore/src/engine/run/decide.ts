@@ -118,8 +118,8 @@ export type Change =
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
-  /** The record of a step is void: the step will be started again. */
-  | { kind: "forget"; node: number }
+  /** The record of a step is void: the step will be started again. `returns`: the signal that it took is kept again. */
+  | { kind: "forget"; node: number; returns?: boolean }
   /** Cancel all open tasks of the run. */
   | { kind: "cancel-open" };
 

@@ -54,7 +54,7 @@ export interface DecisionsDeps {
   /** Stores a message for another run. */
   leave: (tx: Tx, message: Message) => void;
   /** Called when records of a run have begun to wait for signals. */
-  signals: Pick<LocalSignals, "posted" | "postedLater">;
+  signals: Pick<LocalSignals, "posted" | "postedLater" | "giveBack">;
   slices?: Slices;
   /** Tasks that one transaction cancels, and records that are read at once; replaced in tests. */
   sliceTasks?: number;
@@ -95,6 +95,8 @@ export class Decisions {
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
         if (isBegin) this.#forget(tx, about, loaded, decision.changes);
         for (const change of decision.changes) this.#apply(tx, about, change);
+        const returned = decision.changes.flatMap((change) => (change.kind === "forget" && change.returns ? change.node : []));
+        if (returned.length > 0) this.#options.signals.giveBack(tx, run.id, returned);
         this.#takeSignals(tx, about);
         return decision.next;
       }

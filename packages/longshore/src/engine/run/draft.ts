@@ -177,8 +177,8 @@ export class Draft {
     this.known.add(node, { ...record, fault: parts.fault ?? null, endedAt: this.now });
   }
 
-  forget(node: number): void {
-    this.change({ kind: "forget", node });
+  forget(node: number, returns = false): void {
+    this.change({ kind: "forget", node, ...(returns ? { returns } : {}) });
     this.known.forget(node);
   }
 

@@ -307,7 +307,10 @@ class Driven {
   #restart(): void {
     const records = this.#records();
     if (records === undefined) return;
-    for (const [node, task] of records) if (node > 0 && task.state !== "forgotten") this.#draft.forget(node);
+    const { sent } = this.#state;
+    // The function has not seen these signals: the next pass takes them.
+    const isUnseen = ({ signal, state, ordinal }: TaskRow) => signal !== null && state === "done" && (ordinal === 0 || ordinal > sent);
+    for (const [node, task] of records) if (node > 0 && task.state !== "forgotten") this.#draft.forget(node, isUnseen(task));
     this.#state.pass = (this.#state.pass ?? 0) + 1;
     this.#state.startedAt = this.#draft.now;
     this.#revive(0);

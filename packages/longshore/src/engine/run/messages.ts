@@ -238,7 +238,8 @@ export class Messages {
     for (let at = 0; at < some.length; at++) {
       const happening = some[at] as Happening;
       const now = runs.get(tx, runId);
-      if (now === null) return;
+      // The next pass of a durable function has begun: the other events are about the last one.
+      if (now === null || now.retries !== run.retries) return;
       // A retry continues behind the steps of these events.
       if (!isRunOpen(now.state)) return runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
       if (now.recorded - run.recorded > recordsMax) {

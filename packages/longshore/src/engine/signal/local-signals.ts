@@ -135,6 +135,40 @@ export class LocalSignals implements SignalStore {
     this.#within(() => this.#matchEach(tx, runId, [...names]));
   }
 
+  /** Signals that records of these nodes took, which are void now: they are kept again, in their old places. */
+  giveBack(tx: Tx, runId: string, nodes: readonly number[]): void {
+    const { tasks } = this.#options.board;
+    const takers = new Map(nodes.map((node) => [taskIdOf(runId, node), tasks.get(tx, taskIdOf(runId, node))]));
+    for (const signal of this.#newestTaken(tx, runId, takers)) {
+      const run = this.#options.runs.get(tx, runId);
+      const value = takers.get(signal.taskId as string)?.output ?? "null";
+      if (run === null) return;
+      const { sent, kept, bytes } = signalCountsOf(run);
+      this.#rows.put(tx, signalKey(runId, signal.number), { ...signal, value, takenAt: null, taskId: null, attempt: null });
+      const signals = signalCountsText({ sent, kept: kept + 1, bytes: bytes + bytesOf({ ...signal, value }) });
+      this.#options.runs.put(tx, runId, { ...run, signals });
+    }
+  }
+
+  /** What these records have taken. They took it last, so it is among the newest signals. */
+  #newestTaken(tx: Tx, runId: string, takers: ReadonlyMap<string, TaskRow | null>): Signal[] {
+    const names = new Set(Array.from(takers.values(), (task) => task?.signal));
+    const isTheirs = ({ taskId, attempt }: Signal) => taskId !== null && takers.get(taskId)?.attempt === attempt;
+    const found = new Map(this.#rows.pending(tx).flatMap((one) => (one.runId === runId && isTheirs(one) ? [[one.number, one]] : [])));
+    const scan = { by: ["run_id", "number"], equal: [runId], backwards: true, limit: searchRows };
+    for (let before = Number.MAX_SAFE_INTEGER, looked = 0; found.size < takers.size && looked < rememberedSignalsMax; ) {
+      const page = [...this.#heads.scan(tx, { ...scan, below: [before] })];
+      for (const { number, name } of page) {
+        const signal = names.has(name) ? this.#rows.get(tx, signalKey(runId, number)) : null;
+        if (signal !== null && isTheirs(signal)) found.set(number, signal);
+      }
+      if (page.length < searchRows) break;
+      before = (page.at(-1) as SignalHead).number;
+      looked += page.length;
+    }
+    return [...found.values()];
+  }
+
   /** Signals that earlier operations of the same batch keep. */
   pending(tx: Tx): readonly Signal[] {
     return this.#rows.pending(tx);
