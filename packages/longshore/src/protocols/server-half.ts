@@ -30,6 +30,7 @@ import type { HistoryReader } from "../engine/run/history.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
+import type { RecordReader } from "../engine/run/record-times.ts";
 import type { RetentionPolicy } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { Runs } from "../engine/run/runs.ts";
@@ -56,6 +57,8 @@ export interface ProtocolEngine {
   readonly busLog: BusLog;
   readonly outboxStore: OutboxStore;
   readonly reader: Reader;
+  /** Names, states and times of the records of a run. */
+  readonly recordReader: RecordReader;
   readonly history: HistoryReader;
   readonly lanes: LaneView;
   readonly storage: Storage;

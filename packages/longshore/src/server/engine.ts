@@ -25,6 +25,7 @@ import type { Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
 import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
 import { LocalJournal } from "../engine/run/local-journal.ts";
+import { LocalRecordTimes } from "../engine/run/local-times.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
 import { Runs } from "../engine/run/runs.ts";
 import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
@@ -213,6 +214,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     busLog,
     outboxStore,
     reader,
+    recordReader: new LocalRecordTimes({
+      ...{ store: store.rows, read: (work) => store.commit.read(work), tasks: store.board.tasks, slices },
+    }),
     slices,
     history: historyOf(store),
     workers,

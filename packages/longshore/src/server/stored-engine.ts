@@ -8,6 +8,7 @@ import { NeedsOwner } from "../engine/needs-owner.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { servedHistory } from "../engine/run/local-history.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
+import { LocalRecordTimes } from "../engine/run/local-times.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import { storedRows } from "../engine/run/stored-rows.ts";
 import { storedSignals } from "../engine/signal/stored-signals.ts";
@@ -57,6 +58,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     runs: guard(idle.runs, isIdle, runReads),
     signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner() },
     reader,
+    recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
     history: servedHistory({ store, kindOf }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),
     logs: new Logs(logStore),

@@ -126,6 +126,8 @@ else
         [`${ours}/runs`]: `${ours}/runs?limit=2`,
         [`${ours}/runs/:id`]: `${ours}/runs/${ended}`,
         [`${ours}/runs/:id/tasks`]: `${ours}/runs/${ended}/tasks`,
+        [`${ours}/runs/:id/graph`]: `${ours}/runs/${ended}/graph`,
+        [`${ours}/runs/:id/timeline`]: `${ours}/runs/${failed}/timeline`,
         [`${ours}/runs/:id/signals`]: `${ours}/runs/${waiting}/signals`,
         [`${ours}/runs/:id/logs`]: `${ours}/runs/${ended}/logs`,
         [`${ours}/tasks`]: `${ours}/tasks`,

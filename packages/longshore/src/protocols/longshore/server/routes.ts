@@ -16,6 +16,7 @@ import { nodeOperations } from "./nodes.ts";
 import { openApi } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
+import { graphOperations } from "./run-graph.ts";
 import { runOperations } from "./runs.ts";
 import { scheduleOperations } from "./schedules.ts";
 import { signalOperations } from "./signals.ts";
@@ -41,6 +42,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   const routes: Operation[] = [
     ...definitionOperations({ clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
     ...runOperations(engine),
+    ...graphOperations(engine),
     ...taskOperations(engine),
     ...historyOperations(engine),
     ...logOperations(engine),
