@@ -112,10 +112,10 @@ else
       await post(node, "/api/metadata/workflow", conductorFlow);
       const pair = await post(node, "/api/workflow/pair", {});
       const { flowId } = JSON.parse(await post(node, "/api/v1/flows", { flow })) as { flowId: string };
-      const echoed = JSON.parse(await post(node, "/api/v1/runs", { flowId, input: [{ text: "a" }], wait: true })) as {
+      const { hash } = JSON.parse(await post(node, "/api/longshore/v1/blobs", "content")) as { hash: string };
+      const echoed = JSON.parse(await post(node, "/api/v1/runs", { flowId, input: [{ text: hash }], wait: true })) as {
         summary: { runId: string };
       };
-      const { hash } = JSON.parse(await post(node, "/api/longshore/v1/blobs", "content")) as { hash: string };
       const { blobId } = JSON.parse(await post(node, "/api/v1/blobs", { data: { a: 1 }, blobType: "data" })) as { blobId: string };
       await expect.poll(async () => (await fetch(`${owner.url}/api/workflow/${pair}/status`)).text()).toContain("COMPLETED");
       const { runId } = echoed.summary;
@@ -130,6 +130,7 @@ else
         [`${ours}/runs/:id/timeline`]: `${ours}/runs/${failed}/timeline`,
         [`${ours}/runs/:id/signals`]: `${ours}/runs/${waiting}/signals`,
         [`${ours}/runs/:id/logs`]: `${ours}/runs/${ended}/logs`,
+        [`${ours}/runs/:id/blobs/:hash`]: `${ours}/runs/${runId}/blobs/${hash}`,
         [`${ours}/tasks`]: `${ours}/tasks`,
         [`${ours}/tasks/:id`]: `${ours}/tasks/${failed}.0`,
         [`${ours}/tasks/:id/attempts`]: `${ours}/tasks/${failed}.0/attempts`,
