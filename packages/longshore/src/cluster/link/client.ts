@@ -4,11 +4,12 @@ import { backoffMs } from "../../core/backoff.ts";
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import type { Logger } from "../../core/logger.ts";
+import { LoopTurns } from "../../core/slices/loop-turns.ts";
 import { untilAborted } from "../../core/until-aborted.ts";
 import { errorFrom } from "./carried-error.ts";
 import { dial, type LinkOwner, type LinkTls } from "./dial.ts";
 import { BadFrame, exceeds } from "./frames.ts";
-import { type LinkLimits, linkLimits } from "./limits.ts";
+import { type LinkLimits, linkLimits, linkTurnUnits } from "./limits.ts";
 import { kinds, requestOf, signOf, spokenVersions } from "./messages.ts";
 import { PendingCalls } from "./pending-calls.ts";
 import { checkSecret, newLife } from "./proof.ts";
@@ -84,6 +85,7 @@ export class LinkClient {
   readonly #calls: PendingCalls;
   readonly #streams = new Map<number, OpenStream>();
   readonly #counts = { bytesIn: 0, bytesOut: 0 };
+  readonly #turns = new LoopTurns(linkTurnUnits);
   #lastId = 0;
   #connects = 0;
   #link: Link | undefined;
@@ -236,6 +238,7 @@ export class LinkClient {
     const { node, tls, speaks = spokenVersions } = this.#options;
     return dial(owner, {
       ...{ secret: this.#secret, node, life: this.#life, speaks, tls, clock: this.#clock, limits: this.#limits, counts: this.#counts },
+      turns: this.#turns,
       // No limit: only unanswered calls wait here, and they have a limit of their own. If a link were cut because of them, the next link would be
       // cut as well.
       sendingBytesMax: Number.POSITIVE_INFINITY,

@@ -1,5 +1,13 @@
 // Every limit of the link between a node and the owner, with the reason for its value. Tests make them small.
 
+import { shareUnits } from "../../core/slices/loop-turns.ts";
+
+/**
+ * The messages that all links of a node deliver in one turn of the event loop, in units: the full shares of two links, 128 requests. Each takes
+ * 50 to 100 us, and the listener of the node begins requests in the same turn.
+ */
+export const linkTurnUnits = 2 * shareUnits;
+
 export interface LinkLimits {
   /** The bytes of one frame. No payload with its envelope is larger, so only a faulty or foreign program sends more. */
   frameBytes: number;

@@ -3,8 +3,9 @@
 import type { Socket } from "node:net";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Logger } from "../../core/logger.ts";
+import { LoopTurns } from "../../core/slices/loop-turns.ts";
 import { BadFrame } from "./frames.ts";
-import { type LinkLimits, linkLimits } from "./limits.ts";
+import { type LinkLimits, linkLimits, linkTurnUnits } from "./limits.ts";
 import { kinds, spokenVersions } from "./messages.ts";
 import {
   bindingOf,
@@ -75,6 +76,7 @@ export class LinkServer {
   readonly #handshakes = new Set<Wire>();
   readonly #links = new Map<Wire, ServedLink>();
   readonly #counts = { bytesIn: 0, bytesOut: 0 };
+  readonly #turns = new LoopTurns(linkTurnUnits);
   #calls = 0;
   #strangers = 0;
   #loggedUntilMs = 0;
@@ -140,7 +142,7 @@ export class LinkServer {
     const { sendingBytes } = this.#limits;
     const wire = new Wire(
       socket,
-      { clock: this.#clock, limits: this.#limits, counts: this.#counts, sendingBytesMax: sendingBytes },
+      { clock: this.#clock, limits: this.#limits, counts: this.#counts, turns: this.#turns, sendingBytesMax: sendingBytes },
       {
         message: ([kind, proof]) => {
           if (kind !== kinds.prove) throw new BadFrame("The proof is missing.");

@@ -1,8 +1,10 @@
 // One end of a link: a socket with frames in both directions. Gathers what is sent in one turn of the event loop, sends pings, and cuts a
-// link on which nothing arrives.
+// link on which nothing arrives. It delivers a limited number of messages in each turn: a frame may have thousands, each of which is a request
+// of some client of the other node. Meanwhile the socket is not read, so the other side waits.
 
 import type { Socket } from "node:net";
 import type { Clock } from "../../core/clock.ts";
+import { type LoopTurns, requestUnits, type Share } from "../../core/slices/loop-turns.ts";
 import { BadFrame, FrameReader, framesOf } from "./frames.ts";
 import type { LinkLimits } from "./limits.ts";
 
@@ -23,6 +25,8 @@ export interface WireOptions {
   readonly clock: Clock;
   readonly limits: LinkLimits;
   readonly counts: WireCounts;
+  /** Limits the messages that all links of a node deliver in one turn of the event loop. */
+  readonly turns: LoopTurns;
   /** Maximum number of bytes that wait until the other side reads them. Above it, the link is cut. */
   readonly sendingBytesMax: number;
 }
@@ -34,7 +38,13 @@ export class Wire {
   readonly #counts: WireCounts;
   readonly #sendingBytesMax: number;
   readonly #reader: FrameReader;
+  readonly #share: Share;
   #events: WireEvents;
+  /** Messages that have arrived, of which the first `#delivered` were delivered. */
+  #arrived: unknown[] = [];
+  #delivered = 0;
+  /** Why the link is cut after the messages that wait; undefined while more may arrive. */
+  #over: string | undefined;
   #texts: string[] = [];
   #scheduled = false;
   #broken = false;
@@ -52,11 +62,12 @@ export class Wire {
     this.#sendingBytesMax = options.sendingBytesMax;
     this.#events = events;
     this.#reader = new FrameReader(options.limits.strangerBytes);
+    this.#share = options.turns.share(() => this.#continue());
     socket.setNoDelay(true);
     socket.on("data", this.#onData);
-    socket.on("end", () => this.cut("The other side closed the connection."));
+    socket.on("end", () => this.#cutLast("The other side closed the connection."));
     socket.on("error", (error) => this.cut(`The connection failed: ${error.message}.`));
-    socket.on("close", () => this.cut("The connection closed."));
+    socket.on("close", () => this.#cutLast("The connection closed."));
     socket.resume();
   }
 
@@ -100,9 +111,16 @@ export class Wire {
     this.socket.destroy();
   }
 
+  /** The other side has ended the link properly. What it has sent before counts, such as the replies of an owner that hands the data over. */
+  #cutLast(reason: string): void {
+    if (this.#arrived.length === 0) this.cut(reason);
+    else this.#over ??= reason;
+  }
+
   #finish(reason: string): void {
     this.#broken = true;
     this.#texts = [];
+    this.#arrived = [];
     this.#stopPings?.();
     this.#events.broken(reason);
   }
@@ -111,22 +129,51 @@ export class Wire {
     if (this.#broken) return;
     this.#heard = true;
     this.#counts.bytesIn += chunk.length;
+    this.#unlessBad(() => {
+      this.#reader.take(chunk, (messages) => {
+        for (const message of messages) this.#arrived.push(message);
+      });
+      this.#deliver();
+    });
+  };
+
+  /** The turn of this link has come. Its socket is still paused. */
+  #continue(): void {
+    if (this.#broken) return;
+    // While the socket is paused, the other side is not silent.
+    this.#heard = true;
+    this.#unlessBad(() => this.#deliver());
+    if (this.#broken || this.#arrived.length > 0) return;
+    if (this.#over === undefined) this.socket.resume();
+    else this.cut(this.#over);
+  }
+
+  #deliver(): void {
+    while (this.#delivered < this.#arrived.length) {
+      if (this.#share.used) {
+        this.socket.pause();
+        return this.#share.wait();
+      }
+      this.#share.spend(requestUnits);
+      const message = this.#arrived[this.#delivered++];
+      if (!Array.isArray(message)) throw new BadFrame("A message is not an array.");
+      this.#events.message(message);
+      // A message may end the link. Then the messages after it are ignored.
+      if (this.#broken) return;
+    }
+    this.#arrived = [];
+    this.#delivered = 0;
+  }
+
+  /** Cuts the link when the other side has sent what is not valid. */
+  #unlessBad(work: () => void): void {
     try {
-      this.#reader.take(chunk, this.#onFrame);
+      work();
     } catch (error) {
       if (!(error instanceof BadFrame)) throw error;
       this.cut(`The link sent what is no message of ours. ${error.message}`);
     }
-  };
-
-  readonly #onFrame = (messages: readonly unknown[]): void => {
-    for (const message of messages) {
-      // A message may end the link. Then the messages after it are ignored.
-      if (this.#broken) return;
-      if (!Array.isArray(message)) throw new BadFrame("A message is not an array.");
-      this.#events.message(message);
-    }
-  };
+  }
 
   readonly #flush = (): void => {
     this.#scheduled = false;

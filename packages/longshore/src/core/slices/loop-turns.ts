@@ -10,7 +10,7 @@ export const requestUnits = 16;
 export const pieceUnits = 1;
 
 /** The limit of one connection per turn: 64 requests, or 1,024 pieces. About two milliseconds. */
-const shareUnits = 1_024;
+export const shareUnits = 1_024;
 /** The limit of all connections together per turn: the full shares of four connections. */
 const turnUnits = 4_096;
 /** What each connection has in every turn, regardless of the others: four requests. */
@@ -18,12 +18,19 @@ const ownUnits = 4 * requestUnits;
 
 /** One for all connections of a server. */
 export class LoopTurns {
-  #left = turnUnits;
+  readonly #turnUnits: number;
+  #left: number;
   #touched: Share[] = [];
   #waiting: Share[] = [];
   #armed = false;
   /** The number of the turn. It changes only between turns in which work was counted. */
   number = 0;
+
+  /** `unitsMax` is the limit of all connections together per turn. */
+  constructor(unitsMax = turnUnits) {
+    this.#turnUnits = unitsMax;
+    this.#left = unitsMax;
+  }
 
   /** A share for one connection. `resume` is called in a later turn, once for each `wait`. */
   share(resume: () => void): Share {
@@ -63,7 +70,7 @@ export class LoopTurns {
   readonly #next = (): void => {
     this.#armed = false;
     this.number++;
-    this.#left = turnUnits;
+    this.#left = this.#turnUnits;
     for (const share of this.#touched) share.renew();
     this.#touched = [];
     const queue = this.#waiting;
