@@ -107,10 +107,10 @@ export interface Dialect {
   /** The same in slices, for a large source. Default: `compile`, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;
   /**
-   * Checks the source of a child workflow of this name, which came from a worker. Throws LONGSHORE_BAD_DEFINITION. Absent in a dialect whose
+   * Checks the source of a child workflow of this name, which came from a worker. Rejects with LONGSHORE_BAD_DEFINITION. Absent in a dialect whose
    * definitions may read secrets, run shell commands or do anything else that a worker may not: then workers define nothing in it.
    */
-  checkReported?(name: string, source: string): void;
+  checkReported?(name: string, source: string): Promise<void>;
   /** Evaluates a template. Pure; reports what must be loaded in `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**

@@ -149,7 +149,7 @@ export class MessageLoop {
       try {
         const { checkReported } = dialectOf(this.#deps.dialects, dialect);
         if (checkReported === undefined) throw notForWorkers(name, dialect);
-        checkReported(name, source);
+        await checkReported(name, source);
         await this.#deps.define({ name, dialect, source });
       } catch (error) {
         if (isRefusal(error)) return toError(error).message;

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { section, sectionsOf, unquoted } from "../../../test/support/markdown.ts";
 import { exchangesIn, expectAnswer, play } from "../../../test/support/readme-exchange.ts";
 import { serve } from "../../server/index.ts";
-import { type ConductorDeps, conductorRoutes } from "./server/routes.ts";
+import { type ConductorDeps, conductorRoutes, unservedCalls } from "./server/routes.ts";
 
 const page = section(readFileSync(new URL("README.md", import.meta.url), "utf8"), "Server").text;
 const parts = sectionsOf(page, 3);
@@ -74,8 +74,9 @@ describe("the server part of README.md", () => {
     const deps = { runs: { startsFor: () => {} } } as unknown as ConductorDeps;
     const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const calls = parts.find(({ title }) => title === "Calls");
+    const refused = unservedCalls.map(([method, path]) => `${method} /api${path}`);
     const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} /api${unquoted(path)}`);
-    expect(listed.toSorted()).toEqual(served.toSorted());
+    expect([...listed, ...refused].toSorted()).toEqual(served.toSorted());
   });
 
   it("shows what a server without tokens answers", async () => {

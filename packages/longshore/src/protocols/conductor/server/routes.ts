@@ -94,8 +94,8 @@ const unserved = {
 } as const;
 
 /** Paths that another route would take for the name or id of a workflow or task. */
-const unservedCalls = [
-  ["POST", "/workflow/test", "run.start", "tests of a workflow with mocked tasks"],
+export const unservedCalls = [
+  ["POST", "/workflow/test", "definition.check", "tests of a workflow with mocked tasks"],
   ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
   ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],
 ] as const;

@@ -8,7 +8,6 @@ import type { Dialect } from "../../../engine/run/dialect.ts";
 import { findCycle, makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { stepPlacement } from "../../../engine/run/step-placement.ts";
 import { isSignalName, signalNameMax } from "../../../engine/signal/signal.ts";
-import { codeSource } from "./code-source.ts";
 import { explainItem, itemPlacement, listDefinition, listPlan, mapNode, mapReferences } from "./list.ts";
 import { checkReported } from "./reported.ts";
 import { WakeTime } from "./sleep.ts";
@@ -19,7 +18,7 @@ export const codeDialect: Dialect = {
   name: "code",
   compile: (text) => atOnce(compileInSlices(text)),
   compileInSlices,
-  checkReported: (name, source) => checkReported(codeSource, name, source),
+  checkReported: (name, source) => checkReported("code", name, source),
   resolve,
   place: (plan, node, _input, scope) => ({ placement: itemPlacement(node, plan, scope) }),
   child: (_plan, node, run, input) => listDefinition(node, run, input),

@@ -6,7 +6,6 @@ import { functionLane } from "../../../core/turn.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { driverRetry } from "../../../engine/run/driven.ts";
 import { makePlan, type Plan } from "../../../engine/run/plan.ts";
-import { functionSource } from "./code-source.ts";
 import { checkReported } from "./reported.ts";
 import type { FunctionSource } from "./source.ts";
 
@@ -15,7 +14,7 @@ const functionDialectName = "function";
 export const functionDialect: Dialect = {
   name: functionDialectName,
   compile,
-  checkReported: (name, source) => checkReported(functionSource, name, source),
+  checkReported: (name, source) => checkReported(functionDialectName, name, source),
   resolve: (_plan, template) => ({ value: template as Json }),
 };
 

@@ -1,16 +1,18 @@
 // The check of a definition that a worker reports with a child run. The API checks the same when an operator defines the workflow.
 
-import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { deeperThan, jsonDepthMax } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
 
-/** Throws LONGSHORE_BAD_DEFINITION, which names the field. */
-export function checkReported(schema: z.ZodType<{ name: string }>, name: string, source: string): void {
+/** Rejects with LONGSHORE_BAD_DEFINITION, which names the field. */
+export async function checkReported(dialect: "code" | "function", name: string, source: string): Promise<void> {
+  // Loaded at the first use: a server without a socket starts without the library for schemas.
+  const { codeSource, functionSource } = await import("./code-source.ts");
+  const schema = dialect === "code" ? codeSource : functionSource;
   if (deeperThan(source)) throw bad(name, "", `is nested deeper than ${jsonDepthMax} levels`);
   const { data, error } = schema.safeParse(jsonOf(name, source));
   const [issue] = error?.issues ?? [];
-  if (issue !== undefined) throw bad(name, z.core.toDotPath(issue.path), issue.message);
+  if (issue !== undefined) throw bad(name, issue.path.join("."), issue.message);
   if (data?.name !== name) throw bad(name, "name", `is ${JSON.stringify(data?.name)}, expected ${JSON.stringify(name)}`);
 }
 
