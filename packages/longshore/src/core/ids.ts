@@ -48,6 +48,11 @@ export function msOf(id: string): number {
   return valueAt(id, 0, 10);
 }
 
+/** Below every id that was made at this time or later, and above those of before. */
+export function idBound(ms: number): string {
+  return digitsOf(Math.max(0, ms), 10);
+}
+
 /**
  * The id as a UUID; undefined for a text that is not one of our ids. After the first two digits of each spelling, four digits of an id are
  * five digits of a UUID.

@@ -80,7 +80,7 @@ export function counted(count: number, thing: string): string {
 }
 
 // A cut inside a surrogate pair would leave a text that some JSON readers refuse.
-function wholeHead(text: string, length: number): string {
+export function wholeHead(text: string, length: number): string {
   const last = text.charCodeAt(length - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }

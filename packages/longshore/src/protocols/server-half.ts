@@ -33,6 +33,7 @@ import type { Reader } from "../engine/run/reader.ts";
 import type { RecordReader } from "../engine/run/record-times.ts";
 import type { RetentionPolicy } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
+import type { RunSummaries } from "../engine/run/run-summary.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import type { DeclaredSchedule, ScheduleStore } from "../engine/schedule/store.ts";
 import type { SignalStore } from "../engine/signal/store.ts";
@@ -59,6 +60,8 @@ export interface ProtocolEngine {
   readonly reader: Reader;
   /** Names, states and times of the records of a run. */
   readonly recordReader: RecordReader;
+  /** Runs without their data, with many filters. */
+  readonly summaries: RunSummaries;
   readonly history: HistoryReader;
   readonly lanes: LaneView;
   readonly storage: Storage;

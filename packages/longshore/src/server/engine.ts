@@ -161,7 +161,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     await beside.retention.notePolicy(options.retention ?? retentionDefault);
     return beside.retention.age();
   });
-  const { blobs, busLog, outbox: outboxStore, reader, workers } = beside;
+  const { blobs, busLog, outbox: outboxStore, reader, summaries, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const retention = new Retention({
     store: beside.retention,
@@ -217,6 +217,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     recordReader: new LocalRecordTimes({
       ...{ store: store.rows, read: (work) => store.commit.read(work), tasks: store.board.tasks, slices },
     }),
+    summaries,
     slices,
     history: historyOf(store),
     workers,

@@ -19,9 +19,12 @@ import type { LogStore } from "../engine/log/store.ts";
 import { Counts } from "../engine/run/counts.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalRetention } from "../engine/run/local-retention.ts";
+import { LocalSummaries } from "../engine/run/local-summaries.ts";
+import type { WalkDeps } from "../engine/run/local-walk.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
+import type { RunSummaries } from "../engine/run/run-summary.ts";
 import { taskHeadTable } from "../engine/tables/task.ts";
 import type { DataStore } from "./data-store.ts";
 
@@ -32,6 +35,7 @@ export interface SideStores {
   readonly outbox: OutboxStore;
   readonly workers: Workers;
   readonly reader: Reader;
+  readonly summaries: RunSummaries;
   readonly retention: RetentionStore;
   openRuns(): number;
   /** Call this for each task and run that a commit changed. */
@@ -59,13 +63,15 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
   const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
   const registry = new LocalWorkers({ store: store.rows, commit, clock, slices });
   const { workers } = registry;
+  const reads = { store: store.rows, read: (work) => commit.read(work), slices } satisfies WalkDeps;
   return {
     logs: new LocalLogs({ store: store.rows, commit, performed, stored, slices }),
     blobs,
     busLog,
     outbox: new LocalOutbox({ store: store.rows, commit, clock }),
     workers,
-    reader: new LocalReader({ store: store.rows, read: (work) => commit.read(work), tasks, runs, lanes, counts, definitions, slices }),
+    reader: new LocalReader({ ...reads, tasks, runs, lanes, counts, definitions }),
+    summaries: new LocalSummaries({ ...reads, clock, tasks, counts }),
     retention: new LocalRetention({
       store: store.rows,
       commit,

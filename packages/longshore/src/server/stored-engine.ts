@@ -8,6 +8,7 @@ import { NeedsOwner } from "../engine/needs-owner.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { servedHistory } from "../engine/run/local-history.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
+import { LocalSummaries } from "../engine/run/local-summaries.ts";
 import { LocalRecordTimes } from "../engine/run/local-times.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import { storedRows } from "../engine/run/stored-rows.ts";
@@ -59,6 +60,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner() },
     reader,
     recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
+    summaries: new LocalSummaries({ store, read, slices, clock: idle.clock, ...rows }),
     history: servedHistory({ store, kindOf }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),
     logs: new Logs(logStore),

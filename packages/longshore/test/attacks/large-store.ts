@@ -83,7 +83,17 @@ function searches(url: string): string[] {
   const texts = ["no-such-text", "text of run"].map((text) => `${url}/api/workflow/search?size=100&freeText=${encodeURIComponent(text)}`);
   const sorted = `${url}/api/workflow/search?size=10&sort=endTime:DESC`;
   const states = ["running", "failed"].map((state) => `${own}/runs?limit=1000&state=${state}`);
-  return [...lists, ...texts, sorted, ...states, `${url}/api/v1/runs?limit=1000`, `${url}/api/tasks/search?freeText=no-such-text`];
+  const filters = ["", "&state=failed,succeeded", "&text=no-such-text", "&where=input.text:none&waiting=true", "&error=none", "&minMs=1"];
+  const summaries = filters.map((filter) => `${own}/runs?view=summary&limit=1000${filter}`);
+  return [
+    ...lists,
+    ...texts,
+    sorted,
+    ...states,
+    ...summaries,
+    `${url}/api/v1/runs?limit=1000`,
+    `${url}/api/tasks/search?freeText=no-such-text`,
+  ];
 }
 
 function isRead({ method, action, body }: Route): boolean {

@@ -72,6 +72,11 @@ else
       const found = await reader.search({ text: '"3"', order: { by: "ended", down: true }, offset: 0, limit: 10 });
       expect((await collected(found.runs)).map(({ id }) => id)).toEqual([ids[3]]);
       expect((await reader.search({ like: { alias: "ALIAS*" }, states: ["succeeded"], offset: 0, limit: 2 })).total).toBe(5);
+      const states = ["succeeded", "failed", "cancelled"] as const;
+      const page = await engine.summaries.page({ states, workflows: ["w", "none"], text: '"3"', limit: 10 });
+      expect(page).toMatchObject({ items: [{ id: ids[3], steps: 2, dialect: "code", version: 1 }], next: null, looked: 5, of: 5 });
+      expect(await engine.summaries.page({ states: ["failed", "cancelled"], limit: 10 })).toMatchObject({ items: [], looked: 0 });
+      expect((await engine.summaries.page({ parent: ids[0], limit: 10 })).items).toEqual([]);
       expect((await reader.definitions({ limit: 10 })).map(({ name }) => name)).toEqual(["w"]);
       expect(await reader.counts()).toEqual({ openRuns: 0, endedRuns: 5, endedTasks: 0 });
       expect(await reader.attempts(`${ids[0]}.0`)).toHaveLength(1);

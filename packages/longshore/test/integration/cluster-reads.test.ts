@@ -178,6 +178,22 @@ else
       expect(await readsOf(owner)).toBe(0);
     });
 
+    it("summarise runs as the owner does, but for their number", async () => {
+      const { owner, node } = await setup();
+      await node.result((await node.start(refused, null)).id);
+      await node.result((await node.start(twice, { n: 5 })).id);
+      await node.start(idle, null);
+      const list = "/api/longshore/v1/runs?view=summary";
+      const summaries = async (server: Server, query: string) => JSON.parse((await answerOf(server, list + query)).body);
+      for (const query of ["", "&state=failed,running&workflow=refused,idle", "&text=no&limit=1", "&where=input.n:5", "&parent=none"]) {
+        const before = await readsOf(node);
+        const { of, ...shown } = await summaries(node, query);
+        expect({ query, of, ...shown }).toEqual({ query, ...(await summaries(owner, query)), of: null });
+        expect({ query, reads: await readsOf(node) }).toEqual({ query, reads: before + 1 });
+      }
+      expect(await summaries(node, "&waiting=true")).toMatchObject({ of: 3, items: [{ waiting: { step: "unserved" } }, {}, {}] });
+    });
+
     it("are passed on for what is under way", async () => {
       const { owner, node } = await setup();
       const { id } = await node.start(idle, null);

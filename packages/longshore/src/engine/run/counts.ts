@@ -62,6 +62,12 @@ export class Counts {
     return this.#counting;
   }
 
+  /** The number of stored runs. */
+  async stored(): Promise<number> {
+    await this.counted();
+    return this.openRuns + this.endedRuns;
+  }
+
   /** Must be called for each run that a commit changed. */
   runChanged(run: Run): void {
     if (run.endedAt === null) {

@@ -1,18 +1,14 @@
 // Searches runs from the newest on, in slices, so that other requests are served meanwhile. It visits a bounded number of runs.
-//
-// The texts of a row may be very long, and a database must read them to reach the columns after them. So the lengths of the texts are read first; they
-// are at the beginning of a row. With them, each slice is limited in bytes as well as in rows.
 
 import { inTurns } from "../../core/slices/slice-work.ts";
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import { hasTextInSlices } from "../../core/text-search.ts";
-import { type RowStore, readAll, type Scan, type TableRows, type TableSpec } from "../rows.ts";
+import { readAll, type Scan, type TableRows, type TableSpec } from "../rows.ts";
 import { runHeadTable, runTable } from "../tables/run.ts";
-import type { ReadRows } from "../tx.ts";
+import { byId, sizesOf, turnsOf, type WalkDeps, walkRuns } from "./local-walk.ts";
 import { type RunSearch, searchMax } from "./reader.ts";
 import type { Run, RunHead, RunState } from "./run.ts";
-import { type Sized, slicesOf } from "./sized-slices.ts";
 
 type Value = string | number;
 
@@ -22,27 +18,13 @@ interface Hit {
   readonly key: Value | null;
 }
 
-/** Lengths that are read at once. */
-const lengthsMax = 1_000;
-/** Rows and bytes that one statement looks into. */
-const rowsMax = 200;
-const bytesMax = 1_048_576;
-/** Above every id in the order of bytes. */
-const last = "\u{10ffff}";
-
 export interface FoundRuns {
   total: number;
   runs: AsyncIterable<Run>;
   heads: AsyncIterable<RunHead>;
 }
 
-export interface SearchDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
-  readonly slices: Slices;
-}
-
-export async function searchRuns({ store, read, slices }: SearchDeps, search: RunSearch): Promise<FoundRuns> {
+export async function searchRuns({ store, read, slices }: WalkDeps, search: RunSearch): Promise<FoundRuns> {
   const { by, down } = search.order ?? { by: "created", down: true };
   const hits: Hit[] = [];
   const matches = matching(search);
@@ -105,34 +87,18 @@ function candidates(more: readonly string[]): TableSpec<Candidate> {
 const candidateTable = candidates([]);
 const candidateTextTable = candidates(["input", "output", "error"]);
 
-const sizedTable: TableSpec<Sized> = {
-  name: "run",
-  key: ["id"],
-  columns: [["id", ({ id }) => id]],
-  sizes: [["bytes", ["input", "output", "error"]]],
-  of: (row) => ({ id: row.id as string, bytes: row.bytes as number }),
-};
-
-/** Ids that are stored side by side, newest first; each list is a slice that may be read now. */
-async function* idsInSlices({ store, read, slices }: SearchDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
-  const sized = store.table(sizedTable);
-  const index = indexOf(search);
-  let before = last;
-  const named = search.ids === undefined ? null : [...new Set(search.ids)].sort().reverse();
-  for (let looked = 0; looked < searchMax; ) {
-    await slices.turn(lengthsMax);
-    const some = named?.splice(0, lengthsMax);
-    const rows =
-      some === undefined
-        ? await read((tx) => [...sized.scan(tx, { ...index, below: [before], backwards: true, limit: lengthsMax })])
-        : (await read((tx) => readAll(some, (id) => sized.get(tx, id)))).filter((row) => row !== null);
-    looked += some?.length ?? rows.length;
-    for (const slice of slicesOf(rows, { rowsMax, bytesMax })) {
-      await slices.turn(slice.cost);
-      yield slice.ids;
-    }
-    if ((some ?? rows).length < lengthsMax) return;
-    before = rows.at(-1)?.id ?? before;
+/** Ids in the order of the search; each list is a slice that may be read now. */
+async function* idsInSlices(deps: WalkDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
+  if (search.ids !== undefined) {
+    const named = [...new Set(search.ids)].sort().reverse().slice(0, searchMax);
+    for await (const rows of sizesOf(deps, named)) for await (const { ids } of turnsOf(deps.slices, rows)) yield ids;
+    return;
+  }
+  let looked = 0;
+  for await (const { ids } of walkRuns(deps, { order: byId, scans: [indexOf(search)] })) {
+    yield ids;
+    looked += ids.length;
+    if (looked >= searchMax) return;
   }
 }
 

@@ -11,6 +11,7 @@ export interface Sized {
 /** Rows that are read together. `cost` is the argument for `Slices.turn`. */
 export interface SizedSlice {
   readonly ids: readonly string[];
+  readonly bytes: number;
   readonly cost: number;
 }
 
@@ -20,14 +21,14 @@ export function* slicesOf(rows: readonly Sized[], { rowsMax, bytesMax }: { rowsM
   let bytes = 0;
   for (const { id, bytes: more } of rows) {
     if (ids.length === rowsMax || (ids.length > 0 && bytes + more > bytesMax)) {
-      yield { ids, cost: costOf(ids.length, bytes) };
+      yield { ids, bytes, cost: costOf(ids.length, bytes) };
       ids = [];
       bytes = 0;
     }
     ids.push(id);
     bytes += more;
   }
-  if (ids.length > 0) yield { ids, cost: costOf(ids.length, bytes) };
+  if (ids.length > 0) yield { ids, bytes, cost: costOf(ids.length, bytes) };
 }
 
 function costOf(rows: number, bytes: number): number {

@@ -9,12 +9,17 @@ import { runStateTable, runTable } from "../tables/run.ts";
 import { taskTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import type { LocalReaderDeps } from "./local-reader.ts";
+import type { LocalSummariesDeps } from "./local-summaries.ts";
 import { messageTable } from "./messages.ts";
 import { isRunOpen } from "./run.ts";
 
 const anyMessage: Scan = { by: ["id"], limit: 1 };
 
-export function storedRows(store: RowStore): Pick<LocalReaderDeps, "tasks" | "runs" | "definitions" | "lanes" | "counts"> {
+type StoredRows = Pick<LocalReaderDeps, "tasks" | "runs" | "definitions" | "lanes"> & {
+  readonly counts: LocalReaderDeps["counts"] & LocalSummariesDeps["counts"];
+};
+
+export function storedRows(store: RowStore): StoredRows {
   const tasks = store.table(taskTable);
   const runs = store.table(runTable);
   const states = store.table(runStateTable);
@@ -64,6 +69,7 @@ export function storedRows(store: RowStore): Pick<LocalReaderDeps, "tasks" | "ru
         throw new NeedsOwner();
       },
       counted: () => Promise.reject(new NeedsOwner()),
+      stored: async () => null,
     },
   };
 }

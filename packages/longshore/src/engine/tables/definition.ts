@@ -21,5 +21,10 @@ export const definitionNameTable = plainTable<DefinitionName>("definition", ["id
   createdAt: "created_at",
 });
 
+/** What lists of runs show of a definition: not its source, which may have megabytes. */
+export type DefinitionHead = Pick<Definition, "id" | "version" | "dialect">;
+
+export const definitionHeadTable = plainTable<DefinitionHead>("definition", ["id"], { id: "id", version: "version", dialect: "dialect" });
+
 /** Whether there is one. */
 export const definitionIdTable = plainTable<Pick<Definition, "id">>("definition", ["id"], { id: "id" });

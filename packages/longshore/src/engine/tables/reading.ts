@@ -40,6 +40,23 @@ const sortMax = 2_000;
 /** States with an index of their own: few runs end like this. */
 const unsuccessful: readonly RunState[] = ["failed", "cancelled", "timed-out"];
 
+/** Runs of some workflows, in some states, or all: one scan, or several whose rows are merged. The caller compares states and workflows. */
+export function runsInAll({ workflows, states }: RunLists, openRuns: number): Scan[] {
+  const few = states?.every((state) => unsuccessful.includes(state));
+  if (workflows !== undefined && !few) return workflows.map((workflow) => runsIn(workflow, undefined, openRuns));
+  const scans = (states ?? [undefined]).map((state) => runsIn(undefined, state, openRuns));
+  const all = scans.find(({ by, without }) => by.length === 1 && without === undefined);
+  if (all !== undefined) return [all];
+  // The open states share an index.
+  const open = scans.find(({ without }) => without !== undefined);
+  return [...scans.filter(({ without }) => without === undefined), ...(open === undefined ? [] : [open])];
+}
+
+export interface RunLists {
+  readonly workflows?: readonly string[] | undefined;
+  readonly states?: readonly RunState[] | undefined;
+}
+
 /** Runs of a workflow, in a state, or all. */
 export function runsIn(workflow: string | undefined, state: RunState | undefined, openRuns: number): Scan {
   if (workflow !== undefined) return { by: ["workflow", "id"], equal: [workflow] };

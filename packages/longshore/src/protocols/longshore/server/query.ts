@@ -6,7 +6,7 @@ import { z } from "zod";
 const limitDefault = 100;
 const limitMax = 1_000;
 
-const wholeNumber = z
+export const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/)
   .transform(Number);
@@ -35,3 +35,13 @@ export const flag = z
   .transform((text) => text === "true")
   .default(false)
   .describe("true or false");
+
+export const time = wholeNumber.describe("a time in epoch milliseconds");
+
+/** Values with commas between them. */
+export function listOf<Item extends z.ZodType<unknown, string>>(item: Item, most: number) {
+  return z
+    .string()
+    .transform((text) => [...new Set(text.split(","))])
+    .pipe(z.array(item).max(most));
+}

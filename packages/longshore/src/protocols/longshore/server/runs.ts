@@ -7,10 +7,11 @@ import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { delay, priority } from "../dialect/code-source.ts";
-import { apiPrefix, journalShape, pageOf, runShape, runStates } from "../wire/shapes.ts";
+import { apiPrefix, journalShape, runShape } from "../wire/shapes.ts";
 import { runBody } from "./bodies.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";
-import { cursor, limit, position, waitMs } from "./query.ts";
+import { position, waitMs } from "./query.ts";
+import { runListOperation } from "./run-list.ts";
 import { givingUp } from "./waits.ts";
 
 const tag = "runs";
@@ -35,16 +36,6 @@ const startBody = z.strictObject({
   priority: priority.optional().describe(`${priority.description}; added to the priority of its tasks`),
 });
 
-const listQuery = z.strictObject({
-  workflow: z.string().max(nameCharsMax).optional().describe("only runs of this workflow"),
-  state: z
-    .enum(runStates)
-    .optional()
-    .describe(`one of ${runStates.join(", ")}`),
-  limit,
-  before: cursor,
-});
-
 /** As much as a person writes; a longer text is a mistake. */
 const reasonCharsMax = 1_000;
 
@@ -59,10 +50,10 @@ const cancelBody = z.strictObject({
 
 export const runNotFound = { 404: { description: "There is no such run." } };
 
-type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown" | "journal">;
+type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown" | "journal" | "summaries" | "waiting">;
 
 export function runOperations(deps: RunDeps): Operation[] {
-  const { runs, reader, shown } = deps;
+  const { runs, shown } = deps;
   const bodyOf = async (run: Run) => runBody(await shown.run(run));
   const newRun = async (run: Run) => json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
@@ -81,16 +72,7 @@ export function runOperations(deps: RunDeps): Operation[] {
         return created ? newRun(run) : json(200, await bodyOf(run));
       },
     }),
-    operation({
-      ...{ id: "listRuns", tag, method: "GET", path: "/runs", action: "run.read", stored: true },
-      summary: "List runs, newest first.",
-      query: listQuery,
-      answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(runShape) } },
-      async handle({ query }) {
-        const { items, next } = await reader.runs(query);
-        return json(200, { items: await Promise.all(items.map(bodyOf)), next });
-      },
-    }),
+    runListOperation({ ...deps, bodyOf }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
       summary: "Look at one run; with `waitMs`, wait for its end.",

@@ -69,7 +69,7 @@ export const journalShape = z
   })
   .meta({ id: "Journal" });
 
-const waitingShape = z
+export const waitingShape = z
   .object({
     reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
     text: z.string().describe("For people."),

@@ -1,0 +1,141 @@
+// The list of runs: with their data, or as summaries with many filters.
+
+import { z } from "zod";
+import { idOfUuid } from "../../../core/ids.ts";
+import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { type RunSummary, type SummaryQuery, type ValueFilter, valueCharsMax } from "../../../engine/run/run-summary.ts";
+import type { ProtocolEngine } from "../../server-half.ts";
+import { anyRunListShape, type RunListBody, type RunSummaryBody } from "../wire/run-list-shapes.ts";
+import { runStates } from "../wire/shapes.ts";
+import { json, type Operation, operation } from "./operation.ts";
+import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
+
+const nameCharsMax = 200;
+/** Each workflow and each state has an index of its own, and a page reads from all of them. */
+const namesMax = 20;
+/** As much as a person types. */
+const textCharsMax = 200;
+const valuesMax = 8;
+
+const state = z.enum(runStates);
+const name = z.string().min(1).max(nameCharsMax);
+const text = z.string().min(1).max(textCharsMax);
+
+/** `input.customer.id:17`. */
+const valueFilter = z
+  .string()
+  .max(2 * textCharsMax)
+  .regex(/^(?:input|output)\.[^:]+:/)
+  .transform((given): ValueFilter => {
+    const colon = given.indexOf(":");
+    const [of, ...path] = given.slice(0, colon).split(".");
+    return { of: of as ValueFilter["of"], path, value: given.slice(colon + 1) };
+  });
+
+const valueFilters = z.union([valueFilter.transform((one) => [one]), z.array(valueFilter).max(valuesMax)]);
+
+/** Parameters that only summaries have. */
+const summaryOnly = {
+  dialect: listOf(name, namesMax).optional().describe(`1 to ${namesMax} dialects with commas between them`),
+  createdAfter: time
+    .optional()
+    .describe("a time: only runs that were created later. A child is found if the first run of its family is, too"),
+  createdBefore: time.optional().describe("a time: only runs that were created earlier"),
+  endedAfter: time.optional().describe("a time: only runs that ended later"),
+  endedBefore: time.optional().describe("a time: only runs that ended earlier"),
+  minMs: wholeNumber.optional().describe("milliseconds: only runs that took at least this long, or are open for as long"),
+  error: text.optional().describe(`1 to ${textCharsMax} characters that the error contains`),
+  parent: z.string().max(512).optional().describe("the id of a run: only runs that its steps have started"),
+  alias: z.string().max(512).optional().describe("what a protocol calls the run"),
+  text: text
+    .optional()
+    .describe(`1 to ${textCharsMax} characters in id, workflow, alias, input, output or error; upper and lower case are the same`),
+  where: valueFilters
+    .optional()
+    .describe(
+      `PATH:VALUE, such as input.customer.id:17; up to ${valuesMax}, all of which must match. Texts above ${valueCharsMax} characters never match`,
+    ),
+  waiting: flag.describe("true adds what each open run waits for"),
+};
+
+const query = z
+  .strictObject({
+    view: z.enum(["whole", "summary"]).default("whole").describe("whole or summary: with inputs and outputs, or without"),
+    workflow: listOf(name, namesMax)
+      .optional()
+      .describe(`only runs of this workflow; with view=summary, 1 to ${namesMax} with commas between them`),
+    state: listOf(state, runStates.length)
+      .optional()
+      .describe(`one of ${runStates.join(", ")}; with view=summary, several with commas between them`),
+    ...summaryOnly,
+    limit,
+    before: cursor,
+  })
+  .superRefine((given, context) => {
+    if (given.view === "summary") return;
+    const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+    for (const name of Object.keys(summaryOnly) as (keyof typeof summaryOnly)[]) {
+      if (given[name] !== undefined && given[name] !== false) refuse(name, "needs view=summary");
+    }
+    for (const name of ["workflow", "state"] as const) {
+      if ((given[name]?.length ?? 0) > 1) refuse(name, "several need view=summary");
+    }
+  });
+
+type ListQuery = z.output<typeof query>;
+
+type RunListDeps = Pick<ProtocolEngine, "reader" | "summaries" | "waiting"> & { bodyOf(run: Run): Promise<unknown> };
+
+export function runListOperation(deps: RunListDeps): Operation {
+  return operation({
+    ...{ id: "listRuns", tag: "runs", method: "GET", path: "/runs", action: "run.read", stored: true },
+    summary: "List runs, newest first; with `view=summary`, without their data and with more filters.",
+    query,
+    answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: anyRunListShape } },
+    async handle({ query: given }) {
+      if (given.view === "summary") return json(200, await summaries(deps, given));
+      const { limit: most, before, workflow: [workflow] = [], state: [wanted] = [] } = given;
+      const { items, next } = await deps.reader.runs({ limit: most, before, workflow, state: wanted });
+      return json(200, { items: await Promise.all(items.map(deps.bodyOf)), next });
+    },
+  });
+}
+
+async function summaries(deps: RunListDeps, given: ListQuery): Promise<RunListBody> {
+  const page = await deps.summaries.page(summaryQuery(given));
+  const why = deps.waiting();
+  const items: RunSummaryBody[] = [];
+  for (const run of page.items) {
+    const body = summaryBody(run);
+    items.push(given.waiting ? { ...body, waiting: isRunOpen(run.state) ? await waitingOf(deps, why, run.id) : null } : body);
+  }
+  return { ...page, items };
+}
+
+function summaryQuery(given: ListQuery): SummaryQuery {
+  const { workflow, state: states, dialect, createdAfter, createdBefore, endedAfter, endedBefore, parent, where, ...rest } = given;
+  return {
+    ...{ workflows: workflow, states, dialects: dialect, values: where },
+    created: createdAfter === undefined && createdBefore === undefined ? undefined : { after: createdAfter, before: createdBefore },
+    ended: endedAfter === undefined && endedBefore === undefined ? undefined : { after: endedAfter, before: endedBefore },
+    parent: parent === undefined ? undefined : (idOfUuid(parent) ?? parent),
+    ...{ limit: rest.limit, before: rest.before, minMs: rest.minMs, error: rest.error, alias: rest.alias, text: rest.text },
+  };
+}
+
+function summaryBody({ parentAttempt, ...run }: RunSummary): RunSummaryBody {
+  return { ...run, durationMs: run.endedAt === null ? null : run.endedAt - run.createdAt, parentAttempt: parentAttempt + 1 };
+}
+
+async function waitingOf({ summaries: list }: RunListDeps, why: ReturnType<ProtocolEngine["waiting"]>, runId: string) {
+  for (const task of await list.openTasks(runId)) {
+    const waiting = await why(task);
+    if (waiting !== null) return { ...waitingBody(waiting), step: task.step, taskId: task.id };
+  }
+  return null;
+}
+
+/** Lists that may be changed by their receiver, as the shape has them. */
+function waitingBody({ missing, workers, ...rest }: NonNullable<Awaited<ReturnType<ReturnType<ProtocolEngine["waiting"]>>>>) {
+  return { ...rest, ...(missing && { missing: [...missing] }), ...(workers && { workers: [...workers] }) };
+}
