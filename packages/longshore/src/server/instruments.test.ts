@@ -161,7 +161,7 @@ it("ticks of schedules are counted by what became of them, and how late they sta
   await engine.schedules.put({ name: "s", rules: { workflow: "w", every: "1m" }, input: "null" });
   await clock.advance(3 * 60_000);
   const values = await read();
-  expect(values["longshore_schedules"]).toBe(1);
+  expect(values.longshore_schedules).toBe(1);
   expect(values['longshore_schedule_ticks_total{outcome="started"}']).toBe(1);
   expect(values['longshore_schedule_ticks_total{outcome="skipped"}']).toBe(2);
   expect([values.longshore_schedule_late_seconds_count, values.longshore_schedule_late_seconds_sum]).toEqual([1, 0]);

@@ -11,7 +11,7 @@ const timeoutMs = 120_000;
 /** A server and a worker with more bad days than good ones. */
 export const trouble: Trouble = { crashes: 0.1, lost: 0.1, repeated: 0.3 };
 /** The same, with an operator. */
-export const orders: Trouble = { crashes: 0.03, lost: 0.05, repeated: 0.3, orders: 0.12 };
+const orders: Trouble = { crashes: 0.03, lost: 0.05, repeated: 0.3, orders: 0.12 };
 const crashes: readonly Fault[] = ["crash-before-commit", "crash-after-commit"];
 
 /** Plays the seeds under trouble, and those up to `every` with a crash before and after each of their commits. */
