@@ -18,10 +18,13 @@ export interface BusRecord {
 /** A record to publish. */
 export interface Outgoing {
   readonly topic: string;
-  /** Records with the same key stay in order; null for a record without an order. */
+  /** Records with the same key are delivered in the order in which they were published. Null: in any order. */
   readonly key: string | null;
   readonly value: string | Uint8Array;
-  /** How often the record was sent before to a reader that did not handle it. Where readers share a topic, the next reader gets it. */
+  /**
+   * How often the record was already sent to a reader that did not handle it. When several readers share a topic, it is then sent to the
+   * next one.
+   */
   readonly retry?: number;
 }
 
@@ -46,7 +49,7 @@ export interface Subscription {
 export interface BusConsumer {
   /**
    * Resolves when the consumer receives: its group gets everything that is published from now on. Rejects when the consumer is closed
-   * before.
+   * first.
    */
   readonly ready: Promise<void>;
   /** Stops deliveries until `resume`; the consumer stays a member of its group. May be called inside of `handle`. */
@@ -63,9 +66,9 @@ export interface Bus {
   /** For logs; never a secret. */
   readonly name: string;
   /**
-   * Resolves when every record is durable. Concurrent calls share a request. Rejects with LONGSHORE_LIMIT when a record is too large,
-   * before anything is sent, and with LONGSHORE_UNREACHABLE when the records were not accepted for a long time: then it is not known
-   * whether they were published, and the caller may repeat the call.
+   * Resolves when every record is durable. Concurrent calls share a request. Rejects with LONGSHORE_LIMIT before anything is sent when a
+   * record is too large. Rejects with LONGSHORE_UNREACHABLE when the records were not accepted for a long time: then they may or may not be
+   * published, and the caller may repeat the call.
    */
   publish(records: readonly Outgoing[]): Promise<void>;
   subscribe(subscription: Subscription): BusConsumer;
@@ -78,8 +81,8 @@ export interface Bus {
 
 export interface EnsureOptions {
   /**
-   * The number of members that share the topics. A topic with fewer partitions than this, or fewer than a new topic gets, receives more. A
-   * topic that a broker created automatically often has one partition, so that one member gets all records.
+   * The number of members that share the topics. A topic gets more partitions when it has fewer than this number, or fewer than a new topic
+   * gets. A topic that a broker created automatically often has one partition, so that one member gets all records.
    */
   readonly sharedBy?: number;
   /** Called for each topic that received more partitions. */

@@ -1,5 +1,5 @@
 // A bus on the server's own data file: durable, without a broker, and without polling. Everything runs in one process, so a member needs no
-// heartbeats: it handles the records that it took, or gives them back.
+// heartbeats: it always handles the records that it took, or gives them back.
 
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -175,7 +175,7 @@ class EmbeddedConsumer implements BusConsumer {
     let cancel: () => void;
     const arm = () => {
       cancel = this.#clock.at(this.#clock.now() + rejoinMs, () => {
-        // A rejection means that the store is closed or full for now; the next try is in a day.
+        // A rejection means that the store is closed, or full for now. The next try is in a day.
         this.#log.join(this.#subscription.group, this.#topics, this.#subscription.from).catch(() => {});
         arm();
       });

@@ -11,7 +11,7 @@ import type { BusRecord, Outgoing } from "./bus.ts";
 export const publishPath = "/publish";
 export const takePath = "/take";
 
-/** How much a client puts into one publish request, counted before it becomes JSON (`PublishBatcher`). It splits larger ones. */
+/** The limit of records in one publish request, counted before they become JSON. A client splits larger requests (`PublishBatcher`). */
 export const publishBytesMax = 4 * 1024 * 1024;
 /** The server's limit of the body of a publish request. Escapes in JSON may turn one byte into six characters. */
 export const publishBodyBytesMax = 6 * publishBytesMax;
@@ -36,8 +36,8 @@ export interface TakeRequest {
   /** The deliveries that the member has handled. */
   readonly commit: readonly number[];
   /**
-   * Deliveries that the member has received and not finished: every other delivery to it was lost on the way and is given back. When
-   * absent, nothing is given back.
+   * Deliveries that the member has received and not finished. Every other delivery to this member was lost on the way, so the server takes
+   * it back. When absent, the server takes nothing back.
    */
   readonly holding: readonly number[] | undefined;
   /** The member leaves its group. */
@@ -90,7 +90,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
   });
 }
 
-/** Checks only that there is a list of records, each with a value: this refuses the response of a program that is no bus. */
+/** Checks only that there is a list of records, each with a value: this refuses the response of a program that is not a bus. */
 export function readTakeAnswer(answer: unknown): TakeAnswer {
   const { taken, records } = (isObject(answer) ? answer : {}) as {
     taken: number | null;

@@ -32,7 +32,7 @@ export interface HttpBusOptions extends BusOptions {
   readonly patienceMs?: number;
 }
 
-/** Longer than a restart of the server takes. */
+/** A restart of the server takes less time. */
 const patienceMsDefault = 30_000;
 
 export function openHttpBus(options: HttpBusOptions): Bus {
@@ -143,7 +143,7 @@ class HttpConsumer implements BusConsumer {
     this.#what = `taking records of the group ${subscription.group} from ${busName}`;
     this.ready = this.#settle();
     this.ready.catch(() => {
-      // Callers that await it receive the error.
+      // Callers that await the promise receive the error.
     });
     this.ended = this.#run();
   }

@@ -1,4 +1,4 @@
-// A wake-up signal for one waiter: when it is opened while nothing waits, the next wait returns at once, so that no wake-up is lost.
+// A wake-up signal for one waiter. No wake-up is lost: when the latch is opened while nothing waits, the next wait returns at once.
 
 export class Latch {
   #opened = false;

@@ -21,14 +21,14 @@ export interface TakeOptions {
 export type Origin = "own" | "guest";
 
 export interface BusLog {
-  /** Appends all records or none. Durable when it resolves. */
+  /** Appends all records or none. They are durable when the promise resolves. */
   append(records: readonly Outgoing[], by?: Origin): Promise<void>;
-  /** Starts the group on these topics if it is new there. Durable when it resolves. */
+  /** Starts the group on those of the topics that it has not read before. Durable when the promise resolves. */
   join(group: string, topics: readonly string[], from: "earliest" | "latest", by?: Origin): Promise<void>;
   /** The next records of the group that no member has taken, in order for each topic; null when there are none. */
   take(options: TakeOptions): Promise<Taken | null>;
   /**
-   * Marks taken records as handled. Durable when it resolves; until then, a restart delivers the records again. Returns false when the
+   * Marks taken records as handled. Durable when the promise resolves; until then, a restart delivers the records again. False when the
    * member does not hold them.
    */
   commit(member: string, taken: number): Promise<boolean>;

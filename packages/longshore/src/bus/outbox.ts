@@ -1,6 +1,6 @@
-// Reliable sending of messages: each message is stored before it is sent, and sent until the bus has accepted it. A message that is stored
-// already is not stored again, so a caller that is not sure may repeat it. After a crash, a message whose outcome was not stored is sent
-// again: receivers drop duplicates by id.
+// Reliable sending of messages: each message is stored before it is sent, and sent until the bus has accepted it. A message with a known id
+// is not stored again, so a caller that got no answer may repeat its call. After a crash, a message is sent again when its outcome was not
+// stored; receivers drop duplicates by id.
 //
 // Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. A message waits for earlier messages
 // with the same topic and key.
@@ -36,9 +36,9 @@ export type Outcome =
 
 /** The port to a store. Every change is durable when it resolves. */
 export interface OutboxStore {
-  /** Stores a message that `owner` sends; returns null when it was stored before, regardless of its state. */
+  /** Stores a message that `owner` will send. Returns null when the message was stored before, in any state. */
   add(owner: string, message: OutboxMessage): Promise<StoredMessage | null>;
-  /** Pending messages of `owner` after an id, in order. Takes over those of owners that have left. */
+  /** The pending messages of `owner` after an id, in order. The messages of owners that have left become messages of `owner` first. */
   pending(owner: string, after: number, limit: number): Promise<StoredMessage[]>;
   /** Stores the outcome of a message. */
   settle(message: StoredMessage, outcome: Outcome): Promise<void>;
@@ -66,9 +66,9 @@ export interface OutboxOptions {
 const triesMaxDefault = 12;
 const backoffMsMinDefault = 250;
 const backoffMsMaxDefault = 60_000;
-/** The random share of a delay, so that messages that failed together are not retried together. */
+/** The random share of a delay: messages that failed at the same time are retried at different times. */
 const jitter = 0.2;
-/** The limit of messages in memory; the others are read from the store when these are sent. */
+/** The limit of messages in memory. The others are read from the store later. */
 const keptMax = 5_000;
 const pageMessages = 1_000;
 
@@ -106,7 +106,7 @@ export class Outbox {
     return this.#failed;
   }
 
-  /** Sends messages that an earlier process has left. */
+  /** Sends the messages that an earlier process stored and did not send. */
   async start(): Promise<void> {
     this.#started = true;
     this.#readOn();
@@ -118,13 +118,13 @@ export class Outbox {
     if (this.#closed) throw new LongshoreError("LONGSHORE_CLOSED", "The outbox has been closed.");
     const stored = await this.#options.store.add(this.#options.owner, message);
     if (stored === null || this.#closed) return;
-    // If older messages are still to be read, this one is read after them; otherwise it would overtake them.
+    // While the store has older messages, this one is read after them: it must not overtake them.
     if (this.#more || this.#reading !== null || this.#kept >= keptMax) this.#more = true;
     else this.#take(stored);
     this.#readOn();
   }
 
-  /** Waits until no message is being sent; to cancel these sends, close the bus. The next process sends the other messages. */
+  /** Waits for the messages that are being sent; to cancel them, close the bus. The next process sends the others. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const cancel of this.#timers) cancel();
@@ -138,7 +138,7 @@ export class Outbox {
     if (!this.#more || this.#reading !== null || this.#resting || !this.#started || this.#closed || this.#kept > keptMax / 2) return;
     this.#reading = this.#readPages().finally(() => {
       this.#reading = null;
-      // A message that was enqueued just before the read ended is not read yet.
+      // A message that was stored just before the read ended may not be among those that were read.
       this.#readOn();
     });
   }

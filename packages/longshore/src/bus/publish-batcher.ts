@@ -7,9 +7,9 @@ import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**
-   * Sends one request, and is called again only after it has settled. `calls` is how many calls of `add` the records come from. When
-   * `send` rejects, all of these calls reject. The exception is LONGSHORE_LIMIT for several calls: then the records of each call are sent
-   * again, in a request of their own.
+   * Sends one request. It is called again only after the promise has settled. The records come from this many `calls` of `add`, which all
+   * reject when `send` rejects. One error is an exception: after LONGSHORE_LIMIT, the records of each call are sent again in a separate
+   * request.
    */
   send(records: readonly Outgoing[], calls: number): Promise<void>;
   readonly bytesMax: number;
@@ -24,7 +24,7 @@ interface Call {
   left: number;
 }
 
-/** While more bytes than this wait to be sent, further calls wait for room. A fast broker takes this many in about a second. */
+/** While more bytes than this wait to be sent, further calls of `add` wait. A fast broker accepts this many bytes in about a second. */
 const waitingBytesMax = 64 * 1024 * 1024;
 
 /** Bytes that are counted for each record in addition to its key and value. */

@@ -1,5 +1,5 @@
-// Tracks whether a bus can be reached, and since when it cannot. The bus reports failures and successes; a successful or failed `ensure`
-// counts too. The newest result is used: while a broker is down nothing succeeds, and soon after its return something does.
+// Tracks whether a bus can be reached and, if not, since when. The bus reports failures and successes, and each `ensure` counts as one of
+// them. Only the newest result matters: while a broker is down nothing succeeds, and soon after its return something does.
 
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";
@@ -27,7 +27,7 @@ export class BusReach implements FailureListener {
     return this.#out;
   }
 
-  /** The same bus, observed. The bus must report its failures to this object. */
+  /** Wraps the bus to observe its calls. The bus must report its failures to this object. */
   watch(bus: Bus): Bus {
     const { members } = bus;
     return {

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { BusRecord, Subscription } from "./bus.ts";
 
-/** Takes a few milliseconds to handle; 500 records of the usual size have fewer bytes. */
+/** Handling this many bytes takes a few milliseconds. 500 records of the usual size have fewer bytes. */
 export const sliceBytes = 256 * 1024;
 
 /** The same handler, called with one slice of the records in each turn. A record that is larger than a slice has a turn of its own. */

@@ -1,6 +1,6 @@
-// Skips records that can never be handled, so that they do not block the records after them: any program with access to a topic may publish
-// anything. A record that cannot be handled now, because the store cannot write or another server is not reachable, is not skipped but read
-// again.
+// Any program with access to a topic may publish anything. So a record that can never be handled is skipped; otherwise it would block the
+// records after it. A record that cannot be handled now is read again: for example, the store cannot write, or another server is not
+// reachable.
 
 import { codeOf, isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
 import type { BusRecord, Subscription } from "./bus.ts";

@@ -1,4 +1,4 @@
-// Shared by all Kafka code: the client library, which is installed separately, its options, and the meaning of its errors.
+// Shared by all Kafka code: loads the client library (users install it separately), sets its options, and interprets its errors.
 
 import type { ConnectionPool } from "@platformatic/kafka";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -6,7 +6,7 @@ import type { KafkaBusOptions } from "./options.ts";
 
 export type KafkaModule = typeof import("@platformatic/kafka");
 
-/** A healthy broker responds in milliseconds, except to requests that ask it to wait. */
+/** A healthy broker responds within milliseconds, except to requests that wait on purpose. */
 export const requestMsMax = 10_000;
 /** The time limit of a connection; after that, the broker counts as unreachable. */
 const connectMsMax = 5_000;
@@ -46,7 +46,7 @@ export async function hangUp(
 ): Promise<void> {
   const open = [client.connections, ...more].flatMap((pool) => [...pool].map(([, connection]) => connection));
   const closed = Promise.allSettled([client.close(), ...more.map((pool) => pool.close())]);
-  // The library itself waits until everything is sent, which a broker that does not read prevents.
+  // The library itself waits until everything is sent. That would never end when a broker does not read.
   for (const { socket } of open) socket?.destroy();
   // Errors of the remaining requests are ignored.
   await within(closeMsMax, closed).catch(() => {});
@@ -124,8 +124,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Rejects after `ms`, or when `signal` aborts. The request continues, and its result is ignored. Keeps the process alive: when a broker is
- * lost, nothing else may do so, and the caller would wait without end.
+ * Rejects after `ms`, or when `signal` aborts. The request continues, and its result is ignored. The timer keeps the process alive: when a
+ * broker is lost, nothing else may keep it alive, and the caller would never get an answer.
  */
 export function within<T>(ms: number, request: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

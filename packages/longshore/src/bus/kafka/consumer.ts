@@ -16,9 +16,9 @@ import { unpacker } from "./unpack.ts";
 
 /** The default of Python clients: all members of one group should be detected as lost after the same time. */
 const sessionMsDefault = 10_000;
-/** One small request for each group; other clients check every five minutes. */
+/** Each check is one small request for each group. Other clients check every five minutes. */
 const lookMsDefault = 60_000;
-/** The time that reading the topics from one broker after the other may take. */
+/** The time limit for reading the topics, with all brokers asked one after the other. */
 const ensureMsMax = 60_000;
 
 export interface KafkaConsumerDeps {
@@ -64,7 +64,7 @@ export class KafkaConsumer implements BusConsumer {
     this.#again = () => pause(this.#clock, againMs, this.#closing.begun);
     this.ready = this.#received(this.#topics);
     this.ready.catch(() => {
-      // Callers that await it receive the error.
+      // Callers that await the promise receive the error.
     });
     this.ended = this.#run();
   }
@@ -174,8 +174,8 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   /**
-   * Leaves the group after a close in the middle of a join, or after an error. Uses a separate client: a broker answers the requests of one
-   * connection in order, so a join that waits for others would delay the leave.
+   * Leaves the group after an error, or when the consumer is closed during a join. Uses a separate client: a broker answers the requests of
+   * one connection in order, so a join that waits for other members would delay the leave.
    */
   async #leaveLate(): Promise<void> {
     if (!this.#membership.isKnown) return;
@@ -205,7 +205,7 @@ export class KafkaConsumer implements BusConsumer {
       await this.#handleAll(generation);
     } finally {
       generation.end();
-      // This rejection is more specific than the errors that follow from it.
+      // This rejection is the cause of the other errors, so it is the one to report.
       await beats;
     }
   }

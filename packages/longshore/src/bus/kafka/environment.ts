@@ -9,7 +9,7 @@ import type { KafkaBusOptions, KafkaSasl, KafkaTls } from "./options.ts";
 const protocols = ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"];
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
-/** Empty when KAFKA_SECURITY_PROTOCOL is not set: the other variables have an effect only with it. */
+/** Empty when KAFKA_SECURITY_PROTOCOL is not set: without it, the other variables have no effect. */
 export function kafkaSecurityIn(env: Environment): Pick<KafkaBusOptions, "ssl" | "sasl"> {
   const protocol = variable(env, "KAFKA_SECURITY_PROTOCOL")?.toUpperCase();
   if (protocol === undefined) return {};

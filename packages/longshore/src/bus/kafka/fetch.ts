@@ -17,7 +17,7 @@ export interface FetchAnswer {
 /** The first version that identifies topics by their ids, as `parse` expects. */
 const fetchVersionMin = 13;
 
-/** Connections on which the library sends the requests, and `parse` reads the responses. */
+/** Connections for fetches: the library sends the requests, and `parse` reads the responses. */
 export function rawFetches(kafka: KafkaModule, pool: ConnectionPool): ConnectionPool {
   const raw = {
     get(broker: Parameters<ConnectionPool["get"]>[0], done: (error: Error | null, connection?: Pick<Connection, "send">) => void): void {

@@ -1,5 +1,5 @@
-// The state of a member between two rebalances: its partitions, its read position in each, the records that are fetched but not delivered,
-// and those that are handled but not committed.
+// The state of a member between two rebalances: its partitions, and for each partition the read position, the records that are fetched but
+// not delivered, and the records that are handled but not committed.
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import type { Assignment } from "../../net/kafka/assignment.ts";
@@ -15,13 +15,13 @@ type Metadata = Awaited<ReturnType<Consumer["metadata"]>>;
 
 export interface GenerationDeps {
   readonly client: Consumer;
-  /** Fetches wait at the broker, so they have separate connections, whose responses `fetch.ts` parses. */
+  /** Fetches wait at the broker, so they have separate connections. `fetch.ts` parses their responses. */
   readonly fetching: ConnectionPool;
   readonly assignment: Assignment;
   readonly from: "earliest" | "latest";
   /** For each topic, the index of its first new partition: all records in new partitions have arrived since the group began. */
   readonly added: { readonly [topic: string]: number };
-  /** When it aborts, nothing waits any longer. */
+  /** When it aborts, all waiting ends. */
   readonly late: AbortSignal;
   readonly unpack: Unpack;
   /** Called for a batch that cannot be read and is skipped; `place` is where it begins. */
@@ -52,7 +52,10 @@ const partitionBytesMax = 1024 * 1024;
 const aheadBytesMax = 8 * 1024 * 1024;
 /** The delay before a fetch with a transient failure is repeated. */
 const staleMs = 100;
-/** Three seconds in all: a broker elects leaders of new partitions within one, and a waiting caller must be informed when it does not. */
+/**
+ * All tries together take three seconds. A broker elects leaders of new partitions within one second; if it does not, the waiting caller
+ * must be informed.
+ */
 const staleTries = 30;
 
 export class Generation {
@@ -141,7 +144,7 @@ export class Generation {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Waits for a call; after the end of the generation, only as long as the other members wait for us. */
+  /** Waits for a call. After the end of the generation it waits only as long as the other members wait for us. */
   async patiently(call: Promise<void>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let late: (() => void) | undefined;
@@ -177,7 +180,8 @@ export class Generation {
   async #fetchRound(): Promise<void> {
     const metadata = await this.#soon(this.#deps.client.metadata({ topics: [...this.#deps.client.topics.current] }));
     const byLeader = new Map<number, Partition[]>();
-    // Rotates the partitions: the bytes of one fetch are bounded, and otherwise the last partition would always wait for the others.
+    // Each fetch begins with another partition. The bytes of one fetch are bounded, so the last partition in a fixed order would always
+    // wait for the others.
     this.#partitions.push(this.#partitions.shift() as Partition);
     for (const partition of this.#partitions) {
       if (partition.waits) continue;

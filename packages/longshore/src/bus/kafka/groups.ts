@@ -7,7 +7,7 @@ import { type Assignment, decodeAssignment } from "../../net/kafka/assignment.ts
 import { clientOptions, hangUp, type KafkaModule, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 
-/** Callers share a result for this time: many may read one group at once. */
+/** How long callers share a result: many callers may read one group at the same time. */
 const shareMs = 1_000;
 /** Known partitions are read again after this time. They change when a topic gets more partitions, which members notice after minutes. */
 const partitionsMsMax = 5_000;
@@ -40,11 +40,14 @@ export class KafkaGroups {
     return (await this.#group(group)).members;
   }
 
-  /** The partitions of a topic that members of the group read, or read last when there are none now; undefined when not known. */
+  /**
+   * The partitions of a topic that the members of the group read. Without members now: the partitions that the last members read. Undefined
+   * when not known.
+   */
   async read(group: string, topic: string): Promise<readonly number[] | undefined> {
     const known = this.#known.get(group);
     if (known === undefined || Date.now() > known.until) {
-      // A broker that does not respond is reported when records are sent to it.
+      // If the broker does not respond, this is reported when records are sent to it.
       const reading = this.#group(group).catch(() => undefined);
       if (known === undefined) await reading;
     }
@@ -76,7 +79,7 @@ export class KafkaGroups {
     }
   }
 
-  /** Does not use the method of the library, which reads beyond the end of the assignment of a member without partitions. */
+  /** Does not use the library's own method: for a member without partitions, that method reads beyond the end of the assignment. */
   async #membersOf(admin: Admin, group: string): Promise<readonly Member[]> {
     const kafka = this.#kafka;
     const [coordinator] = await admin.findCoordinator({ keyType: kafka.FindCoordinatorKeyTypes.GROUP, keys: [group] });

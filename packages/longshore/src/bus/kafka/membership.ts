@@ -1,10 +1,10 @@
-// Membership in a consumer group, by the classic protocol. The library's own implementation joins again immediately at a rebalance, so the
-// next owner of the partitions handles records in progress a second time. Here, the consumer is notified, finishes and commits, and only
-// then joins again.
+// Membership in a consumer group, by the classic protocol. At a rebalance, the library's own implementation joins again immediately, so the
+// next owner of the partitions handles records a second time that are still in progress. Here, the consumer is notified, finishes and
+// commits; only then does the member join again.
 //
 // Life of a member: join (waits for all others) -> sync (the leader assigns partitions) -> heartbeats, until the reply to one reports a
-// rebalance or an unknown member -> join. A member can change its client: with its old member id it is accepted at once, with a new id only
-// after the session of the old one has expired.
+// rebalance or an unknown member -> join. A member can change its client. With its old member id, the group accepts it at once; with a new
+// id, only after the session of the old id has expired.
 
 import type { Consumer } from "@platformatic/kafka";
 import { LongshoreError } from "../../core/errors.ts";
@@ -49,7 +49,7 @@ export class Membership {
   #memberId = "";
   #generation = -1;
   #leads = false;
-  /** The number of partitions of the group's topics at the last assignment, as far as known. */
+  /** How many partitions each topic of the group had at the last assignment, as far as known. */
   #counts: LeaderData["counts"] = {};
 
   constructor(options: MembershipOptions) {
@@ -61,7 +61,7 @@ export class Membership {
     return this.#memberId !== "";
   }
 
-  /** Uses this client from now on. */
+  /** From now on, the member uses this client. */
   use(client: Consumer): void {
     this.#client = client;
   }
@@ -76,7 +76,7 @@ export class Membership {
         const { assignment, leaderData } = await this.#sync(joined);
         this.#leads = joined.leader === joined.memberId;
         this.#counts = leaderData?.counts ?? {};
-        // The library commits and reads positions with this member id.
+        // With this member id, the library commits and reads positions.
         Object.assign(this.#used(), { memberId: this.#memberId, generationId: this.#generation });
         return { assignment, added: leaderData?.added ?? {} };
       } catch (error) {

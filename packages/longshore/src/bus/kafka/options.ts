@@ -9,17 +9,19 @@ export interface KafkaBusOptions extends BusOptions {
   /** Use TLS: true, or the options of Node's `tls.connect`. */
   readonly ssl?: boolean | KafkaTls;
   readonly sasl?: KafkaSasl;
-  /** The number of partitions of a new topic, which is also the maximum number of members of a group that work at once. */
+  /** The number of partitions of a new topic. At most this many members of a group work at the same time. */
   readonly partitions?: number;
   /** The number of replicas of new topics. Default: the brokers' setting. */
   readonly replicas?: number;
-  /** The group that reads this topic. Records are sent only to partitions that its members read: they may not know new partitions yet. */
+  /**
+   * The group that reads this topic. Its members may not know new partitions yet, so records are sent only to partitions that they read.
+   */
   readersOf?(topic: string): string | undefined;
   /** How long `publish` keeps trying before it rejects. */
   readonly patienceMs?: number;
   /** How long a member may be silent before other members get its records. */
   readonly sessionMs?: number;
-  /** The interval of heartbeats, whose replies also report that members joined or left. Default: a third of the session. */
+  /** The interval of heartbeats. Their replies also report that members joined or left. Default: a third of the session. */
   readonly beatMs?: number;
   /** How often the leader of a group checks whether its topics got more partitions. */
   readonly lookMs?: number;

@@ -37,7 +37,7 @@ type ProduceAnswer = ReturnType<KafkaModule["produceV11"]["parseResponse"]>;
 /** Wait for all in-sync replicas. */
 const acksAll = -1;
 const produceKey = 0;
-/** The first version of the request with the layout that `#request` writes. */
+/** The first version of the produce request that has the layout of `#request`. */
 const produceVersionMin = 9;
 /** After this many messages to a partition, their numbers start at 0 again. */
 const sequenceCount = 2 ** 31;

@@ -1,5 +1,5 @@
-// Publishes to Kafka: one request at a time, with an idempotent producer, so that a batch that is sent again after a lost response is
-// stored once. The producer numbers its batches, so a batch must be sent again unchanged, or by a new producer.
+// Publishes to Kafka, one request at a time, with an idempotent producer: when a response is lost and the batch is sent again, the broker
+// stores it once. The producer numbers its batches, so a batch must be sent again unchanged, or by a new producer.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
@@ -13,7 +13,7 @@ import { Produce, type ProducedMessage } from "./produce.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
-/** Longer than a broker takes to restart. After that, `publish` rejects, and the caller repeats records that must not be lost. */
+/** A broker restarts in less time. After this time `publish` rejects, and the caller publishes records again that must not be lost. */
 const patienceMsDefault = 30_000;
 /** The mask that Java's producers apply to hashes: all clients must map a key to the same partition. */
 const positive = 0x7fffffff;

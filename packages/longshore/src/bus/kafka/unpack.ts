@@ -21,7 +21,7 @@ export class UnknownPacking extends Error {}
 
 export type Unpack = (packed: Buffer, codec: number) => Promise<Buffer>;
 
-/** Rejects for a batch that is too large or damaged, and with UnknownPacking for one that this Node cannot unpack. */
+/** Rejects when the batch is too large or damaged. Rejects with UnknownPacking when this version of Node cannot unpack it. */
 export function unpacker({ compressionsAlgorithms }: Pick<KafkaModule, "compressionsAlgorithms">): Unpack {
   return async (packed, codec) => {
     switch (codecs[codec]) {
@@ -61,7 +61,7 @@ function checkSize(bytes: number): void {
   if (bytes > unpackedBytesMax) throw new RangeError(`it has up to ${bytes} bytes when unpacked, more than ${unpackedBytesMax}`);
 }
 
-/** The header of Java clients, which pack blocks: these bytes and two numbers. */
+/** Java clients pack blocks, after a header: these bytes and two numbers. */
 const snappyBlocks = Buffer.from("\x82SNAPPY\0", "latin1");
 
 function snappyBytes(packed: Buffer): number {
