@@ -41,7 +41,7 @@ async function backup(folder: string, flags: BackupFlags, command: Command): Pro
   else process.stdout.write(`${text}\n`);
 }
 
-/** PostgreSQL's own program takes one snapshot of all tables, contents of blobs included, beside a running server. */
+/** PostgreSQL's own program copies one snapshot of all tables, with the contents of blobs, while a server runs. */
 function useDump(store: string): CommandFailure {
   const { plain, schema } = describeStore(store);
   return new CommandFailure(

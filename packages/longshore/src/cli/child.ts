@@ -7,7 +7,7 @@ import { workerIdPrefix } from "../core/process-worker-id.ts";
 import type { AppLoaded } from "./worker-process.ts";
 
 export interface WorkerChild {
-  /** How the ids of its workers begin, unless its files choose others. */
+  /** The beginning of the ids of its workers. The files may choose other ids. */
   readonly workerIds: string;
   /** Resolves with the exit code or the signal. */
   readonly ended: Promise<Ending>;

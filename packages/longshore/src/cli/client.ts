@@ -19,15 +19,18 @@ export interface Client {
   /** Null for an answer without content. */
   delete<Answer>(path: string): Promise<Answer | null>;
   /**
-   * Server-sent events from now on, or after `lastEventId`. Ends when the server ends the stream; throws Unreachable when the connection
-   * breaks.
+   * Server-sent events, from now on or after `lastEventId`. The iteration ends when the server ends the stream, and throws Unreachable when
+   * the connection breaks.
    */
   events(path: string, options?: { query?: Query; lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<EventMessage, void, void>;
 }
 
 const apiPrefix = "/api/longshore/v1";
 
-/** The server refused the request. `place` is a position in the text that was sent; it is put before the message as `line:column: `. */
+/**
+ * The server refused the request. `place` is the position of the mistake in the text that was sent: the message begins with it, as
+ * `line:column: `.
+ */
 export class Refusal extends CommandFailure {
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly status: number;

@@ -9,7 +9,7 @@ import { readNamedFile } from "../core/read-named-file.ts";
 import { CommandFailure } from "./failure.ts";
 
 export interface ConfigFile {
-  /** As it was named, or found. */
+  /** The path as the user wrote it, or as it was found. */
   readonly file: string;
   readonly entries: readonly ConfigEntry[];
 }
@@ -17,17 +17,17 @@ export interface ConfigFile {
 export interface ConfigEntry {
   readonly key: string;
   readonly value: unknown;
-  /** Where it is: `longshore.config.json:3:5`, or only the file for a module. */
+  /** The place of a setting, such as `longshore.config.json:3:5`. For a module only the file. */
   readonly place: string;
 }
 
-/** In the order in which they are looked for; two of them at the same time are refused. */
+/** The names in the order of the search. A folder with two of these files is refused. */
 const names = ["ts", "mjs", "json", "yaml"].map((ending) => `longshore.config.${ending}`);
 
 const modules = [".ts", ".mts", ".mjs", ".js"];
 const texts = [".json", ".yaml", ".yml"];
 
-/** Reads the file that was named, else the one in the working directory; undefined without any. */
+/** Reads the file that was named, else the one in the working directory. Undefined when there is no file. */
 export async function readConfigFile(named: string | undefined): Promise<ConfigFile | undefined> {
   const file = named ?? findFile();
   if (file === undefined) return undefined;

@@ -40,7 +40,7 @@ function isServerCommand(text: string): text is ServerCommand {
 
 interface Row {
   readonly setting: Setting;
-  /** Absent without a value. */
+  /** Absent when the setting has no value. */
   readonly resolved?: Resolved;
 }
 

@@ -23,7 +23,7 @@ export interface DevAppOptions {
   readonly trust?: string;
   readonly define: (workflow: Workflow) => Promise<WorkflowVersion>;
   readonly schedule: (schedule: Schedule) => Promise<DefinedSchedule>;
-  /** The process of the workers whose ids begin like this has ended. */
+  /** The process of the app has ended. The ids of its workers begin with this text. */
   readonly endWorkers: (idPrefix: string) => Promise<void>;
   /** Messages of this command about the app. */
   readonly say: (text: string) => void;

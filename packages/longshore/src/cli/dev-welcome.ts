@@ -1,4 +1,5 @@
-// What `longshore dev` prints when it serves: where, with what, and the next commands. About ten lines, so that they stay in view.
+// What `longshore dev` prints when it serves: its address, its data, and the next commands. About ten lines, so that all of them stay
+// visible.
 
 import type { Server } from "../server/index.ts";
 import { onOption } from "./options.ts";

@@ -1,5 +1,5 @@
-// `longshore dev`: the server for a person at a terminal, with the tasks and workflows of files, again on every change. It shows why tasks
-// wait.
+// `longshore dev`: the server for a person at a terminal, with the tasks and workflows of files. It loads the files again after every
+// change, and shows why tasks wait.
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -57,7 +57,7 @@ async function dev(files: readonly string[], typed: { store?: string }, command:
   const welcome = { server, data: flags.ephemeral ? `${data}: nothing survives this process` : data, folder: flags.workflows, paint };
   say(...opening(welcome));
   const defined = new Set(server.workflows.defined.map(({ definition }) => definition.name));
-  // Before the first code runs: a run of an earlier start may go on at once.
+  // Comes before the first code runs: a run of an earlier start may continue at once.
   const on = onOption(server.url ?? "");
   const stopFailures = server.watchFailures((news) => say(failureLine(news, paint, on)));
   const app = files.length === 0 ? undefined : await startApp(files, { server, flags, token, paint, say, defined });
@@ -85,7 +85,7 @@ function checkFile(file: string): void {
 /** A person who tries something out must not change the data of a service. */
 const noStore = "dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.";
 
-/** Settings that are only for `start` have no effect here; the one that names other data is worth a line. */
+/** Settings that are only for `start` have no effect here. The user is warned of one of them, because it names other data. */
 function reportUnused({ unused }: ResolvedSettings, data: string): void {
   for (const { setting, place, source } of unused) {
     if (setting.name !== "store") continue;

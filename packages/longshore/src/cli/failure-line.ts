@@ -5,7 +5,10 @@ import type { FailureNews } from "../server/index.ts";
 import { titleOf } from "./run-view.ts";
 import { fit, type Paint, printable } from "./terminal.ts";
 
-/** Two or three lines of a terminal: the end of a reason often has the decisive word, and the command shows longer ones. */
+/**
+ * Two or three lines of a terminal. The most important word is often the last one, so a shorter limit would cut it; the command shows
+ * longer reasons.
+ */
 const reasonCharsMax = 200;
 
 /** `on` is what a command needs to reach this server: empty, or ` --on URL`. */

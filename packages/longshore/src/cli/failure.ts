@@ -1,4 +1,4 @@
-// How a command fails: one message for the person who typed it, or one JSON object for a program, and an exit code for scripts.
+// The failure of a command: one message for a person or one JSON object for a program, and an exit code for scripts.
 
 import { CommanderError } from "commander";
 import { type ErrorCode, LongshoreError, toError } from "../core/errors.ts";
@@ -14,7 +14,7 @@ const exitUsage = 2;
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: number;
-  /** For programs; absent where the exit code says enough. */
+  /** For programs. Absent when the exit code is enough. */
   readonly code: ErrorCode | undefined;
 
   constructor(message: string, exitCode: number = exitUsage, options: { cause?: unknown; code?: ErrorCode } = {}) {
@@ -24,7 +24,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Whether a command line asks for JSON. Read from the arguments themselves, because a mistake in them must be reported as JSON too. */
+/** Whether a command line asks for JSON. Searches the unparsed arguments, because a mistake in them must be reported as JSON too. */
 export function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
@@ -43,7 +43,7 @@ export function exitCodeOf(thrown: unknown, write: (line: string) => void, json 
   const { exitCode, code, message, isPrinted = false } = failureOf(thrown);
   if (message === "" || exitCode === 0) return exitCode;
   if (json) write(jsonText({ error: { ...(code === undefined ? {} : { code }), message } }));
-  // A message may quote the response of a server, which must not send control codes to the terminal.
+  // A message may quote the response of a server. No control codes of this response must reach the terminal.
   else if (!isPrinted) write(`longshore: ${message}`.split("\n").map(printable).join("\n"));
   return exitCode;
 }

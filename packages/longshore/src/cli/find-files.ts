@@ -4,7 +4,7 @@ import { type Dirent, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CommandFailure } from "./failure.ts";
 
-/** With more folders, the pattern probably begins at the wrong folder. */
+/** A pattern that reads more folders than this probably begins at the wrong folder. */
 const foldersMax = 10_000;
 const ignored = /^(node_modules|\..+)$/;
 const source = /\.[cm]?[jt]sx?$/;
@@ -13,7 +13,7 @@ const declarations = /\.d\.[cm]?[jt]sx?$/;
 
 export interface FoundFile {
   readonly file: string;
-  /** True when a pattern matched it: such a file need not export a task. */
+  /** True for a file that a pattern matched: it need not export a task. */
   readonly byPattern: boolean;
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EventMessage } from "../net/http/read-events.ts";
 import { type Client, type Query, Unreachable } from "./client.ts";
 
-/** A server that restarts is back within seconds; after this time without a server, the user is informed. */
+/** A server restarts within seconds. After this time without a server, the user is informed. */
 const awayMsMax = 30_000;
 const retryMs = 500;
 
@@ -22,8 +22,8 @@ export async function patiently<Answer>(ask: () => Promise<Answer>, signal?: Abo
 }
 
 /**
- * The events of a stream, resumed where the connection broke. Does not end while the server is reachable: the caller knows which event is
- * the last. The first connection is not retried: a wrong address is reported at once.
+ * The events of a stream. After a broken connection, continues with the next event. Does not end while the server is reachable: the caller
+ * recognises the last event. The first connection is not retried, so that a wrong address is reported at once.
  */
 export async function* resumed(client: Client, path: string, query: Query, signal?: AbortSignal): AsyncGenerator<EventMessage, void, void> {
   let lastEventId: string | undefined;

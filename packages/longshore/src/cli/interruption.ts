@@ -26,7 +26,7 @@ export async function untilInterrupted<Result>(
   });
   try {
     const followed = follow(aborter.signal);
-    // After the abort, its own failure is not reported.
+    // After the abort, a failure of `follow` is not reported.
     followed.catch(() => {});
     return await Promise.race([followed, interrupted]);
   } finally {

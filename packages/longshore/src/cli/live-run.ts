@@ -12,7 +12,7 @@ export interface Screen extends Output {
 /** The run is also drawn when nothing has changed, because durations grow. */
 const redrawMs = 100;
 const rowsDefault = 24;
-/** The head, one step, and the counts of the others. */
+/** One line each for the head, one step, and the counts of the other steps. */
 const rowsMin = 3;
 const control = String.fromCharCode(27);
 

@@ -12,8 +12,8 @@ export interface LoadedModule extends ModuleExports {
 }
 
 /**
- * What all files export. With `mayWork`, a file may call `work()` itself, and then need not export anything. Otherwise a file that is named and
- * exports nothing is a mistake; of the files that a pattern matches, at least one must export something.
+ * What all files export. With `mayWork`, a file need not export anything, because it may call `work()` itself. Otherwise each file that is
+ * named must export something, and so must at least one of the files that a pattern matches.
  */
 export async function loadModules(patterns: readonly string[], { mayWork = false } = {}): Promise<LoadedModule[]> {
   const modules: LoadedModule[] = [];
@@ -29,7 +29,7 @@ export async function loadModules(patterns: readonly string[], { mayWork = false
 
 const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
 
-/** A durable function, and the file that exports it, or what names it. */
+/** A durable function, and where it was found: the file that exports it, or the workflow or schedule that names it. */
 export interface LoadedFunction extends FunctionWorkflow {
   readonly module: string;
 }

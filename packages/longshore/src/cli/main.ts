@@ -9,7 +9,7 @@ import { createProgram } from "./program.ts";
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 2));
 process.stderr.on("error", () => {});
 
-/** Long enough for pending output, and shorter than supervisors wait before they kill. */
+/** Long enough to write pending output. Supervisors wait longer before they kill a process. */
 const restMs = 2_000;
 
 const json = wantsJson(process.argv);
@@ -18,5 +18,6 @@ try {
 } catch (error) {
   process.exitCode = exitCodeOf(error, (line) => process.stderr.write(`${line}\n`), json);
 }
-// A command is over when it returns. A file that was loaded for its tasks may keep the process alive, for example with a connection pool.
+// The process must end when the command returns. A file that was loaded for its tasks may keep it alive, for example with a connection
+// pool.
 setTimeout(() => process.exit(), restMs).unref();

@@ -21,7 +21,7 @@ export function migrateCommand(): Command {
   const command = new Command("migrate").description("move the data of a stopped server between a folder and PostgreSQL");
   withJson(command)
     .requiredOption("--from <place>", "the data folder, or the address of PostgreSQL, where the data are")
-    .requiredOption("--to <place>", "the other one, without data")
+    .requiredOption("--to <place>", "the target, PostgreSQL or a folder, without data")
     .hook("preAction", (_command, action) => warnOfPasswords(action.opts<MigrateFlags>()))
     .action(migrate);
   return withExamples(

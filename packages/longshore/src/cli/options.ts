@@ -8,7 +8,7 @@ import { warn } from "./failure.ts";
 /** The address of a server that was started without options. */
 const defaultUrl = `http://127.0.0.1:${portDefault}`;
 
-/** What a command that is printed for people needs to reach the server of `url`: nothing, or ` --on URL`. */
+/** The end of a command that is printed for people, so that it reaches the server of `url`: empty, or ` --on URL`. */
 export function onOption(url: string): string {
   return url === defaultUrl ? "" : ` --on ${url}`;
 }
@@ -36,7 +36,7 @@ export function withRecord(command: Command): Command {
   return withConnection(command).option("--record <file>", "append every acknowledgement of the server to a file for `longshore verify`");
 }
 
-/** Warns about a token in the arguments, which other users of the machine can read. */
+/** Warns when a token is among the arguments: other users of the machine can read them. */
 function warnOfTypedToken(command: Command): Command {
   return command.hook("preAction", (_command, action) => {
     if (action.getOptionValueSource("token") === "cli")
@@ -46,7 +46,7 @@ function warnOfTypedToken(command: Command): Command {
 
 export const typedToken = "A token in --token can be read by every user of this machine, in the list of processes.";
 
-/** Warns about a password in the value of a flag, which other users of the machine can read. */
+/** Warns when the value of a flag has a password: other users of the machine can read it. */
 export function typedPassword(flag: string): string {
   return `A password in ${flag} can be read by every user of this machine, in the list of processes.`;
 }

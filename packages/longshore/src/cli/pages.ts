@@ -15,7 +15,7 @@ export interface Listing {
   readonly limit?: number;
 }
 
-/** At most `limit` items, as one page. Its `next` is where the list continues; null at its end. */
+/** At most `limit` items, as one page. The list continues at its `next`, which is null at the end of the list. */
 export async function readList<Item>(client: Client, { path, query = {}, cursor, limit = Infinity }: Listing): Promise<Page<Item>> {
   const items: Item[] = [];
   let next: string | null = null;

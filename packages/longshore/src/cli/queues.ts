@@ -32,7 +32,7 @@ function queues(flags: ConnectionOptions & { json?: boolean }): Promise<void> {
   });
 }
 
-/** Each worker has a lane of its own for the functions that it has in memory: such a lane says nothing while it is empty. */
+/** Each worker has a separate lane for the functions that it has in memory. While such a lane is empty, it is not shown. */
 function isIdleLane({ lane, ready, sent }: Queue): boolean {
   const name = functionOfLane(lane);
   return name !== undefined && lane !== functionLane(name) && ready + sent === 0;

@@ -9,7 +9,7 @@ import { serverSettings } from "./server-settings.ts";
 import { defaultFor, expectedOf, type ServerCommand, type Setting, valueOfFile, valueOfText } from "./setting.ts";
 import { nearNames } from "./suggestion.ts";
 
-/** From the strongest. */
+/** The strongest source first. */
 const sources = ["command line", "environment", "file", "default"] as const;
 export type Source = (typeof sources)[number];
 
@@ -22,22 +22,22 @@ export interface Resolved {
 }
 
 export interface ResolvedSettings {
-  /** Those that have a value, in the order of the table. */
+  /** The settings that have a value, in the order of the table. */
   readonly list: readonly Resolved[];
-  /** Those that were given and that the command does not use. */
+  /** The settings that were given and that the command does not use. */
   readonly unused: readonly Resolved[];
   /** Their values by name. */
   readonly values: Readonly<Record<string, unknown>>;
   /** The file that was read. */
   readonly file: string | undefined;
-  /** Whether the value of a setting is among the arguments of the process. */
+  /** Returns whether the value of a setting is among the arguments of the process. */
   isTyped(name: string): boolean;
 }
 
 /** The variable that names the file. */
 export const configVariable = "LONGSHORE_CONFIG";
 
-/** Throws a CommandFailure with the place of an unknown key, a bad value, or of two settings that exclude each other. */
+/** Throws a CommandFailure for an unknown key, a bad value, or two settings that exclude each other. Its message names the place. */
 export async function resolveSettings(command: Command, target: ServerCommand, env: Environment = process.env): Promise<ResolvedSettings> {
   const file = await readConfigFile(command.opts<{ config?: string }>().config ?? variable(env, configVariable));
   const inFile = fileValues(file);
@@ -62,7 +62,10 @@ function typedValue(command: Command, setting: Setting): Resolved | undefined {
   return { setting, value: command.getOptionValue(setting.name), source: "command line", place };
 }
 
-/** In a cluster of Kubernetes with a service called longshore, each container has this in LONGSHORE_PORT; it is no setting of the server. */
+/**
+ * In a Kubernetes cluster with a service called longshore, LONGSHORE_PORT has such a value in each container. It is not a setting of the
+ * server.
+ */
 const serviceLink = /^tcp:\/\//;
 
 function variableValue(setting: Setting, env: Environment): Resolved | undefined {
@@ -81,7 +84,7 @@ function defaultValue(setting: Setting, target: ServerCommand): Resolved | undef
   return value === undefined ? undefined : { setting, value, source: "default", place: "" };
 }
 
-/** By the names of settings. */
+/** The keys are names of settings. */
 function fileValues(file: ConfigFile | undefined): ReadonlyMap<string, Resolved> {
   const found = new Map<string, Resolved>();
   for (const { key, value: given, place } of file?.entries ?? []) {
@@ -101,7 +104,7 @@ function besideFile(file: ConfigFile | undefined, path: unknown): string {
   return short === "" || short.startsWith("..") ? full : short;
 }
 
-/** Of two settings that exclude each other, the one of the stronger source counts; in one source they are a mistake. */
+/** When two settings exclude each other, the one from the stronger source is used. In the same source they are a mistake. */
 function withoutConflicts(given: readonly Resolved[]): Resolved[] {
   const dropped = new Set<Resolved>();
   for (const one of given) {

@@ -1,4 +1,4 @@
-// Runs by the beginning of their ids: a person types the first characters, as for a commit of git.
+// Finds a run by the beginning of its id: a person types the first characters, as for a commit of git.
 
 import type { Page, Run } from "./api.ts";
 import type { Client } from "./client.ts";
@@ -14,8 +14,8 @@ const namedMax = 4;
 const last = "~";
 
 /**
- * The id of the run that `given` names: `given` itself, or the only id that begins with it. A text that begins no id is returned as it is,
- * because the server reports best that there is no such run. Throws when several ids begin with it.
+ * The id of the run that `given` names: `given` itself, or the only id that begins with it. If no id begins with the text, returns the
+ * text: the server then reports that there is no such run. Throws when several ids begin with it.
  */
 export async function runIdOf(client: Client, given: string): Promise<string> {
   if (given.length < charsMin || given.length >= idChars || !/^[\dA-Za-z]+$/.test(given)) return given;

@@ -4,7 +4,7 @@ import type { Run } from "./api.ts";
 import { jsonText } from "./print-json.ts";
 import { fit, type Paint } from "./terminal.ts";
 
-/** Lines of one value in a terminal: more than a screen, less than a flood. */
+/** The limit of lines of one value in a terminal. */
 const linesMax = 40;
 /** A longer value takes several lines, also in a file. */
 const lineCharsMax = 100;

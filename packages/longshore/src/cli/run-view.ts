@@ -37,7 +37,7 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
   "timed-out": "red",
 };
 
-/** The state of a run in words. A run with a delay that has not passed sleeps. */
+/** The state of a run in words. Until the delay of a run has passed, the run sleeps. */
 export function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: number): string {
   return startAt === null || state !== "running" ? state : `sleeping until ${timeText(startAt, now)}`;
 }
@@ -57,7 +57,7 @@ export interface RunFrame {
   readonly rows?: number;
   /** Further lines below a step. */
   readonly below?: (step: Step) => readonly string[];
-  /** True where a line may be wrapped: errors are not cut, because their decisive word is often the last one. */
+  /** True where a line may be wrapped: errors are not cut, because the most important word is often the last one. */
   readonly wholeErrors?: boolean;
   readonly paint: Paint;
 }
@@ -126,7 +126,7 @@ export function renderChanges(before: RunView | undefined, after: RunView, paint
   return lines.map(printable);
 }
 
-/** The dead letters of a step: a line each, and one line for those that are not shown. */
+/** The dead letters of a step: one line for each, and a last line that counts those that are not shown. */
 function deadLetterLines({ deadLetters }: Step): string[] {
   if (deadLetters === undefined) return [];
   const lines = deadLetters.first.map(({ uid, reason, error, tries }) => {
@@ -134,7 +134,7 @@ function deadLetterLines({ deadLetters }: Step): string[] {
     return `dead letter ${uid}: ${reason} after ${tries === 1 ? "1 try" : `${tries} tries`}${why}`;
   });
   const more = deadLetters.total - lines.length;
-  return more === 0 ? lines : [...lines, `and ${more} dead letters more`];
+  return more === 0 ? lines : [...lines, `and ${more} more dead letters`];
 }
 
 function changeLine(step: Step, run: Run, { now, paint }: { now: number; paint: Paint }): string {
@@ -153,7 +153,7 @@ function lookOf(step: Step, ended: boolean): Look {
   return stepLooks[step.state];
 }
 
-/** What a step waits for that no worker holds: a signal or a time; undefined for every other step. */
+/** What a step waits for while no worker has it: a signal or a time. Undefined for every other step. */
 function awaitedBy({ waiting }: Step, now: number): string | undefined {
   if (waiting?.reason === "signal" || waiting?.reason === "record") return waiting.text;
   return waiting?.reason === "sleeping" && waiting.at !== undefined ? `sleeping until ${timeText(waiting.at, now)}` : undefined;
@@ -181,7 +181,7 @@ function nextTryOf({ waiting, lastError }: Step): string | undefined {
   return waiting === undefined ? lastError : `${waiting.text}; ${lastError}`;
 }
 
-/** A skipped step has no attempt in the current execution of its run; its number is from earlier ones. */
+/** A skipped step has no attempt in the current execution of its run. Its attempt number comes from an earlier execution. */
 function triesOf(step: Step): string {
   return step.attempt > 1 && step.state !== "skipped" ? ` (try ${step.attempt})` : "";
 }

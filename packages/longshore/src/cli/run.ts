@@ -26,7 +26,7 @@ export function runCommand(): Command {
     .option("--input <json>", "its input: JSON, @FILE for a file, - for standard input")
     .option("--key <key>", "idempotency key: starts with the same key and input start one run")
     .option("--delay <duration>", 'start later: "30s", "5m", "2h"', parseDuration)
-    .option("--priority <number>", "added to the priority of its steps; smaller is taken first", parseInteger)
+    .option("--priority <number>", "added to the priority of its steps; steps with smaller numbers are taken first", parseInteger)
     .option("--follow", "show the run until it has ended; exit code 1 when it did not succeed")
     .action(run);
   return withExamples(command, [
@@ -52,7 +52,7 @@ async function run(name: string, flags: RunFlags): Promise<void> {
   await finish(client, started.id, flags);
 }
 
-/** Throws the error again; for an unknown workflow, with the names that the person may have meant. */
+/** Throws the error again. For an unknown workflow, adds the names that the person may have meant. */
 async function withSuggestion(client: Client, name: string, error: unknown): Promise<never> {
   if (!(error instanceof Refusal) || error.status !== 404) throw error;
   const { suggestionFor } = await import("./workflow-names.ts");

@@ -25,7 +25,7 @@ interface RunsFlags extends ConnectionOptions {
   json?: boolean;
 }
 
-/** A narrower terminal has no room for the whole date of each run. */
+/** A terminal with fewer columns has no room for the whole date of each run. */
 const dateWidthMin = 100;
 /** The limit of steps whose values are read. */
 const valuesMax = 20_000;

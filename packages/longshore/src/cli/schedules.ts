@@ -34,11 +34,11 @@ export function schedulesCommand(): Command {
   return withExamples(
     command,
     [
-      ["longshore schedules", "each with its next time and what became of the last one"],
+      ["longshore schedules", "each with its next time and the result of its last tick"],
       ['longshore schedules set nightly order --cron "0 3 * * *"', "a run of order each night"],
       ["longshore schedules show nightly", "its rules, next ten times and last ticks"],
       ['longshore schedules pause nightly --reason "holidays"', "nothing starts until it is resumed"],
-      ["longshore schedules backfill nightly --from 2026-03-01", "the runs that were not there"],
+      ["longshore schedules backfill nightly --from 2026-03-01", "the runs of past ticks that have none"],
     ],
     "`longshore schedules COMMAND --help` explains each of them.",
   );

@@ -14,9 +14,8 @@ interface SchemaFlags {
   out?: string;
 }
 
-const notes = `A file makes tasks with task("name", handler); one that makes none holds handlers, and each exported function is a task of
-its name. The file is read, not run. Needs the compiler of TypeScript 6: npm install --save-dev typescript-6@npm:typescript@6
-Exit code 1 when a side of a task has no schema; the reason is printed.`;
+const notes = `A file makes tasks with task("name", handler). In a file that makes none, each exported function is a handler, and its task has the same name. The file is read, not run. Needs the compiler of TypeScript 6: npm install --save-dev typescript-6@npm:typescript@6
+Exit code 1 when the input or the output of a task has no schema; the reason is printed.`;
 
 export function schemaCommand(): Command {
   const command = new Command("schema")

@@ -55,7 +55,7 @@ export interface ServerFlags {
   [flag: string]: unknown;
 }
 
-/** The flags of a command that starts a server; without one, those of all. */
+/** The flags of a command that starts a server. Without a command: the flags of all of them. */
 export function withServerFlags(command: Command, target?: ServerCommand): Command {
   return serverSettings
     .filter(({ only }) => target === undefined || only === undefined || only === target)
@@ -75,9 +75,9 @@ interface Around {
 }
 
 export function serveOptions(flags: ServerFlags, log: Around): ServeOptions {
-  // Parsed here too, so that an error message names the flag.
+  // Tokens are parsed here too, so that an error message names the flag.
   if (log.isTyped?.("token") ?? true) parseFlags(flags.token);
-  // A variable of the shell that is not set must not lead to an empty folder.
+  // The text is empty when a shell variable is not set. It must not become the path of the folder.
   if (flags.store === "") throw new CommandFailure("--store is empty: name the address of PostgreSQL.");
   warnOfTyped(flags, log);
   return {
@@ -103,7 +103,7 @@ export function serveOptions(flags: ServerFlags, log: Around): ServeOptions {
   };
 }
 
-/** Where the data is, and who shares it. */
+/** The options that say where the data is and which servers share it. */
 type Place = "store" | "lease" | "advertise" | "ephemeral" | "data";
 
 function placeOf({ store, lease, advertise, ephemeral, data }: ServerFlags): Pick<ServeOptions, Place> {
@@ -143,7 +143,7 @@ function readFlagFile(flag: string, file: string): Buffer {
   }
 }
 
-/** Warns about secrets in the arguments, which other users of the machine can read. */
+/** Warns when secrets are among the arguments: other users of the machine can read them. */
 function warnOfTyped(flags: ServerFlags, { format, isTyped = () => true }: Around): void {
   const { warn } = loggerFor(flags, format);
   if (flags.token !== undefined && isTyped("token")) warn(`${typedToken} Give a file with --token-file instead.`);

@@ -15,7 +15,7 @@ export interface Setting {
   /** Its key in a configuration file. */
   readonly key: string;
   readonly variable: string;
-  /** Read where the own variable is absent. */
+  /** The variable that is read when the setting's own variable is absent. */
   readonly otherVariable?: string;
   readonly description: string;
   readonly kind: Kind;
@@ -26,7 +26,7 @@ export interface Setting {
   readonly conflicts?: readonly string[];
   /** The only command that uses it. Default: both. */
   readonly only?: ServerCommand;
-  /** What may be shown of its value. Default: everything. */
+  /** Returns the part of its value that may be shown. Default: the whole value. */
   readonly shown?: (value: unknown) => string;
 }
 
@@ -63,7 +63,7 @@ export function setting(flag: string, kind: Kind, description: string, more: Par
   return { flag, name, key: name, variable, description, kind, ...more };
 }
 
-/** Adds the flag of a setting to a command; `config` is for no single command and shows no default that depends on it. */
+/** Adds the flag of a setting to a command; `config` stands for no single command, so it shows no default that depends on the command. */
 export function withSetting(command: Command, one: Setting, target: ServerCommand | undefined): Command {
   const option = new Option(one.flag, one.description);
   if (one.kind === "tokens") option.argParser<string[]>(parseRepeated);

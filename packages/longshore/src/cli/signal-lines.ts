@@ -1,4 +1,4 @@
-// The signals of a run for people: those that are kept first, because someone may wonder why no step takes them.
+// The signals of a run for people. Signals that no step has taken come first: they may be a mistake.
 
 import { formatDuration } from "../core/duration.ts";
 import type { Run, Signal, Step } from "./api.ts";
@@ -7,7 +7,7 @@ import { readList } from "./pages.ts";
 import { jsonText } from "./print-json.ts";
 import { fit, type Paint, pad, printable } from "./terminal.ts";
 
-/** Signals of each state that are shown; --json prints all. */
+/** How many signals of each state are shown; --json prints all. */
 const shownMax = 20;
 
 /** Reads no list for a run without signals. */

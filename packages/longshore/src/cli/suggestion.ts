@@ -3,7 +3,7 @@
 /** The known names that differ from `given` by few letters, nearest first; empty when none is near. */
 export function nearNames(given: string, known: readonly string[], count = 3): string[] {
   const typed = given.toLowerCase();
-  // A third of the letters may be wrong; of a short name one.
+  // A third of the letters may be wrong; in a short name, one letter.
   const differenceMax = Math.max(1, Math.floor(given.length / 3));
   return known
     .map((name) => ({ name, difference: differenceOf(typed, name.toLowerCase()) }))

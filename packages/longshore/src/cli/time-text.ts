@@ -10,7 +10,9 @@ export function timeText(at: number, now: number): string {
   return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${clock}`;
 }
 
-/** The time zone of the terminal, such as `Europe/Berlin`: times beside a rule of another zone need it. */
+/**
+ * The time zone of the terminal, such as `Europe/Berlin`. It is printed with times, because the rule of a schedule may have another zone.
+ */
 export function terminalZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

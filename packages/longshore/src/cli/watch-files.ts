@@ -1,4 +1,4 @@
-// Notices changes of the files of an app, or of files next to them or below.
+// Notices changes of the files of an app, and of all source files in their folders and the folders below.
 
 import { type Dirent, type FSWatcher, readdirSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -49,7 +49,7 @@ function watchIfAllowed(folder: string, noticed: (path: string) => void): FSWatc
   }
 }
 
-/** The folders below, without the roots themselves. */
+/** All folders below the roots, without the roots themselves. */
 function foldersBelow(roots: readonly string[]): string[] {
   const found = new Set(roots);
   for (const folder of found) {

@@ -16,15 +16,15 @@ export interface RunView {
 const lookMsMax = 1_000;
 /** Events within this time cause one read. */
 const lookMsMin = 100;
-/** A run with more steps is read in several pages. The pause after that is this many times as long as the reading. */
+/** A run with more steps is read in several pages. The pause after a read is this many times as long as the read. */
 const stepsLarge = 1_000;
 const largeShare = 4;
 /** The limit of steps that are read. */
 const stepsMax = 20_000;
 
 /**
- * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not go on by itself. Rejects when `signal` aborts. The caller has just used
- * this server, so an unreachable server is retried from the first read on.
+ * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not go on by itself. Rejects
+ * when `signal` aborts. The caller has just used this server, so even the first read is retried when the server is not reachable.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId, signal);

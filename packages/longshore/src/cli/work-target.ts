@@ -1,5 +1,5 @@
-// The source of tasks for `longshore work`: typed options take precedence over the environment, and an orchestrator that starts workers
-// sets variables of its own.
+// Chooses the server of `longshore work`. Typed options take precedence over the environment. An orchestrator that starts workers names
+// itself in variables of the environment.
 
 import { type Command, Option } from "commander";
 import type { Environment } from "../core/environment.ts";
@@ -16,7 +16,7 @@ export interface WorkTarget {
   readonly on: string;
 }
 
-/** The protocols that are chosen by a flag, with the name of that flag. */
+/** The protocols that a flag chooses, with the name of that flag. */
 const flagged = workerProtocols.flatMap(({ name, chosen: { byFlag } }) => {
   if (byFlag === undefined) return [];
   const option = new Option(byFlag.flags[0].flag);

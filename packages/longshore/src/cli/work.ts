@@ -67,7 +67,7 @@ export function workCommand(): Command {
       ).choices(["process", "thread", "inline"]),
     )
     .option("--http-port <number>", "serve /metrics and /health of the worker on this port of 127.0.0.1; 0 takes any free port", parsePort)
-    .option("--record <file>", "append the answers of the server to a file for `longshore verify`")
+    .option("--record <file>", "append every acknowledgement of the server to a file for `longshore verify`")
     .option("--http-host <address>", "serve /metrics and /health on this address, such as 0.0.0.0 in a container")
     .action(work);
   return withExamples(

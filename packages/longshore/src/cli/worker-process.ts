@@ -16,13 +16,13 @@ import { openWorker } from "./worker.ts";
 export interface AppLoaded {
   readonly kind: "loaded";
   readonly files: readonly ({ readonly file: string } & { readonly [kind in "tasks" | "workflows" | "schedules"]: readonly string[] })[];
-  /** The workflows of all files and those that they run, in the order in which they are to be defined. */
+  /** The workflows of all files and the workflows that these run, in the order in which they must be defined. */
   readonly workflows: readonly Workflow[];
-  /** Each names its workflow, which is in the list above if it is a value. */
+  /** Each has the name of its workflow. A workflow that the schedule has as a value is in the list above. */
   readonly schedules: readonly Schedule[];
 }
 
-/** A person is watching: log lines are delayed only for an unnoticeable time. */
+/** A person is watching, so log lines are hardly delayed. */
 const logFlushMs = 100;
 
 /** When the parent has ended, nothing else would stop this process; so it ends as if it had received SIGTERM. */
@@ -34,7 +34,7 @@ function endWithParent(): void {
 
 async function main(files: readonly string[], url: string): Promise<void> {
   endWithParent();
-  // Before the files are loaded: they may keep what it replaces.
+  // Comes before the files are loaded, because they may keep a reference to what is replaced here.
   const watch = watchMistakes((message) => stderrLogger({ level: "warn", message }));
   const modules = await loadModules(files, { mayWork: true });
   const tasks = tasksIn(modules);
@@ -59,7 +59,7 @@ function newsOf(modules: readonly LoadedModule[]): AppLoaded {
     ...{ file, tasks: namesOf(tasks), workflows: namesOf(workflows), schedules: namesOf(schedules) },
   }));
   const schedules = [...new Set(modules.flatMap((module) => module.schedules))];
-  // Only what a server stores: each workflow is in the list by itself, and a schema of its input is code.
+  // Only what a server stores. The workflows that it runs are in the list themselves, and a schema of its input is code.
   const family = workflowsIn(modules).map(({ name, source }) => ({ name, source }));
   return { kind: "loaded", files, workflows: family, schedules: schedules.map((each) => ({ ...each, workflow: each.rules.workflow })) };
 }

@@ -1,4 +1,4 @@
-// `longshore work` with a process for each worker: what each process is sent, and what this process prints for all of them.
+// `longshore work` with a process for each worker: sends each process its work, and prints the messages for all of them.
 
 import { durationMs } from "../core/duration.ts";
 import type { Task } from "../core/task.ts";
@@ -11,7 +11,10 @@ import type { WorkerOutput } from "./telemetry.ts";
 import { sayWorking } from "./worker.ts";
 import type { ChildWork } from "./worker-child.ts";
 
-/** The time after a drain: aborted handlers, last reports and stopping transports take up to 10 s, and then a process has 5 s to end. */
+/**
+ * The time that a process has after a drain. Aborting handlers, sending the last reports and stopping transports take up to 10 s; then the
+ * process has 5 s to end.
+ */
 const afterDrainMs = 15_000;
 const drainMsDefault = 20_000;
 
@@ -44,7 +47,7 @@ export async function startWorkerProcesses(
   return handle;
 }
 
-/** What one process works for. */
+/** The tasks and the server of one process. */
 interface Group {
   readonly tasks: readonly Task[];
   readonly functions: readonly LoadedFunction[];

@@ -15,7 +15,7 @@ import { type WorkerOutput, workerOutput } from "./telemetry.ts";
 export interface WorkerSurroundings {
   /** Receives notices when there is no telemetry. */
   readonly logger?: Logger;
-  /** Default: the one for the protocol. */
+  /** Default: the default of the protocol. */
   readonly output?: WorkerOutput;
   /** Prints to standard output when that is reserved for another program. */
   readonly print?: (text: string) => void;
