@@ -1,4 +1,4 @@
-// The client over HTTP: everything in it is `fetch`, so that it works in Node, Deno, Bun and browsers.
+// The client over HTTP. It uses only `fetch`, so it works in Node, Deno, Bun and browsers.
 
 import type { Clock } from "../core/clock.ts";
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -63,7 +63,7 @@ export function connectBy(
   return new HttpClient(new Requests({ base: parseUrl(url), token, fetch: send, clock, patienceMs }));
 }
 
-/** A task as the API returns it, as far as it is read here. */
+/** The fields of a task that are read here, as the API returns them. */
 interface TaskBody extends Ending {
   readonly id: string;
   readonly step: string;
@@ -74,7 +74,7 @@ interface TaskBody extends Ending {
 
 class HttpClient implements Client {
   readonly #requests: Requests;
-  /** Workflow values that this client has defined, so that a start is one request. */
+  /** Workflow values that this client has already defined: a start of one of them is a single request. */
   readonly #defined = new WeakMap<Workflow, Promise<WorkflowVersion>>();
 
   constructor(requests: Requests) {

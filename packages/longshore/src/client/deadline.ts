@@ -6,8 +6,8 @@ import { LongshoreError } from "../core/errors.ts";
 import type { WaitOptions } from "./client.ts";
 
 /**
- * Performs `work` with a signal that aborts when the caller's signal does, or when `timeout` has passed: its reason is then
- * LONGSHORE_DEADLINE. `what` names what is waited for.
+ * Performs `work` with a signal. It aborts when the caller's signal aborts or, with the reason LONGSHORE_DEADLINE, when `timeout` has
+ * passed. `what` is the subject of the error message.
  */
 export async function withDeadline<Value>(
   { signal, timeout }: WaitOptions,

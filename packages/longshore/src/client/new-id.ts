@@ -1,4 +1,4 @@
-// Ids that a client makes, so that a request which it sends again is recognised.
+// Ids that a client makes, so that the server recognises a request that is sent again.
 
 /** A UUID of version 7: it begins with the time, so that lists by id are in order. */
 export function newId(nowMs: number): string {

@@ -4,7 +4,7 @@ import { type ErrorCode, type ErrorDetail, errorCodes, LongshoreError } from "..
 
 /** The server has refused a request. */
 export class Refusal extends LongshoreError {
-  /** Of the HTTP reply. */
+  /** The status code of the HTTP reply. */
   readonly status: number;
 
   constructor(code: ErrorCode, message: string, status: number, detail: ErrorDetail = {}) {
@@ -13,7 +13,7 @@ export class Refusal extends LongshoreError {
   }
 }
 
-/** Maximum characters that an error quotes of a reply from another program. */
+/** How many characters of another program's reply an error quotes. */
 const quotedCharsMax = 300;
 
 export interface Asked {
@@ -65,7 +65,7 @@ export function unreachable(origin: string, cause: unknown): LongshoreError {
   return new LongshoreError("LONGSHORE_UNREACHABLE", `No server answers at ${origin} (${why}).`, { cause });
 }
 
-/** The error of `fetch` has the reason in its cause, or in a cause of that one. Browsers give no reason. */
+/** The reason is in the cause of the error of `fetch`, or deeper in the chain of causes. Browsers give no reason. */
 function reasonOf(error: unknown): string {
   let reason = error instanceof Error ? error.message : String(error);
   for (let link = error; link instanceof Error; link = link.cause) reason = (link as { code?: string }).code ?? link.message;

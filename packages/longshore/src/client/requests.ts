@@ -1,5 +1,5 @@
-// The requests of a client: JSON over `fetch`, with the token, with time limits, and again while the server cannot be reached. For an
-// unsuccessful reply they reject with a LongshoreError that has the server's code.
+// The requests of a client: JSON over `fetch`, with the token and time limits. They are repeated while the server cannot be reached. For an
+// unsuccessful reply, they reject with a LongshoreError that has the server's code.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import type { Clock } from "../core/clock.ts";
@@ -57,7 +57,7 @@ export class Requests {
     return this.#patiently(() => this.#json("POST", path, ask), ask);
   }
 
-  /** Returns whether the server has made what it was sent. */
+  /** Returns whether the server has made the change that it was sent. */
   put<Answer>(path: string, ask: Ask): Promise<{ answer: Answer; isNew: boolean }> {
     return this.#patiently(async () => {
       const { status, answer } = await this.#reply<Answer>("PUT", path, ask);
@@ -179,7 +179,10 @@ export function isTemporary(error: Error): boolean {
   return isTransient(error) || isClosing(error) || (error instanceof Refusal && error.status === 503);
 }
 
-/** The same for a request that must not be performed twice. It was certainly not performed when the server refused it, or no connection was made. */
+/**
+ * Whether a request that must not be performed twice may be sent again. It was certainly not performed when the server refused it, or when
+ * no connection was made.
+ */
 function isUnsent(error: Error): boolean {
   if (error instanceof Refusal) return error.status === 503;
   return isTransient(error) && codeIn(error) === "ECONNREFUSED";

@@ -1,4 +1,4 @@
-// How a run that has ended becomes a value or an error of the program that waits for it.
+// Turns a run that has ended into a value or an error, for the program that waits for it.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { RunStatus } from "./client.ts";

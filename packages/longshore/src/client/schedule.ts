@@ -57,7 +57,7 @@ export interface DefinedSchedule {
 export interface ScheduleInfo {
   readonly name: string;
   readonly workflow: string;
-  /** The workflow whose definition file contains it; null when no file contains it. */
+  /** The workflow whose definition file contains this schedule; null when no file contains it. */
   readonly source: string | null;
   readonly input: unknown;
   readonly cron?: string | undefined;
@@ -104,14 +104,14 @@ export interface ScheduleTick {
   /** The time of the tick, without jitter. */
   readonly at: number;
   readonly decidedAt: number;
-  /** `present`: a run with the key of this tick was there already. `missed`: no server was there at its time. */
+  /** `present`: a run with the key of this tick existed already. `missed`: no server was running at its time. */
   readonly outcome: "started" | "present" | "queued" | "skipped" | "missed" | "failed";
-  /** Its run; for `skipped` and `queued`, the open run because of which it did not start. */
+  /** Its run. For `skipped` and `queued`: the open run that kept the tick from starting. */
   readonly runId: string | null;
   readonly reason: string | null;
   /** How many ticks were missed; not more than 100 are counted. */
   readonly count?: number | undefined;
-  /** What started it instead of its time: `run()` or `backfill()`. */
+  /** `run()` or `backfill()`, when one of them started it. */
   readonly by?: "hand" | "backfill" | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Waits for the end of a run or a task: one long poll after another, over breaks of the connection.
+// Waits for the end of a run or a task: one long poll after another, also after the connection broke.
 
 import { pause } from "../core/pause.ts";
 import type { Requests } from "./requests.ts";

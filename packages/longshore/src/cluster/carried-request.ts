@@ -25,7 +25,9 @@ export interface CarriedRequest {
   readonly bytes?: string;
   /** The pieces of a longer one are sent under this name. */
   readonly upload?: string;
-  /** True when the request was begun before under the same id. For a call that the link itself sends again, `LinkCall.isRepeat` is true. */
+  /**
+   * True when the request was begun before under the same id. When the link itself sends a call again, it sets `LinkCall.isRepeat` instead.
+   */
   readonly isRepeat?: true;
 }
 
@@ -34,7 +36,7 @@ export interface CarriedCaller {
   readonly scopes: readonly TokenScope[];
 }
 
-/** Headers of the connection and of its encoding, and those with secrets: no route needs them. */
+/** Headers that no route needs: those of the connection and its encoding, and those with secrets. */
 const leftOut: ReadonlySet<string> = new Set([
   ...["authorization", "x-authorization", "proxy-authorization", "cookie"],
   ...["connection", "keep-alive", "accept-encoding", "content-length", "transfer-encoding"],
@@ -65,7 +67,7 @@ export class Callers {
     let caller = this.#known.get(key);
     if (caller === undefined) {
       caller = callerWith(name, scopes);
-      // There are as many callers as tokens. The limit is for a faulty node that sends ever new names.
+      // There are as many callers as tokens, so only a faulty node that invents names reaches this limit.
       if (this.#known.size < callersMax) this.#known.set(key, caller);
     }
     return caller;
@@ -80,7 +82,7 @@ export interface Performing {
   /** Its signal is made on first use. */
   readonly call: { readonly signal: AbortSignal };
   readonly stream: Readable;
-  /** The limits of bodies that the route reads as text: a budget of bytes for all of them, and a number of JSON values for each. */
+  /** The limits of bodies that the route reads as text: a budget of bytes for all bodies, and a number of JSON values for each body. */
   readonly texts: { readonly budget: ByteBudget; readonly valuesMax: number };
 }
 

@@ -1,5 +1,5 @@
-// Reports to the owner which replies have reached their clients and which have not. The owner takes back what the latter had granted. The
-// confirmations of one turn of the event loop are sent in one call.
+// Reports to the owner which replies have reached their clients and which have not. When a reply has not reached its client, the owner
+// takes back what the reply granted. The confirmations of one turn of the event loop are sent in one call.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -38,8 +38,8 @@ export class Confirmations {
       const [delivered, undelivered] = [this.#delivered, this.#undelivered];
       this.#delivered = [];
       this.#undelivered = [];
-      // The link sends this call again when it breaks. An owner that has taken over does not know these replies: there, what they granted
-      // ends with its lease.
+      // The link sends this call again when it breaks. An owner that has taken over does not know these replies: the tasks that they
+      // granted return when their leases end.
       this.#owner.call("confirm", { delivered, undelivered }).catch((error: unknown) => {
         if (!(error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT")) return;
         // The link is full, so the confirmations are sent later.

@@ -16,7 +16,7 @@ import { errorFrom } from "./link/carried-error.ts";
 import type { CallOptions } from "./link/client.ts";
 import type { Pulled } from "./outgoing.ts";
 
-/** What forwarding needs of the link. */
+/** The methods of the link that forwarding uses. */
 export interface CallOwner {
   call(name: string, args: unknown, options?: CallOptions): Promise<unknown>;
 }
@@ -28,15 +28,15 @@ export interface ForwarderDeps {
 }
 
 /**
- * For a request with a longer body, the node does not watch whether the client disconnects. To watch, it would have to release the bytes of
- * the body from the budget of the listener, while they are still in memory. Such requests do not wait for events, so they end soon.
+ * For a request with a longer body, the node does not watch whether the client disconnects. The watch would release the bytes of the body
+ * from the budget of the listener while they are still in memory. Such requests do not wait for events, so they end soon.
  */
 const watchedCharsMax = 65_536;
 /** A streamed body up to this length is sent together with its request, so that both can be sent again. */
 const inlineBytesMax = 1_048_576;
 /** A longer one is sent in pieces of this length. */
 const pieceBytes = 262_144;
-/** How often a stream is opened again after its owner was lost, when none of these times brought a piece. */
+/** How often in a row a stream is opened again, after its owner was lost, without receiving a piece. */
 const reopenedMax = 20;
 /** How often a request is performed again because its owner was lost in the middle of a long reply. */
 const refetchedMax = 3;
@@ -68,7 +68,7 @@ export class Forwarder {
 
   /** This node closes: its requests wait no longer at the owner. */
   dismiss(): void {
-    // An owner of an earlier version does not know this; then they wait until the listener ends them.
+    // An owner of an earlier version does not know this call; then the requests wait until the listener ends them.
     this.#deps.owner.call("dismiss", null).catch(() => {});
   }
 
@@ -209,7 +209,7 @@ export class Forwarder {
       const name = await open();
       for (;;) {
         const pulled = await this.#pull(name, gone);
-        // The owner is lost, or has forgotten the stream.
+        // The owner is lost, or does not know the stream any more.
         if (pulled === null) break;
         for (const piece of pulled.pieces) await take(piece);
         if (pulled.pieces.length > 0) opened = 0;
@@ -229,7 +229,7 @@ export class Forwarder {
   }
 
   #drop(name: string): void {
-    // An owner that cannot be reached drops it by itself.
+    // An owner that cannot be reached drops the stream by itself.
     this.#deps.owner.call("drop", name, { repeat: false }).catch(() => {});
   }
 

@@ -26,7 +26,7 @@ export interface OwnedData {
   track<T>(action: Action, id: string, work: () => Promise<T>): Promise<T>;
   /** Why this node does not own the data any more; null while it does. */
   lost(): Error | null;
-  /** Hands the data over after the requests in progress, or at once when the data is already lost. */
+  /** Hands the data over when the requests in progress have ended, or at once when the data is already lost. */
   close(): Promise<void>;
 }
 
@@ -367,13 +367,13 @@ function withText(request: HttpRequest, text: string): HttpRequest {
   };
 }
 
-/** True when the store could not be used, or was being closed. Then the next owner can perform the same request. */
+/** True when the store could not be used, or was already closing. Then the next owner can perform the same request. */
 function isOfTheStore(error: unknown): boolean {
   if (error instanceof GrpcError) return error.code === GrpcCode.UNAVAILABLE || error.code === GrpcCode.CANCELLED;
   return isClosing(error) || isTransient(error);
 }
 
-/** True when a protocol has turned such an error into a reply. */
+/** True when the reply of a protocol was made from such an error. */
 function isRefused(done: unknown): boolean {
   return (done as { status?: unknown } | undefined)?.status === 503;
 }

@@ -47,7 +47,7 @@ export class Outgoing {
     this.#all = all;
   }
 
-  /** Aborts when the node does not want more. */
+  /** Aborts when the node needs no more pieces. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -60,7 +60,7 @@ export class Outgoing {
     return this.#waiting.length === 0;
   }
 
-  /** Resolves when a node has fetched the piece, or wants no more. */
+  /** Resolves when a node has fetched the piece, or needs no more pieces. */
   send(piece: unknown, chars: number): Promise<void> {
     if (this.#ended || this.#gone.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -97,7 +97,7 @@ export class Outgoing {
     return this.#error === undefined ? { pieces, end: true } : { pieces, end: true, error: carriedError(this.#error) };
   }
 
-  /** The node wants no more. */
+  /** The node needs no more pieces. */
   drop(): void {
     this.#ended = true;
     this.#gone.abort();

@@ -35,13 +35,16 @@ export interface PerformerDeps {
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
   /** The answers that are kept with the data, by the id of their request. */
   readonly answers: { answer(id: string): Promise<string | null>; keepAnswer(id: string, answer: string): Promise<void> };
-  /** Of the listener. */
+  /** The limits of the listener. */
   readonly limits?: Partial<Pick<HttpLimits, "receivingBytes" | "payloadValues">>;
   /** True when this node does not own the data any more: then it must not send any reply. */
   isOver(): boolean;
 }
 
-/** Actions of workers. Their requests have ids of their own, such as the grant of a task. All other changes are tracked. */
+/**
+ * Actions of workers. Their requests are identified by other values, such as the grant of a task. All other changes are tracked by the id
+ * of the request.
+ */
 const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report", "worker.sign", "part.write", "bus.take"] as const)]);
 
 /**
@@ -72,7 +75,7 @@ export function isTracked(action: Action): boolean {
 /** How long a node whose link broke may take to connect again. It tries each second. */
 const unconfirmedMsMax = 60_000;
 
-/** A promise that never settles. Each caller gets a new one, so that the memory of what waits for it can be freed. */
+/** A promise that never settles. Each caller gets a new one: otherwise the memory of everything that waits for it would never be freed. */
 const never = (): Promise<never> => new Promise(() => {});
 
 export class Performer implements LinkService {
@@ -247,7 +250,7 @@ export class Performer implements LinkService {
     if ("body" in answer || "events" in answer || "confirm" in answer) return;
     const text = JSON.stringify(answer);
     if (text.length > keptCharsMax) return;
-    // The change is made in any case. When its answer cannot be stored, only a repeated request is affected.
+    // The change itself is made. If its answer cannot be stored, only a repeated request is affected.
     await this.#deps.answers.keepAnswer(id, text).catch(() => {});
   }
 

@@ -67,7 +67,7 @@ export class Uploads {
     return found.taken;
   }
 
-  /** The request is answered: pieces that still arrive are not read. */
+  /** The route has replied: pieces that still arrive are not read. */
   end(name: string): void {
     this.#uploads.get(name)?.stream.destroy();
     this.#uploads.delete(name);

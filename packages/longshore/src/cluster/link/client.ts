@@ -29,7 +29,7 @@ export interface LinkClientOptions {
   readonly logger?: Logger;
   /** The versions that this side speaks. Tests give others. */
   readonly speaks?: readonly number[];
-  /** In [0, 1), for the pauses between tries. */
+  /** Returns a random number in [0, 1), for the pauses between tries. */
   readonly random?: () => number;
 }
 
@@ -158,8 +158,8 @@ export class LinkClient {
   }
 
   /**
-   * To be called when the owner may have changed: a pause before the next try ends, and a link to a node that is not the owner any more is
-   * cut, so that its calls go to the next one.
+   * Call this when the owner may have changed. It ends the pause before the next try. It cuts a link to a node that is not the owner any
+   * more; the calls of that link are sent to the new owner.
    */
   async ownerChanged(): Promise<void> {
     this.#tries = 0;
@@ -172,7 +172,7 @@ export class LinkClient {
     link.wire.cut("Another node owns the data.");
   }
 
-  /** Rejects what waits with LONGSHORE_CLOSED, and ends the link. */
+  /** Rejects all waiting calls with LONGSHORE_CLOSED, and ends the link. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#wake?.abort();
@@ -263,7 +263,7 @@ export class LinkClient {
     const link = this.#link as Link;
     this.#link = undefined;
     this.#reason = reason;
-    // Only a link that lasted ends the pauses between tries: some links break again at once.
+    // The pauses between tries end only after a link has lasted for some time, because some links break again at once.
     if (this.#clock.now() - link.sinceMs >= this.#limits.retryMsMax) this.#tries = 0;
     if (!this.#closing.signal.aborted) this.#options.logger?.info("The link to the owner broke", { owner: link.owner.node, reason });
     this.#calls.linkBroke(reason);

@@ -1,7 +1,7 @@
 // A frame is a length of four bytes and a JSON array of messages: all messages that one side sends in one turn of the event loop.
 //
-// Each message becomes text when it is sent, not when its frame is written: a value that JSON cannot carry fails its own caller, a caller
-// may change its value afterwards, and a call that is sent again is the same text.
+// Each message becomes text when it is sent, not when its frame is written. So a value that JSON cannot carry fails its own caller, a
+// caller may change its value afterwards, and a repeated call is the same text.
 
 const lengthBytes = 4;
 
@@ -26,7 +26,7 @@ export class FrameReader {
     this.#chunks.push(chunk);
     this.#held += chunk.length;
     if (this.#held < this.#needed) return;
-    // Only here, so that a large frame in many chunks is copied once.
+    // The chunks are joined only here, so that a large frame in many chunks is copied once.
     const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#held);
     let at = 0;
     for (;;) {

@@ -3,8 +3,8 @@
 import { shareUnits } from "../../core/slices/loop-turns.ts";
 
 /**
- * The messages that all links of a node deliver in one turn of the event loop, in units: the full shares of two links, 128 requests. Each takes
- * 50 to 100 us, and the listener of the node begins requests in the same turn.
+ * The limit of messages that all links of a node deliver in one turn of the event loop, in units. It is the full share of two links: 128
+ * requests. Each request takes 50 to 100 us, and the listener of the node begins requests in the same turn.
  */
 export const linkTurnUnits = 2 * shareUnits;
 
@@ -13,17 +13,23 @@ export interface LinkLimits {
   frameBytes: number;
   /** A frame of several messages is closed at this many characters, so that the other side parses it in a few milliseconds. */
   frameChars: number;
-  /** The bytes of a frame before both sides have proved who they are. It holds a proof, and a refusal may contain the longest names. */
+  /**
+   * The bytes of a frame before both sides have proved who they are. Such a frame holds a proof, or a refusal with names of any allowed
+   * length.
+   */
   strangerBytes: number;
   /** Calls of one link that wait for their reply: twice as many as the long polls of a full listener. */
   calls: number;
-  /** The characters of all calls that wait for their reply. Until then they are kept in memory. */
+  /** The characters of all calls that wait for their reply: they are in memory until then. */
   callBytes: number;
   /** The bytes that may wait at the owner until a node reads them. A node that reads so slowly is cut off and starts again. */
   sendingBytes: number;
   /** Links of one owner: far more nodes than any cluster has. */
   links: number;
-  /** Handshakes under way at one owner. Above this number, the oldest is cut: programs that never finish theirs must not block a node. */
+  /**
+   * Handshakes under way at one owner. Above this number, the oldest is cut: a program that never finishes its handshake must not block a
+   * node.
+   */
   handshakes: number;
   /** The time for a connection and its handshake: several round trips of a slow line. */
   handshakeMs: number;

@@ -38,7 +38,9 @@ export function signOf(kind: number, id: number): string {
   return `[${kind},${id}]`;
 }
 
-/** A message with a value; undefined leaves it out. Throws what JSON throws for a value that it cannot carry. */
+/**
+ * A message with a value, which is left out when it is undefined. Throws the error of JSON.stringify for a value that JSON cannot carry.
+ */
 export function messageOf(kind: number, id: number, value: unknown): string {
   return JSON.stringify(value === undefined ? [kind, id] : [kind, id, value]);
 }

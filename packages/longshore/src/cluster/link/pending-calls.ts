@@ -72,7 +72,7 @@ export class PendingCalls {
     return call;
   }
 
-  /** There is a link: sends everything in order. */
+  /** To be called when there is a link: sends all waiting calls in order. */
   sendAll(send: (text: string) => void): void {
     this.#linked = true;
     this.#cancelWait?.();

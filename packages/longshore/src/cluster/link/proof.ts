@@ -36,7 +36,7 @@ export interface Hello {
   readonly owner: string;
   readonly epoch: string;
   readonly nonce: string;
-  /** Whether the node connected with TLS. If the owner sees no TLS, its error can name the cause: a proxy in between that ends TLS. */
+  /** Whether the node connected with TLS. If the owner sees no TLS, a proxy between them ends it, and the owner's error can say so. */
   readonly tls: boolean;
 }
 
@@ -109,7 +109,7 @@ export function headerOf(value: Hello | Welcome | { readonly speaks: readonly nu
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
-/** Returns undefined for a header that is not of ours. */
+/** Returns undefined for a header that is not ours. */
 export function helloIn(header: string | undefined): Hello | undefined {
   const value = readHeader(header) as Partial<Hello> | undefined;
   if (value === undefined || !isVersions(value.speaks)) return undefined;

@@ -32,8 +32,8 @@ export interface LinkServerOptions {
   readonly node: string;
   readonly service: LinkService;
   /**
-   * The epoch of this node's ownership; null while it does not own the data, and then links are refused. Default: links are accepted
-   * with any epoch.
+   * The epoch of this node's ownership. While it does not own the data this is null, and links are refused. Default: links with any epoch
+   * are accepted.
    */
   readonly epoch?: () => string | null;
   readonly logger?: Logger;

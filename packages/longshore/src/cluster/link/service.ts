@@ -1,8 +1,8 @@
-// What the owner serves to nodes: verbs by name, with JSON values. The link knows nothing of what they mean.
+// What the owner serves to nodes: verbs by name, with JSON values. The link does not know their meaning.
 
 /** One link, as the owner sees it. A node that connects again gets another. */
 export interface LinkEnd {
-  /** True when it broke: what is sent on it does not arrive. */
+  /** True after the link broke: nothing that is sent on it arrives. */
   readonly isOver: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface LinkService {
   call(name: string, args: unknown, call: LinkCall): Promise<unknown>;
   /**
    * Opens a stream: `emit` sends events until the returned function is called, which happens once, when the node closes the stream or the
-   * link breaks. It is not called for a stream that the owner has ended. An error that is thrown ends the stream with it.
+   * link breaks. It is not called for a stream that the owner has ended. An error thrown by this method ends the stream.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
   /** A link has ended. Called after the signals of its calls were aborted. The node may already have another link. */

@@ -96,7 +96,7 @@ export class Wire {
     setImmediate(this.#flush);
   }
 
-  /** Ends the link after what was sent. The other side must close, too. */
+  /** Sends what waits, and then ends the link. The other side must close, too. */
   end(reason: string): void {
     if (this.#broken) return;
     if (this.#texts.length > 0) this.#write();
@@ -197,7 +197,8 @@ export class Wire {
 
   #armPing(): void {
     this.#stopPings = this.#clock.at(this.#clock.now() + this.#limits.pingMs, () => {
-      // Counts intervals instead of reading the clock: after a pause of this process, bytes that arrived meanwhile are read before the next one.
+      // Counts intervals instead of reading the clock. After a pause of this process, it first reads the bytes that arrived meanwhile, and
+      // only then counts the next interval.
       this.#quiet = this.#heard ? 0 : this.#quiet + 1;
       this.#heard = false;
       const { quietPings, pingMs } = this.#limits;
