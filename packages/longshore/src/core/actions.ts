@@ -13,7 +13,7 @@ interface Rule {
   readonly reads?: true;
   /** True where a worker may do this only on behalf of a task that it holds. */
   readonly bound?: true;
-  /** Set when the request may be large: what it carries. For other actions, large requests are refused. */
+  /** The content of a request that may be large, as a word. Without it, large requests are refused. */
   readonly carries?: "payload" | "definition";
   /** True for a request that the server answers even at its limit of concurrent requests. */
   readonly vital?: true;

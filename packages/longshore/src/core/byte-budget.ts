@@ -19,7 +19,7 @@ export class ByteBudget {
     return true;
   }
 
-  /** Counts bytes that are in memory already, even beyond the limit. */
+  /** Counts bytes that are already in memory. They may exceed the limit. */
   takeAnyway(bytes: number): void {
     this.#held += bytes;
   }

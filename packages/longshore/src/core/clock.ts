@@ -12,9 +12,9 @@ export interface Clock {
   at(atMs: number, fn: () => void): () => void;
 }
 
-/** The longest delay of a timer: how soon it notices that the machine has slept. */
+/** The longest delay of a timer. After this time at the latest, the clock notices that the machine has slept. */
 const lookMs = 15_000;
-/** Steps of the wall clock up to this size are followed at once: they are small corrections, shorter than any lease should be. */
+/** Time follows steps of the wall clock up to this size at once. They are small corrections, shorter than a lease should be. */
 const stepMs = 5_000;
 /** How much faster time passes while it catches up. A lease then lasts two thirds of its duration; workers renew it after each third. */
 const catchUpRate = 0.5;

@@ -52,7 +52,7 @@ export interface Context {
   readonly idempotencyKey: string;
   /** The span of this call, when it is traced: pass it to the services that the handler calls. */
   readonly trace: SpanIds | undefined;
-  /** Outputs of the steps that this one directly depends on, by step id; empty where the protocol does not carry them. */
+  /** Outputs of the steps that this one directly depends on, by step id. Empty when the protocol does not send them. */
   readonly upstream: { readonly [stepId: string]: unknown };
   /** How often this attempt has been deferred so far. */
   readonly deferrals: number;
@@ -78,11 +78,13 @@ export interface Context {
    * throws LONGSHORE_TASK_FAILED when the step did not succeed, and LONGSHORE_BAD_CONFIG where the protocol does not support parts.
    */
   parts(stepId: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<StepPart>;
-  /** Sets a property of the result that other orchestrators do not have. The entry point of the protocol has a named function for it. */
+  /**
+   * Sets a property of the result that only this orchestrator has. The entry point of its protocol has a function for each such property.
+   */
   amend(name: string, value: Json): void;
   /**
-   * Makes a call that other orchestrators do not have. The entry point of the protocol has a named function for it.
-   * Rejects with LONGSHORE_BAD_CONFIG where the protocol has no such call.
+   * Makes a call that only this orchestrator has. The entry point of its protocol has a function for each such call. Rejects with
+   * LONGSHORE_BAD_CONFIG when the protocol has no call of this name.
    */
   ask(name: string, value: Json): Promise<Json>;
   /**

@@ -74,7 +74,7 @@ export function refusal(code: ErrorCode, message: string, field?: string): Termi
   return new TerminalError(message, { cause: new LongshoreError(code, message, field === undefined ? {} : { detail: { field } }) });
 }
 
-/** The error codes of the operating system and of Node's HTTP client for a peer that cannot be reached or does not reply. */
+/** Error codes of the operating system and of Node's HTTP client. They mean that a peer cannot be reached or does not reply. */
 const unreachableCodes: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",
   "ECONNABORTED",
@@ -119,7 +119,7 @@ export function isTransient(error: unknown): boolean {
   return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";
 }
 
-/** Whether the content itself is refused: sending it again cannot help. */
+/** Whether the content of the call was refused: sending it again cannot help. */
 export function isRefused(error: unknown): error is LongshoreError {
   const code = codeOf(toError(error));
   return code === "LONGSHORE_BAD_INPUT" || code === "LONGSHORE_BAD_OUTPUT" || code === "LONGSHORE_LIMIT";

@@ -9,7 +9,7 @@ import { ShallowParser } from "./yaml-nesting.ts";
 
 /** A larger file is probably generated; the HTTP API accepts the same content. */
 const fileCharsMax = 2_097_152;
-/** How many values aliases may expand to: enough for people, too few for an attack. */
+/** How many values aliases may expand to. People need fewer, and an attack needs more. */
 const aliasesMax = 1_000;
 
 /** The path of a value, and where it begins in its file. */
@@ -71,7 +71,7 @@ export class Place {
   readonly #node: Node | null;
   readonly #offset: number;
 
-  /** `offset` is the position for errors about a value that takes no room in the file. */
+  /** Errors use `offset` as the position of a value without any text in the file. */
   constructor(file: File, node: unknown, path: JsonPath, offset: number) {
     this.#file = file;
     // An alias has the value that it names; errors point to where the alias is used.

@@ -24,8 +24,8 @@ export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()):
     const fresh = ms === lastMs ? ms + 1 : ms;
     randomBytes(digits);
     for (let at = 0; at < 16; at++) digits[at] = (digits[at] as number) & 31;
-    // Sets the version and variant bits of a UUID. Counting upwards within a millisecond does not reach them: the nearer one is above sixty
-    // bits.
+    // Sets the version and variant bits of a UUID. Counting upwards within a millisecond does not change these bits: at least sixty bits
+    // are below them.
     digits[0] = ((digits[0] as number) & 0b00001) | 0b01110;
     digits[3] = ((digits[3] as number) & 0b10011) | 0b01000;
     lastMs = fresh;
@@ -35,8 +35,8 @@ export function idMaker(randomBytes: (into: Uint8Array) => void = fetchAhead()):
 }
 
 /**
- * An id made from a text instead of random bytes: the same text at the same time gives the same id, so that whatever is started with this
- * id is started only once.
+ * An id made from a text instead of random bytes. The same text at the same time gives the same id, so a repeated request with this id
+ * starts nothing twice.
  */
 export function idFrom(text: string, atMs: number): string {
   const hash = createHash("sha256").update(text).digest();
@@ -48,7 +48,7 @@ export function msOf(id: string): number {
   return valueAt(id, 0, 10);
 }
 
-/** Below every id that was made at this time or later, and above those of before. */
+/** Smaller than every id that was made at this time or later, and larger than every earlier id. */
 export function idBound(ms: number): string {
   return digitsOf(Math.max(0, ms), 10);
 }

@@ -1,4 +1,4 @@
-// A line of jobs that must not all run at once, because each needs much memory while it runs.
+// A queue of jobs, each of which needs much memory while it runs. Only some of them run at the same time.
 
 /** Runs at most `max` jobs at once. The others wait in order and hold nothing in memory. */
 export class Line {

@@ -1,7 +1,7 @@
-// The JSON text of a list whose length callers decide. It is built item by item, in turns with the other work of the server, and long lists
-// are built one after another. So many readers of a long list need one copy of it in memory, plus the texts that wait to be sent, which
-// have a budget. A list that has to wait drops what it has read and reads it again in its turn, because even a first item may have
-// megabytes.
+// Builds the JSON text of a list whose length callers decide. The text is built item by item, so that the server does other work between
+// items, and long lists are built one after another. So even many readers of long lists need the memory of one such list, plus the texts
+// that wait to be sent, which have a budget. A list that must wait drops the items that it has read, because even one item may have
+// megabytes, and reads them again in its turn.
 
 import { LongshoreError } from "./errors.ts";
 import { encodeInTurns, type LongBytes } from "./long-bytes.ts";
@@ -19,7 +19,7 @@ export interface ListOptions {
 
 /** Controls the growth of a text that is being built. */
 export interface Growth {
-  /** Whether this many more characters are within the limit. */
+  /** Returns whether this many more characters are within the limit. */
   fits(chars: number): boolean;
   /** Adds to the length. Throws LONGSHORE_LIMIT when the text is too long. */
   count(chars: number): void;

@@ -1,5 +1,5 @@
-// Explains why a module of the user could not be loaded: the place in the user's file and the reason, without the calls inside Node and this
-// package that led there.
+// Explains why a module of the user could not be loaded: the place in the user's file and the reason, without stack frames of Node and of
+// this package.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

@@ -105,7 +105,7 @@ export function refuseWhileLoading(): void {
 }
 
 /**
- * Whether the error is the one of `refuseWhileLoading`, whose message is complete. Checked by shape, because the file may have imported
+ * Whether `refuseWhileLoading` threw the error: then its message needs no addition. Checked by shape, because the file may have imported
  * another copy of this package.
  */
 export function isRefusedWork(error: Error): boolean {

@@ -1,9 +1,9 @@
 // A structured logger: one line per event, as JSON for programs or as readable text, written to a sink that the caller owns. Secrets are
-// removed here, because every line passes here; no caller has to remember it.
+// removed here: every line passes this code, so no caller can forget it.
 
 import type { Clock } from "./clock.ts";
 
-/** From the one that logs most. */
+/** The first level logs most. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -14,7 +14,7 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** For callers that build costly fields only when they are logged. */
+  /** Returns whether lines of this level are logged. Callers use it before they build costly fields. */
   enabled(level: Exclude<LogLevel, "silent">): boolean;
   /** A logger that adds these fields to every line. */
   child(fields: LogFields): Logger;

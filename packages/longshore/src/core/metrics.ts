@@ -28,8 +28,8 @@ export interface Metrics {
   counter(name: string, help: string, labels?: readonly string[]): Family<Counter>;
   gauge(name: string, help: string, labels?: readonly string[]): Family<Gauge>;
   /**
-   * `bounds` are upper bounds in rising order; the last bucket, without a bound, is added automatically. `max` limits the series, whose
-   * every bucket is a line of text; further ones are counted as `other`.
+   * `bounds` are upper bounds in rising order; the last bucket, without a bound, is added automatically. `max` limits the number of series,
+   * because each bucket of each series is a line of text. Further series are counted as `other`.
    */
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[], max?: number): Family<Histogram>;
   /** A metric whose value is computed when it is read. When `read` throws, the metric is missing from that reading. */

@@ -5,7 +5,7 @@ import { shown } from "./text.ts";
 
 const expected = "valid Unicode without the NUL character";
 
-/** Whether the store keeps the text unchanged: see `checkName`. */
+/** Returns whether the store keeps the text unchanged: see `checkName`. */
 export function isName(text: string): boolean {
   return text.isWellFormed() && !text.includes("\u0000");
 }

@@ -1,9 +1,10 @@
-// The default id of a worker names its process: people see which process it is, and the program that started it finds what it held.
+// The default id of a worker contains the id of its process: people see which process it is, and the program that started the process finds
+// the tasks that it held.
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 
-/** How the default ids of the workers of a process on this machine begin. */
+/** The beginning of the default ids of the workers of a process on this machine. */
 export function workerIdPrefix(pid: number = process.pid): string {
   return `${hostname()}-${pid}-`;
 }

@@ -17,7 +17,7 @@ export interface Quotas {
   readonly busBytes: number;
   /** Bytes of all logs together. */
   readonly logBytes: number;
-  /** Bytes of all attempts that were followed by a retry. */
+  /** Bytes of all closed attempts after which the task was tried again. */
   readonly attemptBytes: number;
   /** Open runs that one run has started, directly or through others. */
   readonly familyRuns: number;
@@ -35,7 +35,7 @@ export const quotaDefaults: Quotas = {
   busBytes: 4 * gib,
   logBytes: 16 * gib,
   attemptBytes: 4 * gib,
-  /** The limit of items of a run. A larger family is a mistake that grows by itself. */
+  /** The limit of items of a run. A larger family is probably a mistake that keeps growing. */
   familyRuns: 100_000,
 };
 

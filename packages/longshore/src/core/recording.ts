@@ -92,8 +92,8 @@ function openForWriting(path: string): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK = 0 } = constants;
   const probe = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
   try {
-    // Opens it again in blocking mode, so that writes wait for a slow reader. The first handle stays open until then: a pipe without a
-    // writer looks ended to its reader.
+    // Opens the file again in blocking mode, so that writes wait for a slow reader. The first handle stays open until then: to the reader
+    // of a pipe, a pipe without a writer has ended.
     return openSync(path, "a", 0o600);
   } finally {
     closeSync(probe);

@@ -1,5 +1,5 @@
-// Ids that a request makes. A request that is performed again, because it is not known whether it was performed before, makes the same ids
-// again: so what it starts is started once.
+// Ids that a request makes. Sometimes it is not known whether a request was performed, and it is performed again. Then it makes the same
+// ids again, so everything that it starts is started only once.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { idFrom, type MakeId, msOf } from "./ids.ts";
@@ -14,7 +14,7 @@ export interface TrackedRequest {
 
 interface Performed extends TrackedRequest {
   made: number;
-  /** Work that a request has begun may go on after its answer, in an order of its own: its ids do not follow from the request. */
+  /** Work that a request has begun may go on after its answer. Its order is not known, so its ids do not follow from the request. */
   isAnswered: boolean;
 }
 
@@ -36,7 +36,7 @@ export class RequestIds {
     }
   }
 
-  /** Outside of tracked requests, a new id. */
+  /** A new id of the current request. Outside of tracked requests, a random one. */
   readonly make: MakeId = (nowMs) => {
     const request = this.#current();
     if (request === undefined) return this.#makeId(nowMs);
@@ -45,7 +45,7 @@ export class RequestIds {
     return made === 0 ? id : idFrom(`${id} ${made}`, msOf(id));
   };
 
-  /** Whether what the current request starts may have been started before. */
+  /** Returns whether an earlier try of the current request may have started the same things. */
   readonly isRepeat = (): boolean => this.#current()?.isRepeat === true;
 
   /** The request that is being performed, if it is a tracked one. */

@@ -12,7 +12,7 @@ export interface RetryOptions {
   readonly random?: () => number;
   /** Ends the delays; from then on `retry` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** A try that fails later than this after the start of the first is the last one. */
+  /** The time limit since the start of the first try: a try that fails later is the last one. */
   readonly patienceMs?: number;
   readonly triesMax?: number;
   /** Whether a retry may help. Default: `isTransient`. */

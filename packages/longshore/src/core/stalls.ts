@@ -6,11 +6,11 @@ import type { Clock } from "./clock.ts";
 export interface Moving {
   /** A number that changes with every progress. NaN counts as progress: the peer is not to blame while it waits for this server. */
   progress(): number;
-  /** Called once, when there was no progress for too long, or too little. It is not watched any more then. */
+  /** Called once, when there was no progress for too long, or too little. The watch of this entry is then over. */
   stalled(): void;
 }
 
-/** How many checks there are in the allowed time: a stall is noticed late by at most this part of it. */
+/** The number of checks within the allowed time. A stall is noticed late, by at most the time between two checks. */
 const looksEach = 4;
 
 export class Stalls {
@@ -78,7 +78,7 @@ export class Stalls {
 interface Seen {
   progress: number;
   readonly from: number;
-  /** The number of checks, without those that found it waiting for this server. */
+  /** The number of checks, without those in which the peer waited for this server. */
   looks: number;
   /** The number of the last checks in a row without progress. */
   quiet: number;

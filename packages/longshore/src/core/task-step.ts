@@ -1,4 +1,5 @@
-// How the task of a step is tried, queued and limited: as an author writes it, and as it is stored. For steps of graphs and of durable functions.
+// The options of a step that runs a task: retries, queueing and limits. One type for authors and one for storage, for steps of graphs and
+// of durable functions.
 
 import type { Backoff } from "./backoff.ts";
 import { type Duration, durationMs } from "./duration.ts";

@@ -40,13 +40,16 @@ export interface Command extends TaskStepSettings {
   /** The name that people see. Default: the name. */
   readonly shown?: string;
   readonly input?: Json;
-  /** Of a sleep: when it ends, in milliseconds since 1970. */
+  /** For a sleep: when it ends, in milliseconds since 1970. */
   readonly until?: number;
-  /** Of a sleep without `until`: how long it takes, from the moment when the server gets the command. */
+  /** For a sleep without `until`: how long it takes, from the moment when the server gets the command. */
   readonly forMs?: number;
-  /** Of a child run: the workflow, behind those that it runs itself. The server stores those that it does not have. */
+  /**
+   * For a child run: the definitions of the workflows that it runs, and its own as the last one. The server stores those that it does not
+   * have.
+   */
   readonly defines?: readonly CodeDefinition[];
-  /** Of a `local` or `version` command: its result, or its error. */
+  /** For a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
 }
@@ -61,7 +64,7 @@ export interface CommandResult {
   /** Absent when the worker has it already, or when it is large: then the worker reads the journal. */
   readonly output?: Json;
   readonly error?: string;
-  /** Whether its time was over. */
+  /** Whether the command ended because its time was over. */
   readonly timedOut?: boolean;
   /** The number of its last attempt, from 1. */
   readonly attempt?: number;
@@ -75,7 +78,7 @@ export interface Turn {
   /** Results up to `after` were received in earlier turns; this turn receives those up to `upTo`. */
   readonly after: number;
   readonly upTo: number;
-  /** The state that this turn continues, as the last report named it; null when every worker must replay the journal. */
+  /** The name, from the last report, of the state that this turn continues. Null when every worker must replay the journal. */
   readonly by: string | null;
   /** Commands that the run has. */
   readonly commands: number;
@@ -138,11 +141,14 @@ export const commandsQuestion = "longshore.commands";
 /** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */
 export const commandsMax = 100;
 /**
- * The size of the values in one report beyond which the worker adds no other command to it. A request may have 2 MB by default, and JSON in
- * UTF-8 can have three times as many bytes as characters. One command alone may be larger.
+ * When the values in a report have this size, the worker adds no further command to it. One command alone may be larger. By default a
+ * request may have 2 MB, and JSON in UTF-8 can have three times as many bytes as characters.
  */
 export const commandsSize: ValueSize = { chars: 524_288, values: 20_000 };
-/** Maximum number of definitions that come with a child run, and of characters in them: a worker leaves out more, and the child must be defined. */
+/**
+ * Maximum number of definitions that come with a child run, and of characters in them. Above it, the worker sends none, and the child must
+ * be defined already.
+ */
 export const definesMax = 50;
 export const definesCharsMax = 65_536;
 /** Maximum number of commands in one life of a run: `continueAs` starts another life. */
@@ -188,7 +194,7 @@ export function readReport(value: Json): TurnReport {
   if (typeof by !== "string" || !/^[\w.]{1,64}-\d{1,12}$/.test(by)) throw bad("by", by, "a worker and a number, such as x7f3-12");
   if (!Array.isArray(commands) || commands.length > commandsMax) throw bad("commands", commands, `a list of at most ${commandsMax}`);
   const ending = end === undefined ? undefined : readEnd(end);
-  // They would be part of no journal: the run begins again with an empty one.
+  // Such commands would be in no journal: the run begins again with an empty one.
   if (ending?.kind === "continued" && commands.length > 0)
     throw bad("commands", commands, "an empty list, because the function continues as another");
   return {

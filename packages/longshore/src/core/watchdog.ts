@@ -34,7 +34,7 @@ const tickMs = 20;
 const stallMs = 100;
 /** At most one line in this time; the next line has the number of stalls. */
 const quietMs = 10_000;
-/** Upper bounds in seconds: up to 20 ms is normal, above 100 ms is logged. */
+/** Upper bounds in seconds: delays up to 20 ms are normal, and delays above 100 ms are logged. */
 const bounds = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export function createWatchdog({ metrics, logger, now = () => performance.now(), every = everyMs }: WatchdogOptions): Watchdog {

@@ -1,5 +1,5 @@
-// Values up to a total weight, of which those that were not used for longest are dropped: everything in it can be made again. For what is as large
-// as callers make it, such as definitions: a number of them would be no bound.
+// A cache with a maximum total weight. Above it, the values that were unused for the longest time are dropped, so each value must be one
+// that can be made again. It is for values of any size, such as definitions, where a maximum number would not bound the memory.
 
 export class WeightedCache<Value> {
   readonly #values = new Map<string, { value: Value; weight: number }>();
@@ -21,7 +21,7 @@ export class WeightedCache<Value> {
   get(key: string): Value | undefined {
     const entry = this.#values.get(key);
     if (entry === undefined) return undefined;
-    // The order matters once something may have to go; until then a use costs one lookup.
+    // The order matters only when values may have to be dropped. Until then, a use costs one lookup.
     if (this.#weight > this.#weightMax / 2) {
       this.#values.delete(key);
       this.#values.set(key, entry);
@@ -29,7 +29,7 @@ export class WeightedCache<Value> {
     return entry.value;
   }
 
-  /** The value just set is kept whatever it weighs. */
+  /** The value that was just set is kept, even if it is too heavy. */
   set(key: string, value: Value, weight = 1): Value {
     this.#drop(key);
     this.#values.set(key, { value, weight });

@@ -9,8 +9,8 @@ export interface Member<Source> {
 }
 
 /**
- * The workflows and all that they run, each once, and after the workflows that it runs. Throws LONGSHORE_BAD_DEFINITION for a workflow that
- * runs itself, and for two different workflows with one name.
+ * The workflows and all that they run. Each is in the list once, after the workflows that it runs. Throws LONGSHORE_BAD_DEFINITION for a
+ * workflow that runs itself, and for two different workflows with one name.
  */
 export function workflowFamily<Family extends Member<unknown>>(workflows: readonly Family[]): Family[] {
   const known = new Map<string, Family>();
@@ -47,7 +47,7 @@ export interface CodeDefinition {
   readonly source: string;
 }
 
-/** The workflows and those that they run, in the order in which they are to be defined. */
+/** The workflows and those that they run, in the order in which they must be defined. */
 export function codeDefinitions(workflows: readonly Member<object>[]): CodeDefinition[] {
   return workflowFamily(workflows).map(({ name, source }) => ({
     name,

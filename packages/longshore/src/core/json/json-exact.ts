@@ -89,7 +89,7 @@ function restored(value: unknown, mark: string): unknown {
   return value;
 }
 
-/** Like JSON.stringify, but every ExactNumber is written as it was read. One pass in either case. */
+/** Like JSON.stringify, but every ExactNumber is written as it was read. It is one pass, with or without such numbers. */
 export function writeExact(value: unknown, indent?: number): string {
   const outer = writing;
   writing = null;

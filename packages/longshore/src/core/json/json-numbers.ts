@@ -1,6 +1,6 @@
 // Finds the numbers of a JSON text that a double would change: most whole numbers above 2^53, numbers with more than seventeen digits, and
-// numbers that are too large or too small. For a text without such numbers (nearly every text), this costs a look at one of every sixteen
-// characters and one search.
+// numbers that are too large or too small. For a text without such numbers (nearly every text), this reads one of every sixteen characters
+// and makes one search.
 
 export interface Stretch {
   readonly from: number;
@@ -100,7 +100,7 @@ function isChanged(text: string, from: number, end: number): boolean {
   if (value === 0) return digits > 0;
   if (digits <= 15) return false;
   const shortest = String(value);
-  // The spelling that most programs use for a double.
+  // Most programs spell a double in this way.
   return shortest !== literal && digitsOf(literal) !== digitsOf(shortest);
 }
 

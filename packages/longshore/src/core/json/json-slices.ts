@@ -41,12 +41,15 @@ export async function parseLarge(text: string, chars = sliceChars, slices: Slice
   }
 }
 
-/** Runs other work on a large text in slices, which share the turns with the reading of bodies. A short text is processed at once. */
+/**
+ * Runs other work on a large text in slices. They share the turns of the event loop with the slices of bodies. A short text is processed at
+ * once.
+ */
 export function inBodyTurns<Result>(text: string, work: Sliced<Result>): Result | Promise<Result> {
   return text.length <= sliceChars ? atOnce(work) : inTurns(work, bodies);
 }
 
-/** How far after the slice the scanner looks: the rest of an escape and the character after it. */
+/** How many characters after the slice the scanner reads: the rest of an escape and the character after it. */
 const roomChars = 16;
 
 /** The value of a text that is valid JSON. */

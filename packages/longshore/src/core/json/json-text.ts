@@ -128,7 +128,7 @@ function unitChars(text: string, at: number): number {
   return text.charCodeAt(at + 1) === 0x75 ? longestUnit : 2;
 }
 
-/** The code unit at this position; for a short escape, a unit that is never half of a surrogate pair. */
+/** The code unit at this position. For a short escape, any unit that is not half of a surrogate pair. */
 function unitAt(text: string, at: number): number {
   if (unitChars(text, at) === longestUnit) return Number.parseInt(text.slice(at + 2, at + longestUnit), 16);
   return text.charCodeAt(at);

@@ -7,7 +7,7 @@ import { type Place, parsePattern } from "./pattern-parser.ts";
 export { PatternError } from "./pattern-parser.ts";
 
 export interface LinearPattern {
-  /** The number of states: the cost of building it, and the maximum cost of matching one character. */
+  /** The number of states. It is the cost of building the pattern, and the maximum cost of matching one character. */
   readonly places: number;
   /** Calls `spend` with the number of states visited, as the work is done. `spend` may throw to stop the match. */
   matches(text: string, spend: (work: number) => void): boolean;
@@ -23,7 +23,7 @@ export interface PatternOptions {
   readonly javascript?: boolean;
 }
 
-/** Throws a PatternError for an invalid pattern, and for one that cannot be matched in linear time. */
+/** Throws a PatternError when the pattern is invalid or cannot be matched in linear time. */
 export function linearPattern(source: string, options: PatternOptions = {}): LinearPattern {
   const places = parsePattern(source, options);
   const whole = options.whole ?? false;

@@ -20,7 +20,7 @@ interface Syntax {
   readonly javascript?: boolean;
 }
 
-/** Counted repeats copy what they repeat. This bounds the machine, and so the cost of each character. */
+/** Counted repeats copy the states of the repeated part. This limit bounds the machine, and so the cost of each character. */
 const placesMax = 2_000;
 /** Bounds the copies made for repeats: copies of empty pieces add no state, so `placesMax` does not bound them. */
 const copiesMax = 10_000;
@@ -86,7 +86,7 @@ class PatternParser {
   #repeated(): Piece {
     let piece = this.#atom();
     for (let bounds = this.#bounds(); bounds !== null; bounds = this.#bounds()) {
-      // Lazy or possessive: this decides which match is found, not whether there is one, so it is skipped.
+      // The mark of a lazy or possessive repeat is skipped: it decides only which match is found, not whether there is one.
       if (this.#peek() === "?" || this.#peek() === "+") this.#at++;
       piece = this.#repeat(piece, bounds.least, bounds.most);
     }
@@ -284,7 +284,7 @@ function upper(code: number): number {
   return singleOr(code, String.fromCodePoint(code).toUpperCase());
 }
 
-/** A character whose other case has several characters stays unchanged. */
+/** A character stays unchanged when its other case has several characters. */
 function singleOr(code: number, changed: string): number {
   const first = codeOf(changed);
   return changed.length === String.fromCodePoint(first).length ? first : code;

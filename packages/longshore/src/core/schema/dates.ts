@@ -1,7 +1,7 @@
-// Dates in JSON Schema. A date is sent as text in the form of RFC 3339. zod describes a date only with the option to leave open every type
-// that it cannot express. So that option is set here, and every other type that it would leave open is refused here.
+// Dates in JSON Schema. A date is sent as text in the form of RFC 3339. zod describes a date only with an option that leaves all
+// inexpressible types open. This file sets the option, and refuses all other types that it would leave open.
 
-/** Options for a schema library besides the draft; undefined for libraries that need none. */
+/** The options that a schema library needs in addition to the draft; undefined when it needs none. */
 export function libraryOptions(vendor: string, side: "input" | "output"): Record<string, unknown> | undefined {
   return vendor === "zod" ? { unrepresentable: "any", override: (node: ZodNode) => describe(node, side) } : undefined;
 }

@@ -1,5 +1,5 @@
-// Adapts an input to its schema where the senders cannot do that themselves. Some orchestrators leave out a field whose source had no
-// value, others write null for it; a schema distinguishes the two.
+// Adapts an input to its schema when the sender cannot. If the source of a field has no value, some orchestrators leave the field out, and
+// others write null. A schema distinguishes the two.
 //
 //   - A required field that is missing and may be null becomes null.
 //   - An optional field that is null and must not be null is removed, so that its default applies.

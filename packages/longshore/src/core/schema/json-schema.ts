@@ -1,11 +1,11 @@
 // Converts a JSON Schema from any source to the one form that is published: draft-07, with nested types written out where they are used.
-// Schema libraries, signatures and people write the same type in different ways; registries and their readers get one form.
+// Schema libraries, signatures and people write the same type in different ways. Registries and their readers get one form of it.
 //
 //   - `$schema` on top, `required` in every object that names its fields.
 //   - A value that may be missing or null is `{ "type": [T, "null"], "nullable": true }` and never required. A field with a default may
 //     be missing too, but is not nullable: null would not bring the default.
-//   - `definitions` holds only what contains itself; every other reference is replaced by what it names.
-//   - `additionalProperties` of an object with named fields is the opposite of `strict`, all the way down.
+//   - `definitions` holds only types that contain themselves; every other reference is replaced by its type.
+//   - `additionalProperties` of every object with named fields, also of nested ones, is the opposite of `strict`.
 
 import { isObject } from "../json/json.ts";
 
@@ -47,7 +47,7 @@ class Publication {
   /** References that are being written out now. A reference that occurs again contains itself. */
   readonly #open: string[] = [];
   readonly #recursive = new Set<string>();
-  /** When the top of the document is only a reference to its body, the document also refers to itself by this name. */
+  /** The name by which the document refers to itself, when its top is only a reference to its body. */
   readonly #alias: unknown;
   #nodes = 0;
 
@@ -224,7 +224,7 @@ function withoutNull(schema: JsonSchema): JsonSchema {
   return simplified(rest);
 }
 
-/** A choice of one, or an intersection of one, is that one, unless both have keywords of the same kind. */
+/** A choice or an intersection with one member becomes that member, unless both have keywords of the same kind. */
 function simplified(schema: JsonSchema): JsonSchema {
   for (const choice of ["anyOf", "oneOf", "allOf"] as const) {
     const { [choice]: branches, ...beside } = schema;

@@ -37,7 +37,7 @@ export function violations(place: SchemaPlace, value: Json): Violation[] {
   }
 }
 
-/** Whether a value is certainly not valid: the violations that prove it. A check that would take too much work proves nothing. */
+/** The violations that prove that a value is not valid; empty when there is no proof. A check that takes too much work proves nothing. */
 export function provenViolations(schema: JsonObject, value: Json): Violation[] {
   try {
     return new Check(defsOf({ schema, defs: {} })).of(schema, rounded(value), [], 0);

@@ -2,18 +2,18 @@
 // requests, which Node reads in one turn; all other callers would wait for them. So work is counted in units when it begins. A connection
 // that has used its share stops reading and continues in a later turn, after the other connections. Nothing is refused.
 //
-// A client that waits for its responses never reaches its share; it costs a few additions.
+// A client that waits for its responses never reaches its share; counting its work costs a few additions.
 
 /** The units of one request or one gRPC call. The other costs are in proportion: a request takes about 25 us, a piece of a body 1.5 us. */
 export const requestUnits = 16;
 /** The units of one piece of a body or message. */
 export const pieceUnits = 1;
 
-/** The limit of one connection per turn: 64 requests, or 1,024 pieces. About two milliseconds. */
+/** The limit of one connection per turn: 64 requests, or 1,024 pieces. They take about two milliseconds. */
 export const shareUnits = 1_024;
 /** The limit of all connections together per turn: the full shares of four connections. */
 const turnUnits = 4_096;
-/** What each connection has in every turn, regardless of the others: four requests. */
+/** Each connection gets at least this much in every turn, regardless of the others: four requests. */
 const ownUnits = 4 * requestUnits;
 
 /** One for all connections of a server. */
@@ -23,7 +23,7 @@ export class LoopTurns {
   #touched: Share[] = [];
   #waiting: Share[] = [];
   #armed = false;
-  /** The number of the turn. It changes only between turns in which work was counted. */
+  /** The number of the turn. It rises after each turn in which work was counted. */
   number = 0;
 
   /** `unitsMax` is the limit of all connections together per turn. */

@@ -19,7 +19,7 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
 /** One for the process, because there is one event loop: regardless of how many definitions arrive at once, one slice runs in a turn. */
 const definitions = new Slices();
 
-/** Each slice after the first waits for a turn of the event loop, so work of one slice is done at once. */
+/** Each slice except the first waits for a turn of the event loop, so work of a single slice is done at once. */
 export async function inTurns<Result>(work: Sliced<Result>, slices: Slices = definitions): Promise<Result> {
   for (;;) {
     const { done, value } = work.next();

@@ -47,7 +47,7 @@ export class Slices {
     if (bytes >= rowBytes) this.#count(Math.floor(bytes / rowBytes));
   }
 
-  /** True when text has used up this turn: a slice that may begin in it, but has not yet, asks for another turn. */
+  /** True when text has used up this turn. Then a slice that got this turn, and has not begun yet, asks for another turn. */
   get isOver(): boolean {
     return this.#rows > turnRows;
   }
