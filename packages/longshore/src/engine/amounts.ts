@@ -1,5 +1,5 @@
-// Sums over tables, such as the bytes of all parts. They are stored beside the tables: known at start without reading the tables, and
-// written in the same transaction as the rows that change them.
+// Sums over tables, such as the bytes of all parts. They are stored too, so they are known at start without reading the tables. Each is
+// written in the same transaction as the rows that change it.
 
 import type { GroupCommit } from "./commit.ts";
 import type { RowStore, TableRows, TableSpec } from "./rows.ts";

@@ -18,12 +18,12 @@ export interface RowsOptions<R> {
   chars?(row: R): number;
   /** Maximum number of rows kept with `while-room`. Their texts have a limit of their own. */
   keptMax: number;
-  /** For rows that must stay in memory although there is no room for their texts. */
+  /** Returns the row without its texts. For rows that must stay in memory although there is no room for the texts. */
   texts?: Texts<R>;
   committed?(row: R): void;
   /** Called for a row that a commit has removed. */
   removed?(key: string): void;
-  /** Replaces a row for every reader, when something that is stored elsewhere has changed its meaning. */
+  /** Replaces a row for every reader, when something that is stored elsewhere has changed the meaning of the row. */
   seen?(row: R, isOperation: boolean): R;
 }
 
@@ -46,7 +46,7 @@ const keptCharsMax = 33_554_432;
  */
 const fewChars = 4_096;
 
-/** True when the row may not be on disk yet; `first` when it must not be: the commit fails if it is. */
+/** True when the row may not be on disk yet. `first` when it must not be on disk yet: otherwise the commit fails. */
 export type IsNew = boolean | "first";
 
 interface Pending<R> {
@@ -86,7 +86,7 @@ export class Rows<R> implements Writable {
     return kept === undefined || stored === null ? stored : this.#over(stored, kept);
   }
 
-  /** Returns the newest version in memory of a row that was read in another way; null when it was removed. */
+  /** For a row that was read in another way: returns its newest version in memory, or null when it was removed. */
   newest(tx: ReadTx, key: string, stored: R): R | null {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     if (pending !== undefined) return pending.row === null ? null : this.#seen(tx, pending.row);
@@ -94,7 +94,7 @@ export class Rows<R> implements Writable {
     return this.#seen(tx, kept === undefined ? stored : this.#over(stored, kept));
   }
 
-  /** Whether the row is in memory; the disk may have others. */
+  /** Returns whether the row is in memory. When it is not, it may be on disk. */
   has(tx: Tx, key: string): boolean {
     const pending = tx.isOperation ? this.#pending.get(key) : undefined;
     return pending === undefined ? this.#kept.has(key) : pending.row !== null;
@@ -126,7 +126,7 @@ export class Rows<R> implements Writable {
     return true;
   }
 
-  /** The same at the start, before any batch. */
+  /** Changes a row in memory at the start, before any batch. */
   restore(key: string, row: R): void {
     this.#keep(key, row, "always");
     this.#refreshed.set(key, row);
@@ -259,7 +259,7 @@ export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: 
   }
 }
 
-/** Rows that are only ever added. */
+/** A table whose rows are only added, and never changed. */
 export class Additions<R> implements Writable {
   readonly #save: (row: R, tx: Tx) => void;
   readonly #chars: ((row: R) => number) | undefined;

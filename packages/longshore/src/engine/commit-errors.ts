@@ -1,4 +1,4 @@
-// The errors of operations that were not committed: for the caller, or for the commit, which performs the operation again.
+// The errors of operations that were not committed. Some are for the caller; others make the commit perform the operation again.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { Unavailable } from "./rows.ts";
@@ -24,7 +24,7 @@ export class Postponed extends Error {
   constructor(until: Promise<unknown>) {
     super("The operation is performed again when what it needs is there.");
     this.until = until;
-    // If the operation has failed for another reason by then, no caller handles this rejection.
+    // If the operation has already failed for another reason, no caller handles this rejection.
     until.catch(() => {});
   }
 }

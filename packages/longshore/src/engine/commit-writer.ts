@@ -1,4 +1,4 @@
-// Writes the changes of a batch to the store, and keeps what is known about the store: whether it can be written, and since when it cannot.
+// Writes the changes of a batch to the store, and remembers the state of the store: whether it can be written and, if not, since when.
 
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { unavailableError } from "./commit-errors.ts";
@@ -72,8 +72,8 @@ export class CommitWriter {
   }
 
   /**
-   * Writes all pending changes. Returns why they could not be written; null on success. Where another server may own the data, a batch that
-   * changes nothing makes an empty commit before it is answered from memory.
+   * Writes all pending changes. Returns why they could not be written; null on success. When another server may own the data, a batch
+   * without changes makes an empty commit first: only then may it be answered from memory.
    */
   write(): Later<Error | null> {
     if (!this.#writables.dirty && this.#store.isOwned()) return null;
@@ -81,7 +81,9 @@ export class CommitWriter {
     return failure instanceof Promise ? failure.then((reason) => this.#notify(reason)) : this.#notify(failure);
   }
 
-  /** Returns the error for the callers of a commit or a load that failed. No commit is tried for a moment when the store is unavailable. */
+  /**
+   * Returns the error for the callers of a commit or a load that failed. When the store is unavailable, no commit is tried for a moment.
+   */
   readonly failed = (thrown: unknown): Error => {
     this.#committing = null;
     if (!(thrown instanceof Unavailable)) return toError(thrown);

@@ -1,7 +1,7 @@
 // Group commit. Operations that arrive together run one after the other in memory. Then all rows they touched are written in one
 // transaction, and each caller gets its result after that COMMIT. An operation that throws undoes only its own changes. When the
-// transaction itself fails, the whole batch is undone and its operations are tried one by one, so that a row which cannot be written fails
-// only its writer.
+// transaction itself fails, the whole batch is undone and its operations are tried one by one. So a row that cannot be written fails only
+// its writer.
 //
 // A store may be asynchronous: reading a row that is not in memory throws `Missing`, and a commit may return a promise. Then the batch
 // undoes its operations from the first such one on, loads all missing rows at once, and performs those operations again in their order. The
@@ -20,7 +20,7 @@ import { type Writable, Writables } from "./writables.ts";
 
 /** Maximum number of operations in one transaction: keeps the longest pause of the event loop near 20 ms. */
 const batchMax = 500;
-/** After this many reported steps a transaction takes no more operations: some milliseconds. */
+/** After this many reported steps a transaction takes no more operations. The steps take some milliseconds. */
 const stepsMax = 50_000;
 /** Characters of stored texts that count as one step: a transaction takes no more operations once it writes 1.6 M characters. */
 const stepChars = 32;
@@ -36,7 +36,7 @@ export class GroupCommit {
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
   readonly #tx: Tx;
-  /** Performs batches, and what follows a commit, outside of the request that happened to begin the batch. */
+  /** Performs batches, and the work after a commit, outside of the asynchronous context of the request that began the batch. */
   readonly #outside = AsyncLocalStorage.snapshot();
   #queue: Job[] = [];
   #scheduled = false;
@@ -110,7 +110,7 @@ export class GroupCommit {
     return this.#reads.look(work);
   }
 
-  /** Whether what is kept in memory is the committed state: no batch is under way, and no other server may have taken over the data. */
+  /** Returns whether memory has the committed state: no batch is under way, and no other server can have taken over the data. */
   get isMemoryCurrent(): boolean {
     return !this.#isWriting && this.#store.isOwned();
   }
@@ -120,7 +120,7 @@ export class GroupCommit {
     while (this.#underWay !== null || this.#queue.length > 0) await (this.#underWay ?? new Promise((resolve) => setImmediate(resolve)));
   }
 
-  /** How often commits came in the middle of reads. */
+  /** Statistics of reads that commits have disturbed. */
   get reads(): Readonly<ReadCounts> {
     return this.#reads.counts;
   }
@@ -245,7 +245,7 @@ export class GroupCommit {
     return jobs;
   }
 
-  /** Undoes these jobs before each load, so that they run in their order. */
+  /** These jobs are undone before each load, so that they run in their order. */
   async #performWhenLoaded(jobs: Job[], from: number, first: Missing): Promise<void> {
     for (let loads = 0, missing = first, at = from; loads < loadsMax; loads++) {
       await this.#store.load(
@@ -290,14 +290,14 @@ export class GroupCommit {
     if (failure === null) {
       const isCommitted = this.#writer.commits !== commitsBefore;
       if (isCommitted) this.#operations += jobs.length;
-      // Memory keeps what was committed: the file may come back. But no caller may rely on it.
+      // Memory keeps what was committed, because the file may come back. But callers get an error, because the commit may be lost.
       return this.#answer(jobs, isCommitted ? this.#writer.gone : null);
     }
     this.#takeBack(0);
     this.#after.length = 0;
     if (jobs.length > 1) return this.#oneByOne(jobs, 0);
     const [job] = jobs;
-    // A batch may have deferred changes only; they stay for the next.
+    // A batch may consist only of deferred changes; they wait for the next batch.
     if (job !== undefined) {
       job.error ??= failure;
       job.until = null;

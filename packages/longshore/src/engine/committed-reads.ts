@@ -3,11 +3,12 @@
 // before the last commit.
 //
 // Loaded rows and memory must have the same version. Some stores report the version of a load. Then a commit that is under way disturbs no
-// read: if the load came before the commit, memory is as old as the rows; if it came after, the read waits until memory has the commit,
-// too. Other stores report no version, so the rows may or may not contain the commit: the read waits for its end, and loads them again.
+// read. A load before the commit returns rows as old as memory. After a load that contains the commit, the read waits until memory has the
+// commit too. Other stores report no version, so the loaded rows may or may not contain the commit: the read waits for the end of the
+// commit, and loads the rows again.
 //
-// Rows that are older than memory are loaded again, all at once. When commits overtake a read several times, the read is performed between
-// two batches, which delays the next batch.
+// Rows that are older than memory are loaded again, all at once. When several commits end during one read, the read is performed between
+// two batches, and the next batch waits for it.
 //
 // Memory is valid only while this server owns the data. When another server may have taken over, the result of a read is returned only
 // after a commit has shown that none did.
@@ -24,7 +25,7 @@ interface Found<T> {
   readonly value: Later<T>;
 }
 
-/** What reads need from the group commit. */
+/** The methods of the group commit that reads use. */
 export interface Batches {
   /** The number of committed transactions. */
   commits(): number;
@@ -54,7 +55,7 @@ export interface ReadCounts {
  * a defect.
  */
 const loadsMax = 10_000;
-/** After this many commits that overtake a read, the read delays the next batch. */
+/** When this many commits have ended during a read, the read delays the next batch. */
 const overtakenMax = 3;
 
 export class CommittedReads {
@@ -130,7 +131,7 @@ export class CommittedReads {
     const version = await this.#load(tx, missing);
     if (version === "torn") return false;
     if (version === undefined) {
-      // The load may have read rows of a commit that this process has not yet seen complete.
+      // The load may have read rows of a commit that is complete in the store, and not yet in this process.
       await this.#batches.committed();
       return this.#batches.commits() === before.commits;
     }

@@ -1,4 +1,5 @@
-// The error of a read whose rows are not in memory. Pure decisions read rows through functions that may throw it, and do not catch it.
+// The error of a read whose rows are not in memory. Pure decisions read rows through functions that may throw this error, and do not catch
+// it.
 
 /**
  * Thrown by a read that the store cannot do synchronously. The group commit undoes the operation, loads the row, and performs the operation

@@ -1,6 +1,6 @@
-// Which changes a request has made. When a node gets no answer to a request, it sends the request again, although it may have been performed. So a
-// change that must not happen twice stores a mark in its transaction. When the request is performed again, the mark is found. Only requests that
-// nodes pass on are marked; a server that does not share its data has no cost.
+// Records which changes a request has made. When a node gets no answer to a request, it sends the request again, even though it may have
+// been performed. So a change that must not happen twice stores a mark in its transaction. When the request is performed again, the mark is
+// found. Only requests that nodes pass on are marked, so a server that does not share its data has no additional cost.
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
@@ -70,7 +70,7 @@ export class Performed {
     return (await this.#commit.read((tx) => this.#properties.get(tx, nameOf(id, "answer"))))?.value ?? null;
   }
 
-  /** Stores the answer to a request that would get another answer when it is performed again. */
+  /** Stores the answer to a request, for requests that would get another answer if they were performed again. */
   keepAnswer(id: string, answer: string): Promise<void> {
     return this.#commit.run((tx) => this.#keep(tx, { name: nameOf(id, "answer"), value: answer }));
   }

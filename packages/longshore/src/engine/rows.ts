@@ -39,11 +39,14 @@ export interface Scan {
   readonly without?: string | readonly string[];
   /** A column that must not be null. */
   readonly having?: string;
-  /** Columns with a value, or one of several, that are known when the program is written: a store may have an index for them alone. */
+  /**
+   * Columns that must have a value, or one of several. The values are constants of the program, so a store may have an index for only these
+   * rows.
+   */
   readonly only?: { readonly [column: string]: string | number | readonly string[] };
   /** Texts that a column must contain, all of them. */
   readonly containing?: { readonly column: string; readonly texts: readonly string[] };
-  /** The index for it, where a database would choose another that has more rows. */
+  /** The index for the scan. Set when a database would choose another index with more rows. */
   readonly index?: string;
   /** Reads from the end. */
   readonly backwards?: boolean;
@@ -54,7 +57,7 @@ export interface Scan {
   readonly keysFirst?: boolean;
   /** The reader stops after this much data. A store that reads row by row ignores it; other stores read little more than that. */
   readonly enough?: Enough;
-  /** Only rows that belong to a row of another table, found at once for all of those rows; unordered, without bounds. */
+  /** Only rows that belong to a row of another table. They are found for all of those rows at once, in no order and without bounds. */
   readonly ownedBy?: Owners;
 }
 
@@ -118,9 +121,11 @@ export interface RowStore {
    * a store may return which version all of these rows are of, or `torn` when a commit came between them.
    */
   load(tx: ReadTx, missing: readonly Missing[]): Promise<number | "torn" | undefined>;
-  /** The version of the data after the last commit that has returned; each commit makes a higher one. For a store whose loads have one. */
+  /**
+   * The version of the data after the last commit that has returned. Each commit raises it. Absent for a store whose loads have no version.
+   */
   version?(): number;
-  /** Whether memory may be relied on without a write: false while another server may have taken over the data. */
+  /** Returns whether memory is valid without a write. False while another server may have taken over the data. */
   isOwned(): boolean;
   /** Returns an error when committed data cannot be found again, because the file is not in its place any more. */
   isGone(): LongshoreError | null;

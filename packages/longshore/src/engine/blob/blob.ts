@@ -6,7 +6,7 @@ export interface StoredBlob {
   /** SHA-256 of the content, 64 hexadecimal digits in lower case. */
   readonly hash: string;
   readonly bytes: number;
-  /** A short text that the client stores with the blob, such as a file name; opaque here, and not part of the hash. */
+  /** A short text that the client stores with the blob, such as a file name. It is not interpreted, and not part of the hash. */
   readonly note: string | null;
 }
 

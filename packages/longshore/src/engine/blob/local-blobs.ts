@@ -94,8 +94,8 @@ export class LocalBlobs implements BlobStore {
   }
 
   /**
-   * Returns the time before which all blobs were last used that are not among the `count` newest; 0 when there are no more blobs than that,
-   * or no limit.
+   * Returns a time: the blobs that were last used before it are those that exceed the `count` newest. Returns 0 when there are at most
+   * `count` blobs, or no limit.
    */
   async beyond(count: number): Promise<number> {
     if (!Number.isSafeInteger(count)) return 0;
@@ -157,7 +157,7 @@ export class LocalBlobs implements BlobStore {
     return removed;
   }
 
-  /** Must be called right after the commit. If the same content arrived again before it, the content stays. */
+  /** Must be called right after the commit. If the same content arrived again before the commit, the content stays. */
   #takeAway(hash: string): () => Promise<void> {
     return this.#arriving.has(hash) ? () => Promise.resolve() : this.#options.contents.takeAway(hash);
   }
@@ -197,7 +197,7 @@ export class LocalBlobs implements BlobStore {
         const blob = { hash, bytes, createdAt: known?.createdAt ?? now, usedAt: now, note: note ?? known?.note ?? null };
         this.#rows.put(tx, hash, blob, known === null);
         if (known === null) place.keep(tx);
-        // Room for the whole blob was taken while it arrived, so there is room for a new note.
+        // While the blob arrived, it reserved room for all its bytes, so there is room for a new note.
         else this.#space.add(tx, countOf(bytes, blob.note) - countOf(bytes, known.note));
         return storedOf(blob);
       });

@@ -17,7 +17,7 @@ import type { LocalBlobs } from "./local-blobs.ts";
 export interface PutParts {
   /** Parts that earlier operations of the same batch have put. */
   pending(tx: Tx): Iterable<NewPart>;
-  /** Called with the parts of each commit. */
+  /** Must be called with the parts of each commit. */
   readonly onPut: Set<(parts: readonly NewPart[]) => void>;
 }
 
@@ -25,7 +25,7 @@ export interface PutParts {
 export interface KeptSignals {
   /** Signals that earlier operations of the same batch have changed. */
   pending(tx: Tx): Iterable<{ readonly value: string | null }>;
-  /** Called with the value of each signal that a commit keeps. */
+  /** Must be called with the value of each signal that a commit keeps. */
   readonly onKept: Set<(value: string) => void>;
 }
 
@@ -41,8 +41,8 @@ export interface BlobReferencesDeps {
 }
 
 /**
- * Rows that are searched without a pause: about a millisecond for payloads of a few kilobytes. The second limit is their length, not
- * counting the first row.
+ * The limits of rows that are searched without a pause: their number (about a millisecond for payloads of a few kilobytes), and their
+ * length without the first row.
  */
 const sliceRows = 100;
 const sliceChars = 256 * 1_024;

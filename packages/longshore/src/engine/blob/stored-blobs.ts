@@ -14,7 +14,7 @@ export interface StoredBlobsDeps {
   readonly rows: Pick<TableRows<Blob>, "get">;
   readonly read: ReadRows;
   readonly contents: Pick<BlobContents, "open">;
-  /** The time of the rows. */
+  /** The clock to which the times in the rows belong. */
   now(): Promise<ReturnType<Clock["now"]>>;
 }
 

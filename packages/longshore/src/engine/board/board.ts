@@ -64,7 +64,7 @@ export class Board {
   readonly #results = new Results<TaskRow>();
   /** One function for each waiting claim or offer, which cancels the wait. */
   readonly #standing = new Set<Leave>();
-  /** What deadlines mean that are none of tasks and runs, by the prefix of their ids. */
+  /** The functions for deadlines of other things than tasks and runs, by the prefix of the deadline's id. */
   readonly #others = new Map<string, (id: string) => Promise<void>>();
   #waiting = 0;
   readonly #dismissal = new AbortController();

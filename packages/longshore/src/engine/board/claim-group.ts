@@ -10,7 +10,10 @@ export interface Reach {
   labels: readonly string[];
 }
 
-/** `stands` is called when the first claim of a group starts to wait, and may throw to refuse it; `rests` when the last one has left. */
+/**
+ * `stands` is called when the first claim of a group starts to wait, and may throw to refuse the claim. `rests` is called when the last
+ * claim has left.
+ */
 export interface GroupKeeper {
   stands(group: ClaimGroup): void;
   rests(group: ClaimGroup): void;

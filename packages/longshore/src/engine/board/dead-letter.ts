@@ -1,5 +1,5 @@
-// Dead letters: parts of a task's input that were put aside after too many tries, or that made the task fail. The protocol that handed the
-// work out knows which they are; this interface makes all of them readable in one place.
+// Dead letters: parts of a task's input that were put aside after too many tries, or that made the task fail. Only the protocol that handed
+// the work out knows these parts. This interface makes the dead letters of all protocols readable in one place.
 
 import type { TaskRow } from "./task.ts";
 

@@ -1,18 +1,18 @@
 // The first grant number after a start of the server. A data file may be an older copy: a restored backup, or a folder that was put back.
-// Then tasks were handed out that the file does not contain, and their workers still report. Each start therefore begins at a number that
-// no earlier start has used, derived from the current time. Such a worker holds a lower number than the next hand-out of its task, and is
-// refused.
+// Then workers may still report on hand-outs that the file does not contain. Each start therefore begins at a number that no earlier start
+// has used, derived from the current time. Such a worker holds a lower number than the next hand-out of its task, and is refused.
 //
-// A new data file has no such past, and counts from 0.
+// A new data file has no earlier hand-outs, and counts from 0.
 
 /**
- * The counter rises by two for each hand-out. So this stays ahead of a task that is handed out once a second for as long as a server runs.
+ * The counter rises by two for each hand-out. So the next start is ahead even of a task that is handed out once a second while a server
+ * runs.
  */
 const perSecond = 2;
 /** Numbers stay below 2^31 until 2059: some programs store them in 32 bits. */
 const epochMs = Date.UTC(2025, 0, 1);
 
-/** The result is even, as is the number of every task that no worker has. */
+/** The result is even, because the number of a task that no worker has is always even. */
 export function firstGrant(nowMs: number): number {
   return Math.max(0, perSecond * Math.floor((nowMs - epochMs) / 1_000));
 }

@@ -10,9 +10,9 @@ import type { Lane } from "./task.ts";
 const nameCharsMax = 2_048;
 /** Twice the longest label that a definition may require. */
 const labelCharsMax = 512;
-/** A definition may require 64, and protocols add their own. */
+/** A definition may require 64 labels, and protocols add labels of their own. */
 const labelsMax = 100;
-/** Maximum number of lanes of one task. A post checks each. */
+/** Maximum number of lanes of one task. When a task is posted, each is checked. */
 export const lanesMax = 100;
 
 /** Describes what is too large or invalid in these lanes of one task; undefined when they are valid. */

@@ -42,7 +42,7 @@ export class LaneNode {
   readonly #parent: LaneNode | null;
   #branches: Map<string, LaneNode> | null = null;
   #heads: Heap<Head> | null = null;
-  /** This node's entry in its parent's heap: never behind the best place below this node. */
+  /** This node's entry in its parent's heap. Its place is never behind the best place below this node. */
   #entry: Head | null = null;
 
   constructor(label = "", parent: LaneNode | null = null) {

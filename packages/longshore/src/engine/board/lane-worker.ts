@@ -96,8 +96,8 @@ const lentMaxDefault = 1_000;
 /** Delay after a claim or a report that failed because the store cannot be written. */
 const retryMs = 500;
 /**
- * How long a report is retried while the store cannot be written; its hold is renewed during this time. For a hold that does not expire the
- * limit is the same.
+ * How long a report is retried while the store cannot be written. The hold is renewed during this time. The limit is the same for holds
+ * that do not expire.
  */
 const reportMsMax = 300_000;
 /** Tasks that `recover` reads in one page. */
@@ -111,7 +111,7 @@ interface Performing {
   readonly hold: Hold;
   readonly controller: AbortController;
   ending: Ending | null;
-  /** The work has ended and its report is being sent: later changes of the task result from this report. */
+  /** The work has ended and its report is being sent. Changes of the task from now on are effects of this report. */
   reporting: boolean;
 }
 
@@ -129,7 +129,10 @@ export class LaneWorker {
   readonly #standing = new Set<Promise<void>>();
   /** Aborting it cancels the waiting claims. */
   #line = newLine();
-  /** By task. A task that is handed out again starts when its previous use is over, which may still stop what it has started. */
+  /**
+   * The newest use of each task. A task that is handed out again starts after its previous use is over, because that use may still be
+   * stopping what it has started.
+   */
   readonly #open = new Map<string, Use>();
   #closed = false;
   #lent = 0;

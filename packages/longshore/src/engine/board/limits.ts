@@ -1,5 +1,5 @@
 // Limit keys: at most a number of tasks held at once, or handed out per sliding window, on all lanes together. A permit is taken in the
-// claim's own transaction. A task whose key is exhausted is parked, so it never blocks the tasks behind it.
+// transaction of the claim. A task whose key is exhausted is parked, so it never blocks the tasks behind it.
 
 import { laneKey, type Place } from "./lanes.ts";
 import { Parking } from "./parking.ts";
@@ -65,7 +65,7 @@ export class Limits {
     }
   }
 
-  /** Counts a hold that already exists: at start, or one whose end was undone. `remember` restores the windows. */
+  /** Counts a hold that already exists: at start, or when the end of the hold was undone. `remember` restores the windows. */
   hold(limits: readonly LimitKey[]): void {
     for (const limit of limits) this.#of(limit.key).held++;
   }

@@ -38,7 +38,7 @@ export interface Follower {
   turned(tx: Tx, task: TaskRow, report: string, isOver: boolean): string | null;
   /** An attempt of a record without a lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: TaskRow): void;
-  /** A record that waits for a signal waits again, as another attempt. */
+  /** A record that waits for a signal begins to wait again, as another attempt. */
   waitsAgain(tx: Tx, task: TaskRow): void;
   expireRun(tx: Tx, runId: string): void;
 }
@@ -187,7 +187,7 @@ export class LocalBoard implements BoardStore {
     if (renewed !== null) return Promise.resolve(renewed);
     const written = this.#commit.run((tx) => this.#extendNow(tx, hold, options, this.#clock.now()));
     if (!plain) return written;
-    // A full disk must not end the holds of healthy workers: after a restart the hold would get its full term as well.
+    // A full disk must not end the holds of healthy workers. After a restart, the hold would get its full term as well.
     return written.catch((error: unknown) => {
       const unwritten = isTransient(error) ? this.#renewInMemory(hold, { lately: false }) : null;
       if (unwritten === null) throw error;
@@ -196,7 +196,8 @@ export class LocalBoard implements BoardStore {
   }
 
   settle(report: Report): Promise<Verdict> {
-    // Requests of workers are not tracked: their reports name the hold. One that names only a run could find another step next time.
+    // Requests of workers are not tracked, because their reports name the hold. A report that names only a run could find another step when
+    // it is repeated.
     return this.#performed.once(
       "settle",
       (tx) => this.#settleNow(tx, report),

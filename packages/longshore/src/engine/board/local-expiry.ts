@@ -53,7 +53,7 @@ export class LocalExpiry {
     if (task === null || !isOpen(task.state)) return;
     const earliest = passedDeadline(task, now);
     const claimRuns = earliest !== "claimBy" || !this.#mayNotBeTaken(task, now);
-    // `totalBy` ends the task also while its time to be claimed does not run.
+    // `totalBy` ends the task even while its time to be claimed does not run.
     const passed = claimRuns || task.totalBy === null || task.totalBy > now ? earliest : "totalBy";
     const closing: Closing = { now, by: "expire", receipt: null };
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now && !isDriver(task))

@@ -50,7 +50,7 @@ export class LocalRecovery {
     // Registered at the end: until then, `expire` would see the tasks as they were before the restart.
     const due: (readonly [id: string, at: number])[] = [];
     await commit.read((tx) => handOuts.recover(tx, limits, now));
-    // Those of which memory keeps the whole row: nearly all open tasks are queued, and wait for nothing.
+    // The tasks whose whole row is kept in memory. They are few: nearly all open tasks are queued, and wait for nothing.
     let whole: string[] = [];
     await eachRow(
       commit,

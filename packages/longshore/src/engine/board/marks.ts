@@ -57,12 +57,12 @@ export class Marks<Mark> {
     });
   }
 
-  /** The mark that operations see. */
+  /** Returns the mark that operations see. */
   get(runId: string): Mark | undefined {
     return this.#runs.get(runId)?.mark;
   }
 
-  /** The mark that a reader of a row sees. */
+  /** Returns the mark that a reader of a row sees. */
   seen(runId: string, isOperation: boolean): Mark | undefined {
     return isOperation ? this.get(runId) : this.#committed.get(runId);
   }

@@ -16,13 +16,13 @@ export interface QueueState {
   readonly ready: number;
   /** The task that has waited longest, among those checked. */
   readonly oldest: TaskRow | null;
-  /** Claims that wait for this lane, perhaps among others. */
+  /** Claims that wait for this lane. They may wait for other lanes too. */
   readonly pollers: number;
   /** When a worker last claimed this lane's tasks; 0 for never. */
   readonly polledAt: number;
 }
 
-/** Tasks of a lane that were sent to workers that do not poll, and not yet taken. */
+/** Tasks of a lane that were sent to workers that do not poll, and that no worker has taken yet. */
 export interface SentTasks {
   readonly lane: Lane;
   readonly count: number;

@@ -23,7 +23,7 @@ export interface ReadyQueuesOptions {
   deadline: (id: string, at: number | null) => void;
   /** Called after the commit of each hand-out, with the task as it was queued. */
   handedOut: (task: TaskRow, now: number) => void;
-  /** Queues a task again whose claim had left. */
+  /** Queues a task again because its claim had left. */
   giveBack: (taskId: string, grant: number) => Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ interface HandOut {
   now: number;
 }
 
-/** A claim that comes with a report: it gets what the report makes ready before claims that wait. */
+/** A claim that comes with a report. When the report makes a task ready, this claim gets it before waiting claims. */
 interface Ahead extends Omit<HandOut, "now"> {
   readonly group: ClaimGroup;
   task: TaskRow | null;
@@ -59,8 +59,7 @@ export class ReadyQueues {
 
   /**
    * Returns the best task that these claims may take. Leftover entries are dropped and blocked tasks parked, so neither stops the tasks
-   * behind them. When there are many of both, `more` is returned: the dropped and parked ones stay so, and the next call continues behind
-   * them.
+   * behind them. When there are many of them, `more` is returned: they stay dropped or parked, and the next call continues behind them.
    */
   take(tx: Tx, group: ClaimGroup, now: number, wanted = 1): TaskRow | null | "more" {
     const { lanes } = this.#options;
@@ -79,7 +78,7 @@ export class ReadyQueues {
     return "more";
   }
 
-  /** When the row is missing, the rows of the next tasks are loaded with it: each claim of the batch will need one. */
+  /** When the row is missing, the rows of the next tasks are loaded with it, because each claim of the batch will need one. */
   #read(tx: Tx, id: string, next: () => Place[]): TaskRow | null {
     const get = (each: string) => this.#options.tasks.get(tx, each);
     return together(
@@ -142,9 +141,9 @@ export class ReadyQueues {
   }
 
   /**
-   * Performs a report whose worker also claims, and returns the task that this claim gets. Of what the report makes ready it gets the first
-   * that a waiting claim would get, so that a chain of tasks needs no further request. No task overtakes another: claims wait only while
-   * there is nothing to take.
+   * Performs a report whose worker also claims, and returns the task that this claim gets. The claim gets the first task that the report
+   * makes ready and a waiting claim would get, so a chain of tasks needs no further request. No task overtakes another: claims wait only
+   * while there is nothing to take.
    */
   withClaim(tx: Tx, group: ClaimGroup, claim: Omit<HandOut, "now">, now: number, report: () => boolean): TaskRow | null {
     const ahead: Ahead = { ...claim, group, task: null };
@@ -163,7 +162,7 @@ export class ReadyQueues {
   leave(tx: Tx, task: TaskRow, now: number): void {
     const { limits } = this.#options;
     if (task.limits.length === 0) return;
-    // It may have been the task that was to try next.
+    // It may have been the next task to try.
     if (task.state === "queued") return this.#wakeAlike(tx, task, now);
     limits.giveBack(task.limits);
     tx.undo(() => limits.hold(task.limits));

@@ -6,12 +6,15 @@ import type { Report } from "./store.ts";
 import type { TaskRow } from "./task.ts";
 
 /**
- * Maximum length of an error. Lists of runs and attempts contain the error of each entry, so its size is limited here; the size of outputs,
- * which may be large, is counted there.
+ * Maximum length of an error. Lists of runs and attempts contain the error of each entry, so the size of errors is limited here. Outputs
+ * may be large: the lists count their size.
  */
 const errorCharsMax = 16_384;
 
-/** Returns an error as a row stores it: head and tail of a long one, without NUL, where SQLite texts end when they are read back. */
+/**
+ * Returns an error as a row stores it. A long error is cut in the middle. NUL is removed, because SQLite reads a text only up to its first
+ * NUL.
+ */
 export function keptError(text: string): string {
   const readable = text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
   // A copy: a substring keeps the whole text in memory.

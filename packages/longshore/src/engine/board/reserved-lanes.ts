@@ -1,6 +1,6 @@
-// Lanes reserved for the server: the server runs their tasks itself, passes them on, or runs them in a shell. So each lane belongs to one
-// dialect. A task of another dialect is never posted there, whatever its name is. A claim takes from such a lane only when the server made
-// the claim for that lane.
+// Lanes reserved for the server: the server runs their tasks itself, passes them on, or runs them in a shell. So each of these lanes
+// belongs to one dialect. A task of another dialect is never posted there, whatever its name is. A claim takes from such a lane only when
+// the server made the claim for that lane.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { beyondBounds } from "./lane-bounds.ts";
@@ -13,7 +13,7 @@ const ownMark = "$";
 export interface Reservation {
   readonly names: RegExp;
   readonly dialects: readonly string[];
-  /** Workers may claim from these lanes, as from those that are not reserved. */
+  /** Workers may claim from these reserved lanes as well. */
   readonly isForWorkers?: boolean;
 }
 

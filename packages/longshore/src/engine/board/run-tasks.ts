@@ -53,7 +53,7 @@ export class RunTasks {
     this.#deps.life.close(tx, task, { now: this.#deps.clock.now(), by: "fail", receipt: null }, closure);
   }
 
-  /** Reopens a record that had ended, as the same attempt. `streamed`: its run has continued behind it. */
+  /** Reopens a record that had ended, as the same attempt. `streamed`: its run has already continued with the steps after it. */
   reopen(tx: Tx, taskId: string, streamed = false): void {
     const task = this.#deps.tasks.get(tx, taskId);
     if (task === null || isOpen(task.state)) return;
@@ -103,7 +103,7 @@ export class RunTasks {
     return taskChars(task);
   }
 
-  /** Forgets the last life of a step that starts again before the slice has reached its row. */
+  /** For a step that starts again before the slice has reached its row: forgets the step's last life. */
   #forgetLast(tx: Tx, runId: string, { id, node }: TaskRow): void {
     const forgotten = this.#deps.unwritten.forgotten.get(runId);
     const attempt = forgotten?.attempts.get(node);

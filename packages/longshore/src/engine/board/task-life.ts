@@ -18,13 +18,16 @@ import type { AttemptEnd, WorkListener } from "./work-listener.ts";
 interface Queueing {
   /** Fields that are normally written only once have changed too. */
   rewritten?: boolean;
-  /** No worker has run it: it keeps its place. Otherwise it is put behind the tasks already waiting. */
+  /** True when no worker has run it: then it keeps its place. Otherwise it is put behind the tasks already waiting. */
   keepsPlace?: boolean;
   /** When a worker must have taken it. Default: a full period from now. */
   claimBy?: number | null;
 }
 
-/** The total time to be claimed of a task that returns unseen again and again, in periods. It covers a few lost workers, not any number. */
+/**
+ * The limit of the time to be claimed of a task that returns unseen several times, in periods. It covers a few lost workers, and not any
+ * number of them.
+ */
 const unseenClaimsMax = 3;
 
 export interface TaskLifeOptions {
@@ -109,7 +112,7 @@ export class TaskLife {
 
   nextAttempt(tx: Tx, task: TaskRow, closing: Closing, why: Why, next: NextTry & { again: true }): void {
     const input = next.input ?? task.input;
-    // The attempt of a task that ended while its run was paused was over then.
+    // If the task ended while its run was paused, its attempt was over at that time.
     if (isOpen(task.state)) this.#over(tx, task, { state: "failed", endedAt: closing.now, ...why });
     this.#options.attempts.add(tx, task, closing, why, input === task.input ? null : task.input);
     const { failures, lost } = next;
@@ -229,7 +232,7 @@ function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRo
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";
   const spent = keepsCounting && sameLife ? { failures: before.failures, lost: before.lost } : {};
-  // Only the record of a child run stays `streamed`: its run has continued behind it and waits for it again.
+  // Only the record of a child run stays `streamed`: its run has continued with the steps after it, and waits for it again.
   const streamed = sameLife && task.lane === null && before.streamed;
   return {
     ...task,

@@ -63,7 +63,7 @@ export interface TaskRow {
   /** Number of the current attempt, from 0; and of the first attempt in the current life of the run. */
   readonly attempt: number;
   readonly firstAttempt: number;
-  /** The current attempt's place among the records of its run, from 1; 0 for none. */
+  /** The current attempt's place among the records of its run, from 1; 0 when it has no place. */
   readonly ordinal: number;
   readonly grant: number;
   readonly holder: string | null;
@@ -88,7 +88,7 @@ export interface TaskRow {
   readonly limits: readonly LimitKey[];
   /** Maximum term of a hold; 0 without a limit, null as the claim requests. */
   readonly holdMs: number | null;
-  /** Lengths from which `claimBy` and `endBy` are set for each attempt. */
+  /** The lengths of time from which `claimBy` and `endBy` of each attempt are computed. */
   readonly claimMs: number | null;
   readonly endMs: number | null;
   /** When the task was first queued, when this attempt was queued, and when it was last queued. */
@@ -111,10 +111,10 @@ export interface TaskRow {
   readonly closedReceipt: string | null;
   /**
    * The task has produced a part in this life of its run, and the run was notified because another step waits for the part. For a child
-   * run: the parent run has continued behind it, and waits for the child again.
+   * run: the parent run has already continued with the steps after it, and waits for the child again.
    */
   readonly streamed: boolean;
-  /** The name of the signal that ends it, for a record that waits for one; null for everything else. */
+  /** For a record that waits for a signal: the name of that signal. Null for everything else. */
   readonly signal: string | null;
   /**
    * For a run of a durable function. The task of the function itself: `function`. A command that the function gave: how many results it had
@@ -133,8 +133,9 @@ export function isDriver({ command }: Pick<TaskRow, "command">): boolean {
 }
 
 /**
- * Why a hold is not that of the turn of a durable function which is under way; `current` when it is. A hold of another kind of task stays valid
- * while the task is queued, but between two turns no worker has the function, and before the first one its grant, 0, is no secret.
+ * Checks whether a hold is that of the current turn of a durable function: returns `current`, or the verdict that refuses it. A hold of
+ * another kind of task stays valid while the task is queued, but between two turns no worker has the function, and before the first one its
+ * grant, 0, is no secret.
  */
 export function fenceTurn(task: TaskRow | undefined, hold: Hold, now: number): Verdict | "current" {
   if (task !== undefined && (task.state === "queued" || !isDriver(task))) return "stale";
@@ -152,7 +153,7 @@ export interface Hold {
   holder?: string;
 }
 
-/** For its run it has ended, although its holder may not have heard of it. */
+/** For its run the task has ended, although its holder may not know this yet. */
 export function isCancelled({ state }: Pick<TaskRow, "state">): boolean {
   return state === "cancelled" || state === "cancelling";
 }
@@ -285,7 +286,7 @@ export function passedDeadline(task: TaskRow, now: number): Deadline | null {
   return passed;
 }
 
-/** When several pass at the same time, the first in the list counts: the deadline that ends more comes first. */
+/** When several deadlines pass at the same time, the first in the list counts. The list begins with the deadline that ends most. */
 const deadlinesOf: { readonly [state in OpenState]: readonly Deadline[] } = {
   queued: ["totalBy", "claimBy"],
   offered: ["totalBy", "endBy", "claimBy", "holdUntil"],

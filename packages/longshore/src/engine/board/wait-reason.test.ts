@@ -109,7 +109,7 @@ describe("why a task waits", () => {
     workers.recall("w1", { protocol: "p", reach: { names: ["command"], labels: ["gpu"] } });
     expect(why(queued(["gpu"]))).toMatchObject({
       reason: "next",
-      text: "no worker that could take it has been heard of since the server started; those of before are waited for (1)",
+      text: "no worker that could take it has sent a request since the server started; the server waits for those that it knew before (1)",
       workers: ["w1"],
     });
     workers.register("w2", "p", ["gpu"]);

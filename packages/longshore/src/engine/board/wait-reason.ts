@@ -1,4 +1,4 @@
-// Why no worker has taken a queued or sent task yet, in words that a person can act on.
+// Why no worker has taken a queued or sent task yet, as a text from which a person knows what to do.
 
 import { functionOfLane } from "../../core/turn.ts";
 import type { Crew } from "./crews.ts";
@@ -43,7 +43,7 @@ export interface Waiting {
   readonly workers?: readonly string[];
 }
 
-/** Sends tasks to workers that do not poll, over a transport that may be unreachable. */
+/** The part of the server that sends tasks to workers that do not poll, over a transport that may be unreachable. */
 export interface Carrier {
   /** The protocol of these workers. */
   readonly protocol: string;
@@ -80,7 +80,10 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
 }
 
-/** A wait for a time may be ended by a signal with the name of its step; a wait that names a signal is shown as such. */
+/**
+ * A signal with the name of the step may end a wait for a time, so this is shown as a wait for the time. A wait that names another signal
+ * is shown as a wait for that signal.
+ */
 function whatRecordAwaits(task: TaskRowHead, now: number): Waiting {
   const { step, signal, dueAt } = task;
   const named = signal === null ? {} : { signal };
@@ -124,9 +127,9 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
   const { able, idle, busy, ids: workers } = crew;
   if (stands || idle > 0) return { reason: "next", text: "an idle worker takes it at its next poll", workers };
   if (busy > 0) return { reason: "busy", text: `every worker that could take it is at work (${busy})`, workers };
-  // These workers may claim it at any moment; those that do not are shown as offline later.
+  // These workers may claim it at any moment. A worker that stays silent is shown as offline later.
   if (able > 0) {
-    const text = `no worker that could take it has been heard of since the server started; those of before are waited for (${able})`;
+    const text = `no worker that could take it has sent a request since the server started; the server waits for those that it knew before (${able})`;
     return { reason: "next", text, workers };
   }
   return noOne(crew);

@@ -1,6 +1,6 @@
 // Idle long polls, and streams that wait for their next task. A waiter stays in its claim group until a task is handed to it, its time has
 // passed, or its client disconnects. The task is handed over inside the transaction that queues it, so no wake-up is lost or wasted. If the
-// client has disconnected by the time the transaction is durable, the task is given back.
+// client has disconnected when the transaction becomes durable, the task is given back.
 
 import type { ClaimGroup } from "./claim-group.ts";
 import type { TaskRow } from "./task.ts";
@@ -8,7 +8,7 @@ import type { TaskRow } from "./task.ts";
 /** Two states: waiting (in its group) and settled. Settling twice does nothing. */
 export class Waiter {
   readonly group: ClaimGroup;
-  /** Null for an offer: the task that it gets has no owner yet. */
+  /** Null for an offer: the task that it gets has no holder yet. */
   readonly holder: string | null;
   readonly termMs: number;
   readonly offerMs: number | undefined;

@@ -1,10 +1,10 @@
-// What happens to the work of a task: it is handed out, and an attempt is over. For metrics and spans.
+// Two events of a task, for metrics and spans: it was handed out, and an attempt is over.
 
 import type { EndState, Fault, TaskRow } from "./task.ts";
 
 /** Called after the commit. Must not throw, and must be short: each task causes two calls. */
 export interface WorkListener {
-  /** A task was handed out at this time. It is passed as it was while it waited. */
+  /** A task was handed out at this time. `task` is as it was while it waited. */
   handedOut(task: TaskRow, at: number): void;
   /** An attempt that a worker had begun is over, or a turn of a durable function. `task` is as it was during the attempt or at its end. */
   attemptOver(task: TaskRow, end: AttemptEnd): void;

@@ -1,4 +1,4 @@
-// The labels and names that a worker is remembered with. Workers choose them, so they are counted.
+// The labels and names that are kept for a worker. Workers choose them, so their size is limited.
 
 import type { Reach } from "./lanes.ts";
 
@@ -6,7 +6,7 @@ export interface Words {
   labels: readonly string[];
   reach: Reach | null;
   does: readonly string[] | null;
-  /** Names of its earlier claims that are not in the newest, and when they were last claimed; the oldest first. */
+  /** Names of its earlier claims that are not in the newest claim, and when each was last claimed; the oldest first. */
   readonly polledAt: Map<string, number>;
 }
 
@@ -15,7 +15,7 @@ const polledMax = 1_000;
 /** What a word counts besides its characters. */
 const charsPerWord = 16;
 
-/** Some workers claim one kind of task after the other, so each claim names only some of their kinds. */
+/** Some workers claim one kind of task after the other: no single claim names all kinds. */
 export function asks(worker: Words, reach: Reach, before: number): void {
   const { polledAt, reach: last } = worker;
   worker.reach = reach;
@@ -35,7 +35,7 @@ function sameNames(some: readonly string[], others: readonly string[]): boolean 
   return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
 }
 
-/** Without a new one nothing changes. */
+/** When all labels are known, nothing changes. */
 export function isSameList(before: readonly string[] | null, list: readonly string[] | undefined): boolean {
   return list === undefined || (before !== null && sameNames(before, list));
 }
@@ -44,7 +44,7 @@ export function isSameReach(before: Reach | null, reach: Reach | undefined): boo
   return reach === undefined || (isSameList(before?.names ?? null, reach.names) && isSameList(before?.labels ?? null, reach.labels));
 }
 
-/** A list that is there twice counts twice, at the cost of a little room. */
+/** When the same list is stored twice, it counts twice; this wastes a little room. */
 export function charsOf({ labels, reach, does, polledAt }: Words): number {
   let chars = 0;
   for (const words of [labels, reach?.names ?? [], reach?.labels ?? [], does ?? [], polledAt.keys()]) {

@@ -4,7 +4,7 @@
 //   busy     holds at least one task
 //   idle     holds none, and was active recently
 //   unheard  is known from before the server started, and has been silent since: it may be running or not
-//   offline  has signed off, or was silent for three of its intervals; a report, claim or heartbeat of any kind brings it back
+//   offline has signed off, or was silent for three of its intervals; its next request of any kind ends this state
 
 import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";
@@ -50,7 +50,7 @@ export interface Sign {
   protocol?: string;
   /** The names of a claim. */
   reach?: Reach;
-  /** What the worker does, when its claims do not name it. */
+  /** What the worker does, for a worker whose claims do not show it. */
   does?: readonly string[];
   /** The longest expected time until the next request, such as the wait of a long poll. */
   everyMs?: number;
@@ -72,9 +72,9 @@ interface Worker extends Words {
   left: boolean;
   /** False for a worker of an earlier process, until it is active. */
   heard: boolean;
-  /** The time from which its silence counts, if that is later than `seenAt`. */
+  /** The time from which its silence is measured, if that is later than `seenAt`. */
   awaitedAt: number;
-  /** What its labels and names count. */
+  /** The size of its labels and names. */
   chars: number;
 }
 
@@ -101,9 +101,12 @@ const forgetMs = 86_400_000;
 const writeMs = 60_000;
 /** Maximum number of workers in the list. Above it, those silent for longest are removed, a tenth at a time. */
 const workersMax = 10_000;
-/** Maximum number of characters of their labels and names together; each counts 16 more. 64 MB at most. Above it, the same workers are removed. */
+/**
+ * Maximum number of characters of their labels and names together, 64 MB at most; each label and name counts 16 characters more. Above it,
+ * the workers silent for longest are removed.
+ */
 const wordCharsMax = 33_554_432;
-/** This many labels, names and tasks of a worker cost as much as one more row of a list. */
+/** In a list, this many labels, names and tasks of a worker cost as much as one row. */
 const wordsPerRow = 16;
 
 /** What has to be written. */
@@ -175,7 +178,7 @@ export class Workers {
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
     const { reach, does } = sign;
     if (reach !== undefined) worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
-    // Most claims name what the last one did: then nothing new is kept.
+    // Most claims have the same names as the one before: then nothing new is kept.
     if (!isSameReach(worker.reach, reach) || !isSameList(worker.does, does)) {
       if (does !== undefined) worker.does = does;
       if (reach !== undefined) {
@@ -247,7 +250,7 @@ export class Workers {
     return counts;
   }
 
-  /** What all labels and names count. */
+  /** The size of all labels and names. */
   get wordChars(): number {
     return this.#chars;
   }
@@ -327,7 +330,7 @@ export class Workers {
     for (const worker of this.#workers.values()) if (silentSince(worker) < before && worker.holds.size === 0) this.#forget(worker);
   }
 
-  /** Labels and names of all of them have a bound: workers name them as they like. */
+  /** The labels and names of all workers together have a limit, because workers choose them freely. */
   #weigh(worker: Worker): void {
     const chars = charsOf(worker);
     this.#chars += chars - worker.chars;
@@ -335,7 +338,10 @@ export class Workers {
     if (this.#chars > wordCharsMax) this.#makeRoom(worker);
   }
 
-  /** The longest silent go, unless they hold something: those are shown without their labels and names where that is not enough. */
+  /**
+   * Removes the workers silent for longest, except those that hold a task. If that is not enough, workers with a task lose their labels and
+   * names.
+   */
   #makeRoom(except?: Worker): void {
     const silent = [...this.#workers.values()].filter((worker) => worker !== except).sort((a, b) => a.seenAt - b.seenAt);
     const isRoom = () => this.#workers.size <= workersMax * 0.9 && this.#chars <= wordCharsMax * 0.9;
@@ -361,7 +367,7 @@ export class Workers {
   }
 }
 
-/** A claimed name counts for as long as a silent worker counts as alive. */
+/** A claimed name is kept for as long as a silent worker counts as alive. */
 function reachOf({ reach, polledAt, everyMs }: Worker, now: number): Reach | null {
   if (reach === null || polledAt.size === 0) return reach;
   const lately = [...polledAt].filter(([, at]) => now - at < intervalsMissedMax * everyMs).map(([name]) => name);

@@ -57,7 +57,10 @@ export class LocalBus implements BusLog {
   readonly #groups: BusGroups;
   readonly #recordsMax: number;
   readonly #room: Room;
-  /** What each member has taken and not committed, by the id of the take. By member first, because thousands of members may leave at once. */
+  /**
+   * What each member has taken and not committed: by member, then by the id of the take. The member comes first because thousands of
+   * members may leave at once.
+   */
   readonly #out = new Map<string, Map<number, readonly Portion[]>>();
   #releasesVisited = 0;
   readonly #watchers = new Map<string, Set<() => void>>();
@@ -145,7 +148,7 @@ export class LocalBus implements BusLog {
     for (const topic of touched) this.#wake(topic);
   }
 
-  /** How many takes were visited to release those of members. For tests: a release visits only the takes of its member. */
+  /** How many takes were visited by releases. Tests read it: a release visits only the takes of its member. */
   get releasesVisited(): number {
     return this.#releasesVisited;
   }

@@ -9,9 +9,9 @@ import type { RowStore, TableRows } from "../rows.ts";
 import { type OutboxRow, outboxIdTable, outboxTable, printOf } from "../tables/outbox.ts";
 import type { Tx } from "../tx.ts";
 
-/** Longer than any sender repeats a message. */
+/** Every sender stops repeating a message earlier. */
 const sentMsMax = 24 * 3_600_000;
-/** Longer for failures, which people inspect. */
+/** Failed messages are kept longer, because people inspect them. */
 const failedMsMax = 7 * 24 * 3_600_000;
 /** Interval between removals of old rows, and how many are removed at once. */
 const pruneMs = 60_000;
@@ -30,7 +30,7 @@ export class LocalOutbox implements OutboxStore {
   readonly #stored: TableRows<OutboxRow>;
   readonly #ids: TableRows<Pick<OutboxRow, "id">>;
   readonly #removals: Additions<number>;
-  /** Owners that have not left. The next one that reads takes over the pending messages of the others. */
+  /** Owners that have not left. When one of them reads, it takes over the pending messages of owners that have left. */
   readonly #live = new Set<string>();
   /** Null until the first operation reads it. */
   #lastId: number | null = null;

@@ -25,8 +25,8 @@ export interface Topic {
 }
 
 /**
- * Numbers available to one topic: at a million records a second they last twelve days, at a thousand 34 years. Topic and number fit into an
- * exact double.
+ * How many record numbers one topic has. At a million records a second they last twelve days; at a thousand a second, 34 years. Topic and
+ * number together fit into a double exactly.
  */
 const numbers = 2 ** 40;
 
@@ -61,7 +61,7 @@ export class BusTopics {
     this.#removals = new Additions(commit, (range) => this.#rows.remove(scanOf(range)));
   }
 
-  /** Loads the stored topics. `passed` returns the progress of a topic's groups, which is known even when all records were removed. */
+  /** Loads the stored topics. `passed` returns the progress of a topic's groups. This is known even when all records were removed. */
   async recover(passed: (topicId: number) => number): Promise<void> {
     const at = ({ id }: TopicRow) => [id];
     const topics: TopicRow[] = [];
@@ -190,7 +190,7 @@ export class BusTopics {
     return sum + rowBytes * rows;
   }
 
-  /** The last id up to which the records of a range stay below `removedBytesMax`; at least the first record. */
+  /** The last id of the range up to which its records together stay below `removedBytesMax`. The first record is always included. */
   #lastWithin(tx: Tx, range: Range): number {
     let sum = 0;
     for (const { id, bytes } of this.#heads.scan(tx, scanOf(range))) {

@@ -76,7 +76,7 @@ export class LocalLogs implements LogStore {
     if (batch.chunks.length === 0) return Promise.resolve({ stored: 0, repeated: 0, dropped: 0 });
     const isLong = batch.chunks.some(({ data }) => data.length > chunkCharsMax);
     const whole = isLong ? { ...batch, chunks: batch.chunks.flatMap(inPieces) } : batch;
-    // Chunks without a number of their own are told apart by the time of their arrival, which is another one when they arrive again.
+    // A chunk without a sequence number is identified by the time of its arrival. When it arrives again, that time differs.
     return this.#performed.once(
       `log ${batch.taskId}`,
       (tx) => this.#appendNow(tx, whole),
@@ -112,7 +112,7 @@ export class LocalLogs implements LogStore {
     const full = appended.dropped > 0 && room <= this.#room.left;
     if (kept.length === 0 && !full) return appended;
     const chunks = full ? [...kept, fullMark(batch, this.#bytesMax)] : kept;
-    // One byte above the limit marks the log as full, also when it is read back.
+    // A size of one byte above the limit marks the log as full, also after the size was read back.
     this.#add(tx, batch, chunks, full ? room + 1 : bytes, { tail, stored, keys: keys.slice(0, kept.length) });
     return appended;
   }

@@ -15,9 +15,9 @@ export interface LogReadsDeps {
   readonly slices?: Slices;
 }
 
-/** A position is the row's id times this, plus the chunk's place in its row. Leaves room for 500,000,000,000 batches. */
+/** A position is the row's id times this factor, plus the chunk's place in its row. This leaves room for 500,000,000,000 batches. */
 const placesMax = 16_384;
-/** The last line is searched for in at most this many of the newest rows and this many bytes: nearly always the first row has one. */
+/** The search for the last line reads at most this many of the newest rows, and this many bytes. Nearly always the first row has a line. */
 const lastRows = 8;
 const lastBytesMax = 262_144;
 
@@ -117,7 +117,7 @@ function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredCh
     const base = { taskId: row.taskId, attempt: row.attempt, grant: row.grant };
     for (const [place, chunk] of unpacked(row.chunks).entries()) {
       const position = row.id * placesMax + place;
-      // Only the row that the position points into can contain chunks that were already returned.
+      // Only the row of the position can contain chunks that were already returned.
       if (rowOf(after) === row.id && position <= after) continue;
       if (found.length === limit || bytes >= pageBytesMax) return found;
       found.push({ position, ...base, ...chunk });
@@ -135,7 +135,10 @@ function rowOf(position: number): number {
 /** A frame of a stack. */
 const frame = /^\s+at \S/;
 
-/** A chunk that ends with a frame is left out: its error is shown beside the last line, and lines before it say what was done. */
+/**
+ * A chunk that ends with a stack frame is left out: its error is already shown beside the last line, and the lines before it are more
+ * useful.
+ */
 function lastLineOf(chunks: readonly LogChunk[]): string | null {
   for (const { data } of chunks.toReversed()) {
     const text = data.trimEnd();

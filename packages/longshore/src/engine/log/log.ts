@@ -1,8 +1,8 @@
 // Logs for the rest of the server: append, read, and follow live.
 //
 // A follower pulls: it reads the chunks after its position from the store, and waits when there are none. An append is only a hint to read
-// again. So replay continues into live without a gap or a repetition, and nothing is buffered or lost for a slow reader: it is notified how
-// far behind it is, and continues at its own pace from its position.
+// again. So stored chunks are followed by new ones without a gap or a repetition. Nothing is buffered for a slow reader, and it loses
+// nothing: it is notified how far behind it is, and continues at its own pace from its position.
 
 import { type Appended, isFullPage, type LogBatch, type LogSource, type LogStore, type StoredChunk } from "./store.ts";
 

@@ -58,7 +58,7 @@ export interface LogStore {
   lastLine(taskId: string): Promise<string | null>;
 }
 
-/** Maximum text of one page, which the last chunk may exceed: a thousand chunks may have gigabytes together. */
+/** Maximum text of one page, because a thousand chunks together may have gigabytes. The last chunk of a page may exceed it. */
 export const pageBytesMax = 1024 * 1024;
 
 /** Whether more may follow a page that was read with this limit. */
@@ -66,7 +66,10 @@ export function isFullPage(page: readonly LogChunk[], limit: number): boolean {
   return page.length >= limit || page.reduce((sum, { data }) => sum + data.length, 0) >= pageBytesMax;
 }
 
-/** Limits of one push. They are larger than any request body that the server reads, and fit below the positions of one row. */
+/**
+ * Limits of one push. They are larger than any request body that the server reads. The chunks of one push fit into the positions of one
+ * row.
+ */
 export const pushChunksMax = 10_000;
 export const pushBytesMax = 8 * 1024 * 1024;
 /** Default for the maximum size of one task's log, over all attempts: about two hundred thousand lines. */

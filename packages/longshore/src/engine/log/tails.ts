@@ -14,8 +14,8 @@ const comparedMax = 2 * pushChunksMax;
 const tasksKeptMax = 5_000;
 const chunksKeptMax = 200_000;
 /**
- * At most this many chunks are read back, from this many bytes of rows: the largest push that most workers send. They are read in a
- * transaction that all others wait for. An older chunk that is pushed again would be stored twice.
+ * Maximum number of chunks that are read back, and of bytes of their rows: the largest push of most workers. They are read in a
+ * transaction, and all other transactions wait for it. An older chunk that is pushed again would be stored twice.
  */
 const readBackMax = 4_000;
 const readBackBytes = 2 * 1_048_576;

@@ -10,7 +10,7 @@ export function checkParts(parts: readonly NewPart[]): void {
   let bytes = 0;
   parts.forEach(({ uid, value }, at) => {
     checkUid(uid, `parts[${at}].uid`);
-    // A character is at most three bytes, so most texts need not be measured.
+    // A character takes at most three bytes, so most texts need not be measured.
     bytes += value.length * 3 > partBytesMax - bytes ? Buffer.byteLength(value) : value.length;
   });
   if (bytes > partBytesMax) throw tooMuch("parts", `${bytes} bytes of values`, `at most ${partBytesMax} bytes`);

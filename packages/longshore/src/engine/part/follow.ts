@@ -29,7 +29,7 @@ export async function* followParts(store: PartStore, following: Following, signa
   }
 }
 
-/** Returns the next page that is not empty, or an empty one after `waitMs`. */
+/** Returns the next page that is not empty, or an empty page after `waitMs`. */
 export async function pollParts(
   store: PartStore,
   following: Following,

@@ -1,7 +1,7 @@
 // The parts of tasks that were recently written or read: hashes of their uids in memory, and the additions and replacements of the current
-// batch. On disk there is a row of hashes for each commit, appended to the table like the parts themselves. An index by uid would not need
-// the memory, but uids are mostly hashes or random: each part would write a page of its own somewhere in the index, and the hundred
-// thousandth part would cost twice as much as the first.
+// batch. On disk, each commit appends one row of hashes to a table, as it appends the parts to theirs. An index by uid would not need the
+// memory. But uids are mostly hashes or random: each part would write a separate page of the index, and the hundred thousandth part would
+// cost twice as much as the first.
 
 import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -21,13 +21,13 @@ import type { Writable } from "../writables.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
 /**
- * Maximum over all tables: eight tasks of a million parts, or a thousand of eight thousand. Dropped tables are read again when they are
- * needed.
+ * Maximum size of all tables together: eight tasks with a million parts each, or a thousand with eight thousand each. Dropped tables are
+ * read again when they are needed.
  */
 const bytesMax = 128 * 1_024 * 1_024;
 /** Maximum number of tables: each takes half a kilobyte, however few parts it has. */
 const tablesMax = 10_000;
-/** Hashes read for one step of a batch's budget: a batch ends soon after it has read the hashes of a million parts. */
+/** Reading this many hashes counts as one step of a batch: a batch ends soon after it has read the hashes of a million parts. */
 const stepHashes = 20;
 
 /** The parts of one life of a task. */

@@ -162,10 +162,10 @@ export class LocalParts implements PartStore {
     const replaced: PartRow[] = [];
     const seen = new Set<string>();
     let bytes = 0;
-    // Written out: a spread for each part would take a fifth of the time of a put.
+    // The fields are written out, because a spread for each part would take a fifth of the time of a put.
     for (let at = 0; at < parts.length; at++) {
       const { uid, value } = parts[at] as NewPart;
-      // Of equal uids in one call the first counts.
+      // When a call has the same uid twice, the first part counts.
       if (seen.has(uid)) continue;
       seen.add(uid);
       const sequence = sequences[at] ?? null;
@@ -225,7 +225,7 @@ export class LocalParts implements PartStore {
       const found = this.#scan(tx, source, { ...gap, limit: Math.min(limit, pagePartsMax) - parts.length, bytes });
       parts.push(...found);
       for (const { value } of found) bytes -= value.length;
-      // Between two finished stretches there is at least one part: an empty gap is the last.
+      // Between two finished stretches there is at least one part, so only the last gap can be empty.
       if (found.length === 0 || parts.length >= limit || bytes <= 0) break;
     }
     return { parts, ended: endOf(source) };

@@ -1,11 +1,11 @@
-// The uids of recent puts, for tasks that put now: a repeated put, also over another transport, is recognised without reading the disk. A
-// uid that is missing here may still be stored.
+// The uids of recent puts, by task. With them a repeated put is recognised without reading the disk, even if it arrives over another
+// transport. A uid that is missing here may still be stored.
 
 import type { TaskRow } from "../board/task.ts";
 
 /**
- * Uids kept for one task: as many as may be in transit by another route, such as events in a broker. The older half is dropped when the
- * newer one is full.
+ * Maximum number of uids that are kept for one task: as many as may be on their way over another transport, such as events in a broker.
+ * When the newer half is full, the older half is dropped.
  */
 const halfMax = 8_000;
 /** Maximum number of tasks: about 20 MB in all, with uids as long as hashes. */

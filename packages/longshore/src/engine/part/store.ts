@@ -34,20 +34,17 @@ export interface PartPage {
 
 export interface PartStore {
   /**
-   * Durable when it resolves. Fenced like an extend, and likewise refused for a task that is being cancelled. An existing uid keeps its
-   * sequence; a later grant replaces its value. Each call is applied completely or not at all; calls that arrive together share a commit.
-   * Returns `again` when the hold has ended but had put exactly these parts before.
+   * Durable when the promise resolves. It is fenced like an extend, and also refused when the task is being cancelled. An existing uid
+   * keeps its sequence; a later grant replaces its value. Each call is applied completely or not at all; calls that arrive together share a
+   * commit. Returns `again` when the hold has ended but had put exactly these parts before.
    */
   put(hold: Hold, parts: readonly NewPart[]): Promise<Verdict>;
   /**
-   * Returns the uids that are not known to be stored under this hold: the others are durable and need not be put. Answered from memory, so
-   * the result may contain some that were put a while ago; under a hold that has ended, it contains all.
+   * Returns the uids that are not known to be stored under this hold. The others are durable and need not be put. Only memory is searched,
+   * so the result may contain uids that were put some time ago. For a hold that has ended, it contains all uids.
    */
   unkept(hold: Hold, uids: readonly string[]): Promise<readonly string[]>;
-  /**
-   * Returns parts after a sequence, at most `limit` of them, and fewer when they are large: only a page without parts means that there are
-   * no more.
-   */
+  /** Returns at most `limit` parts after a sequence, and fewer when they are large. So only an empty page means that there are no more. */
   read(taskId: string, after: number, limit: number): Promise<PartPage>;
   count(taskId: string): Promise<number>;
   /** Returns the uids of which the task has no part. */
@@ -57,7 +54,7 @@ export interface PartStore {
    * the reader's hold like `put`. Unknown uids are ignored.
    */
   finish(reader: Hold, source: string, uids: readonly string[]): Promise<Verdict>;
-  /** Like `read`, without the parts that the reader has finished with. */
+  /** Like `read`, but without the parts that the reader has finished with. */
   unread(reader: string, source: string, after: number, limit: number): Promise<PartPage>;
   /**
    * Calls `changed` after each commit with new parts of the task, and when the task ends. `changed` must not throw. The returned function

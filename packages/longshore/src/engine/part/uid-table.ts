@@ -5,7 +5,7 @@
 const loadMax = 0.6;
 const slotsMin = 64;
 export const hashBytes = 4;
-/** Marks a slot whose part was undone: entries may follow behind it. No part has this number. */
+/** Marks a slot whose part was undone. A search must continue after it. No part has this number. */
 const takenBack = 0xff_ff_ff_ff;
 
 export class UidTable {

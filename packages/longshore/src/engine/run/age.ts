@@ -1,5 +1,6 @@
 // The age of data for retention. Time in which no server ran counts up to a day; the rest is caught up at twice the speed while the server
-// runs. So a machine that starts with a clock weeks ahead removes nothing important before its operator has noticed the clock.
+// runs. So when a machine starts with a clock that is weeks ahead, its operator has time to notice this before anything important is
+// removed.
 
 /** The state of the age in the data file. */
 export interface AgeMark {
@@ -9,7 +10,7 @@ export interface AgeMark {
   readonly lagMs: number;
 }
 
-/** Absence that counts fully: longer than a restart, an upgrade or a night takes. */
+/** Time without a server that counts fully: a restart, an upgrade or a night takes less. */
 const absenceMsMax = 86_400_000;
 
 export class Age {

@@ -1,4 +1,4 @@
-// What the definitions of all dialects are compiled with, and what decides about their runs: pure functions.
+// The pure functions that compile the definitions of all dialects and decide about their runs.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";

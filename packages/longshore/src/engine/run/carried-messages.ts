@@ -1,11 +1,11 @@
-// Lets a caller wait for messages between runs. They are carried out after the transaction that leaves them, and a store on another machine
-// takes some time for that: a caller that cancels a run must find its children cancelled, with any store.
+// Lets a caller wait for messages between runs. Messages are carried out after the transaction that stores them, which takes some time with
+// a store on another machine. But with any store, a caller that cancels a run must then find its child runs cancelled.
 
 import { type Clock, pause } from "../../core/clock.ts";
 
 /** A caller goes on after this time: the messages are durable, and others may be before them. */
 const waitMsMax = 1_000;
-/** Children within children: each generation is told by a message of the one before. */
+/** Maximum number of generations of child runs: each gets its messages from the one before. */
 const generationsMax = 16;
 
 interface Waiter {
@@ -28,12 +28,15 @@ export class CarriedMessages {
     for (const waiter of this.#waiters) if (waiter.upTo <= id) waiter.resolve();
   }
 
-  /** What is left is not carried out for now. */
+  /** The remaining messages are not carried out for now. */
   stopped(): void {
     for (const { resolve } of this.#waiters) resolve();
   }
 
-  /** Waits for the message with the id that `newest` returns, and for those that carrying it out leaves, while messages are carried out. */
+  /**
+   * Waits for the message with the id that `newest` returns, and for the messages that it causes. Does not wait while no messages are being
+   * carried out.
+   */
   async wait(newest: () => number, isCarrying: () => boolean): Promise<void> {
     const given = this.#clock.now() + waitMsMax;
     for (let generation = 0; generation < generationsMax; generation++) {

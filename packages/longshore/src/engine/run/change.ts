@@ -35,8 +35,8 @@ export interface TaskChange {
 export type Change = RunChange | TaskChange;
 
 /**
- * Maximum length of an error; the run or the task has all of it. A worker may report an error of megabytes, and each change is sent to each
- * reader.
+ * Maximum length of an error in a change; the row of the run or task has the whole error. A worker may report an error of megabytes, and
+ * each change is sent to each reader.
  */
 const errorCharsMax = 2_000;
 

@@ -1,5 +1,5 @@
-// The number of runs and tasks. Updated while they change. Those that the store had before are counted once, at the first read, in slices,
-// so that nothing waits for it.
+// The numbers of runs and tasks, updated with each change. Runs and tasks that the store had at the start are counted once, at the first
+// read. This happens in slices, so that no other request waits for it.
 
 import type { TaskRow } from "../board/task.ts";
 import { eachRow } from "../cached-rows.ts";
@@ -24,7 +24,7 @@ export class Counts {
   readonly #openRuns: TableRows<OpenRun>;
   readonly #open = new Set<string>();
   #counting: Promise<void> | null = null;
-  /** Null until they have been counted; the count itself includes changes until then. */
+  /** Null until they have been counted. Changes before that moment are included in the count. */
   #endedRuns: number | null = null;
   #endedTasks: number | null = null;
 
@@ -46,12 +46,12 @@ export class Counts {
     return this.#open.size;
   }
 
-  /** Runs that ended and are still kept; 0 before `counted`. */
+  /** Runs that have ended and are still stored; 0 before `counted`. */
   get endedRuns(): number {
     return this.#endedRuns ?? 0;
   }
 
-  /** Tasks without a run that ended and are still kept; 0 before `counted`. */
+  /** Tasks without a run that have ended and are still stored; 0 before `counted`. */
   get endedTasks(): number {
     return this.#endedTasks ?? 0;
   }
@@ -107,7 +107,7 @@ export class Counts {
     for (let above: Value[] = [-1, ""]; ; count += sliceMax) {
       const mark = await this.#commit.read((tx) => {
         const [last] = rows.scan(tx, { ...scan, above, offset: sliceMax - 1, limit: 1 });
-        // In the same read, so that no change happens in between.
+        // Both are read together, so that no change happens in between.
         if (last === undefined) done(count + rows.total(tx, { ...scan, above }).rows);
         return last;
       });

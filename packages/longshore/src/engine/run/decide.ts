@@ -1,7 +1,7 @@
 // Decides what follows from an event in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event. The result is
-// a list of changes to rows, or `need`: rows that must be loaded first, after which it is called again with the same event. It visits only
-// the nodes that an event touches, so the ten-thousandth step costs as much as the tenth. propagation.ts holds one decision in progress;
-// this file says what each event means.
+// a list of changes to rows, or `need`: rows that must be loaded first; then it is called again with the same event. It visits only the
+// nodes that an event touches, so the ten-thousandth step costs as much as the tenth. propagation.ts holds one decision in progress; this
+// file says what each event means.
 
 import type { Json } from "../../core/json/json.ts";
 import type { TurnReport } from "../../core/turn.ts";
@@ -24,7 +24,7 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "go-on"; rest: Rest }
   /** A step has its result. */
   | { kind: "done"; node: number; streamed?: boolean }
-  /** A durable function has reported a turn, or, when it is not over, commands in the middle of one. */
+  /** A durable function has reported a turn or, when `isOver` is false, commands in the middle of a turn. */
   | { kind: "turn"; node: number; report: TurnReport; isOver: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own retry policy; without it the plan's applies. */
   | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
@@ -43,11 +43,11 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "restart" }
   /** The child run of this step is alive again. */
   | { kind: "reopen"; node: number }
-  /** The same, in an open run that has continued behind the step: steps that have started there continue. */
+  /** The same, in an open run that has already continued with the steps after this one. Those that have started go on. */
   | { kind: "wait-again"; node: number }
   | { kind: "pause" }
   | { kind: "resume" }
-  /** Do not start this step when it is reached; continue as if it had this output (JSON text). */
+  /** Skip this step when the run reaches it, and continue as if it had this output (JSON text). */
   | { kind: "skip"; node: number; input: string; output: string }
 );
 
@@ -75,7 +75,7 @@ export interface Frontier {
   /** The steps that start again in another life of the run; computed on request, once for a decision. */
   restart(options: RestartOptions): RestartPlan | undefined;
   document(kind: string, name: string): Json | undefined;
-  /** Characters of the output that was loaded; 0 when none was. */
+  /** Characters of the output that was loaded; 0 when no output was loaded. */
   chars(node: number): number;
 }
 
@@ -100,7 +100,9 @@ export type Change =
       ordinal: number;
       input: string;
       placement?: Placement;
-      /** For a record that waits: when it ends by itself, and the name of the signal that ends it. Default: the id of its step. */
+      /**
+       * For a record that waits: when it ends by itself, and the name of the signal that ends it. The default name is the id of its step.
+       */
       wakeAt?: number;
       signal?: string;
       step?: PostedStep;
@@ -111,9 +113,12 @@ export type Change =
   | { kind: "number"; node: number; ordinal: number }
   /** A step that ended without being posted. */
   | ({ kind: "record"; node: number; ordinal: number; step?: PostedStep } & Recorded)
-  /** A record that waited has ended. */
+  /** A waiting record has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
-  /** A record that had ended waits again. `passed`: the run has continued behind it, and does not continue a second time when it ends. */
+  /**
+   * A record that had ended waits again. `passed`: the run has already continued with the steps after it, and does not do so a second time
+   * when the record ends.
+   */
   | { kind: "reopen"; node: number; passed: boolean }
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }

@@ -34,7 +34,10 @@ const rowsAtOnce = 100;
 /** How long a lane counts as polled after a claim for it. */
 const polledMsDefault = 60_000;
 
-/** Maximum characters of steps that are loaded before the decision checks them: it may find that they are too many (template-reads.ts). */
+/**
+ * Maximum characters of steps that are loaded before the decision checks their size: they may be too many for one template
+ * (template-reads.ts).
+ */
 const loadedCharsMax = readCharsMax;
 
 /** A run event without `now` and `random`, which are added here. */
@@ -107,7 +110,7 @@ export class Decisions {
 
   /**
    * Returns false when it has loaded nothing new: the loop would never end. One call loads a bounded number of characters. The decision
-   * requests the rest again, if it does not find that there are too many.
+   * then requests the rest, or finds that there are too many.
    */
   #load(tx: Tx, loaded: Loaded, need: Need, plan: Plan): boolean {
     const { id } = loaded.run;
@@ -165,8 +168,8 @@ export class Decisions {
   }
 
   /**
-   * Signals that are kept end records that have begun to wait: a decision of its own for each. While an attempt is being closed this has to
-   * wait, because the run could end before the board has ended the attempt.
+   * When records have begun to wait, signals that are kept end them, each in a separate decision. While an attempt is being closed, this is
+   * postponed: the run could end before the board has ended the attempt.
    */
   #takeSignals(tx: Tx, { run, closing, signals }: About): void {
     if (signals.length === 0) return;
@@ -174,7 +177,7 @@ export class Decisions {
     else this.#options.signals.postedLater(tx, run.id);
   }
 
-  /** Voids the records of an earlier life, before anything of the next life starts. */
+  /** Makes the records of an earlier life void, before any step of the next life starts. */
   #forget(tx: Tx, { run, now }: About, loaded: Loaded, changes: readonly Change[]): void {
     const steps = changes.flatMap((change) =>
       change.kind === "forget" ? [[change.node, loaded.record(change.node)?.attempt ?? 0] as const] : [],
@@ -232,7 +235,7 @@ export class Decisions {
   #turn(tx: Tx, run: Run, { lanes, input, polledSince, claimMs }: Change & { kind: "turn" }): void {
     const { board } = this.#options;
     const lane = board.lanes.choose(lanes, polledSince);
-    // Any worker may take it from the last lane, however long that takes.
+    // Any worker may take it from the last lane, without a time limit.
     const waitsMs = lane === null || lane.name === lanes.at(-1)?.name ? null : claimMs;
     if (lane !== null) board.ofRuns.turn(tx, taskIdOf(run.id, 0), lane, input, waitsMs);
   }
@@ -247,7 +250,7 @@ export class Decisions {
   }
 }
 
-/** Orders that apply only to a run that has ended. */
+/** Requests that apply only to a run that has ended. */
 export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
 
 /** Events that start another life of a run. */
@@ -292,7 +295,7 @@ class Loaded implements Frontier {
     return this.#outputs.get(node);
   }
 
-  /** Adds the JSON text of an output, and returns how many characters were read for the first time. */
+  /** Adds the JSON text of an output. Returns the number of characters that were not read before. */
   addOutput(node: number, text: string | null): number {
     if (this.#outputs.has(node)) return 0;
     this.#outputs.set(node, text === null ? null : (parseExact(text) as Json));

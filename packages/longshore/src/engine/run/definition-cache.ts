@@ -20,12 +20,12 @@ export class DefinitionCache<Value> {
     return this.#values.has(key);
   }
 
-  /** `chars`: what the value counts. Default: the characters of the source. */
+  /** `chars`: the size of the value. Default: the characters of the source. */
   set(key: string, value: Value, { source }: Pick<Definition, "source">, chars: number = source.length): Value {
     return this.#values.set(key, value, charsMin + chars);
   }
 
-  /** Characters of the sources that it counts. */
+  /** The characters that all its values count. */
   get weight(): number {
     return this.#values.weight;
   }

@@ -13,7 +13,7 @@ import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
-/** What a node of a plan counts at least, in characters of its source: the shortest step that an author can write. */
+/** The minimum size that a node of a plan counts, in characters of its source: the shortest step that an author can write. */
 const nodeChars = 40;
 
 export class Definitions {
@@ -44,7 +44,7 @@ export class Definitions {
     });
   }
 
-  /** Characters of the sources that are in memory, or of which something is, each as often as it is. */
+  /** The characters of all sources in memory. A source counts several times when several values made from it are in memory. */
   get keptChars(): number {
     return this.#plans.weight + this.#known.weight + this.#newest.weight;
   }
@@ -60,8 +60,8 @@ export class Definitions {
   }
 
   /**
-   * A definition with the same source or the same id is no new version: a caller that derives ids from sources may return to an earlier
-   * one.
+   * A definition with the same source or the same id is not a new version. A caller that derives ids from sources may define an earlier
+   * version again.
    */
   keep(tx: Tx, wanted: NewDefinition): Definition {
     const same = this.byId(tx, wanted.id);
@@ -84,8 +84,8 @@ export class Definitions {
   }
 
   /**
-   * For use outside of operations. A caller that got the definition from this store has waited for its plan, which stays in memory for
-   * long.
+   * For use outside of operations. A caller that got the definition from this store has already waited for its plan, and the plan stays in
+   * memory for a long time.
    */
   planNow(definition: Definition): Plan {
     return this.#plans.get(definition.id) ?? this.#keepPlan(definition, this.#brain.plan(definition));

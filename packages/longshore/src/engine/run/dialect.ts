@@ -11,7 +11,7 @@ import type { NewRun } from "./store.ts";
 /** A stored definition: the source verbatim, and its name. */
 export interface Definition {
   readonly id: string;
-  /** A name that starts with a dot is for runs with a definition of their own: it is in no list. */
+  /** A name that starts with a dot is for a definition that a single run brings: it is in no list. */
   readonly name: string;
   /** Counts from 1 for each name. Runs keep the version they started with. */
   readonly version: number;
@@ -60,10 +60,10 @@ export interface Needs {
  */
 export type Resolved = { value: Json; warning?: string } | Needs | { failed: string; fault?: Fault; output?: Json };
 
-/** A definition that a dialect makes for a child run. It is in no list, and has the same id whenever it is the same. */
+/** A definition that a dialect makes for a child run. It is in no list. Equal definitions have the same id. */
 export interface ChildDefinition {
   readonly id: string;
-  /** In the dialect of the parent. */
+  /** The source, in the dialect of the parent. */
   readonly source: string;
   /** The workflow that the child run is shown under. */
   readonly workflow: string;
@@ -71,14 +71,14 @@ export interface ChildDefinition {
   readonly priority: number;
 }
 
-/** The failure of a task that cannot be placed. */
+/** The failure of a task for which there is no valid placement. */
 export interface Unplaced {
   failed: string;
   fault?: Fault;
   output?: Json;
 }
 
-/** How a step ended without a result, as far as its dialect distinguishes. */
+/** How a step ended without a result, in the distinctions that dialects need. */
 export interface StepFailure {
   readonly node: number;
   readonly taskId: string;
@@ -90,7 +90,7 @@ export interface StepFailure {
   readonly error: string | null;
 }
 
-/** How to show inputs that a dialect stores in a form of its own. All of them are JSON text. */
+/** Functions to show inputs that a dialect stores in its own form. All inputs are JSON texts. */
 export interface ShownForm {
   /** Returns false when a text is certainly stored as it was received. Called for inputs of every dialect. */
   maybe(json: string): boolean;
@@ -107,15 +107,16 @@ export interface Dialect {
   /** The same in slices, for a large source. Default: `compile`, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;
   /**
-   * Checks the source of a child workflow of this name, which came from a worker. Rejects with LONGSHORE_BAD_DEFINITION. Absent in a dialect whose
-   * definitions may read secrets, run shell commands or do anything else that a worker may not: then workers define nothing in it.
+   * Checks the source of a child workflow of this name, which came from a worker. Rejects with LONGSHORE_BAD_DEFINITION. Absent when
+   * definitions of the dialect may read secrets, run shell commands or do anything else that workers are not allowed to do: then workers
+   * cannot define workflows in it.
    */
   checkReported?(name: string, source: string): Promise<void>;
   /** Evaluates a template. Pure; reports what must be loaded in `needs`. */
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**
-   * How a task is placed in this run, for nodes with `placed`; null for the placement of its node. `given` replaces the input that the
-   * worker receives.
+   * The placement of a task in this run, for nodes with `placed`; null when the placement of its node applies. `given` replaces the input
+   * that the worker receives.
    */
   place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
   /** The definition of the child run of a step that names none, for this input. Default: a starter of the dialect finds it (`Runs`). */

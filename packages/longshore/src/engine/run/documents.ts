@@ -19,8 +19,8 @@ export interface DocumentStore {
   /** Ordered by name, then version; with a name only its versions. They are never all in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /**
-   * Stores a version and replaces its earlier text. With `unlessThere` an existing one is left unchanged and false is returned. With `own`
-   * the document is one that the server itself needs: the quota, which callers may have filled, does not refuse it.
+   * Stores a version and replaces its earlier text. With `unlessThere` an existing one is left unchanged and false is returned. With `own`,
+   * the server itself needs the document, so it is stored even when callers have filled the quota.
    */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },
@@ -30,5 +30,5 @@ export interface DocumentStore {
   removeDocument(kind: string, name: string, version?: number): Promise<number>;
 }
 
-/** Maximum number of documents of one kind. Each list visits all of them; more than this is a generated mistake. */
+/** Maximum number of documents of one kind. Each list visits all of them. Only a faulty program stores more. */
 export const documentsMax = 100_000;

@@ -29,18 +29,18 @@ import { StepStates } from "./step-states.ts";
 import { TemplateReads } from "./template-reads.ts";
 
 /**
- * Maximum cost of one decision: its nodes are started or reached in some milliseconds. The rest is decided next, in a separate transaction,
- * after other requests have had their turn.
+ * Maximum cost of one decision: it starts or reaches its nodes in some milliseconds. The rest is decided in a later transaction, after
+ * other requests have had their turn.
  */
 export const stepsMax = 600;
 /** The cost of starting a node, which writes a row or two at 60 us each; reaching a node only changes a counter. */
 export const startSteps = 4;
 /** This many visited records cost as much as one reached node. */
 const recordsPerStep = 8;
-/** Characters of an input that cost one more step: about the time to write them. */
+/** This many characters of an input count as one more step: writing them takes about as long. */
 const stepChars = 4_096;
 
-/** Values visited by a template that cost one more step, at up to 0.3 us each. */
+/** This many values that a template visits count as one more step: each takes up to 0.3 us. */
 const stepValues = 80;
 
 /** How a step ended without a result. */
@@ -55,7 +55,7 @@ export interface Failing {
   output?: string | null;
 }
 
-/** What a decision uses besides the state of the run. */
+/** The things that a decision uses, other than the state of the run. */
 export interface Rules {
   readonly plan: Plan;
   readonly dialect: Dialect;
@@ -94,7 +94,7 @@ export class Draft {
     if (this.lacks) return { need: this.need };
     this.#changes.push(...joins);
     if (this.run !== this.frontier.run) this.#changes.push({ kind: "run", run: this.run });
-    // Added last: what they mean for another run may depend on the new state of this one.
+    // Messages for other runs are added last, because their meaning may depend on the new state of this run.
     for (const message of this.#messages) this.#changes.push({ kind: "message", message });
     return { changes: this.#changes, next };
   }
@@ -119,7 +119,9 @@ export class Draft {
     this.#steps += steps;
   }
 
-  /** Adds the cost of visiting all these records for another life: the more there are, the fewer steps start along with it. */
+  /**
+   * Adds the cost of visiting all these records for another life: the more records there are, the fewer steps start in the same decision.
+   */
   spendOnRecords(count: number): void {
     this.spend(Math.min(Math.floor(count / recordsPerStep), stepsMax / 2));
   }
@@ -145,7 +147,7 @@ export class Draft {
     this.#messages.push(message);
   }
 
-  /** Counts something that has started and must end; `leave` counts its end. */
+  /** Counts something that has started and must end. `leave` counts the end. */
   enter(): void {
     this.#own().active++;
   }

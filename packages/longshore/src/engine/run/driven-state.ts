@@ -18,7 +18,7 @@ export interface DriverState {
   sent: number;
   /** Whether no turn is queued or under way: the next result queues one. */
   waiting: boolean;
-  /** Nodes of the first results after `sent`, in the order of the results. */
+  /** The nodes whose results come first after `sent`, in the order of the results. */
   news: number[];
   /** The state of the function that the next turn continues. */
   by: string | null;

@@ -1,5 +1,5 @@
-// The graph of a durable function: the commands that it has given so far, in their order. The code decides what follows what, so the edges are
-// what its records show: a command follows the results that the function had received, and had not received when it gave the commands before.
+// The graph of a durable function: the commands that it has given so far, in their order. Only the code knows the real dependencies, so the
+// edges are derived from the records: a command follows the results that the function received after its previous commands.
 
 import { type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import { commandOf, isCommand } from "./driven-state.ts";
@@ -8,7 +8,10 @@ import type { RecordTimes } from "./record-times.ts";
 import type { EdgeKind, RunGraph } from "./run-graph.ts";
 import { taskNode } from "./task-node.ts";
 
-/** Edges between the results of one group of commands and the next group: above this, one command has all of them, and the others the newest. */
+/**
+ * Maximum number of edges between a group of results and the commands after it. Above it, one of the commands has edges from all the
+ * results, and the others only from the newest.
+ */
 const pairsMax = 256;
 
 /** `records` are those of the run, in the order of their nodes. */

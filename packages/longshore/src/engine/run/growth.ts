@@ -1,5 +1,5 @@
 // Limits the total size of the references in one value. A small definition may name a large value many times: a thousand references to an
-// input of 10 MB would be 10 GB of text, and steps that each repeat the step before double with every step.
+// input of 10 MB make 10 GB of text. When each step repeats the output of the step before twice, the size doubles with every step.
 
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
@@ -20,7 +20,7 @@ export class Growth {
   #values = 0;
   #largest: ValueSize = { chars: 0, values: 0 };
 
-  /** Returns false from the reference on that exceeds the limit; later references are not counted. */
+  /** Returns false for the reference that exceeds the limit and for all later ones, which are not counted. */
   took(value: Json): boolean {
     if (this.#isOver()) return false;
     // Counts only until the limit is exceeded.

@@ -27,7 +27,7 @@ export interface TaskHistory {
   readonly onLane: boolean;
   /** True for the record of a child run. */
   readonly startsRun: boolean;
-  /** True for the record of a step that waits for other steps of its run. Earlier servers do not report it. */
+  /** True for the record of a step that waits for other steps of its run. Servers of earlier versions do not report it. */
   readonly joins?: boolean;
   readonly firstAttempt: number;
   /** The newest grant, and the newest that was closed. */
@@ -62,13 +62,13 @@ export interface RunHistory {
   readonly workflow: string;
   readonly state: RunState;
   readonly endedAt: number | null;
-  /** When a run that was started with a delay begins; null once it has begun. Absent from earlier servers. */
+  /** When a run that was started with a delay begins; null once it has begun. Servers of earlier versions do not report it. */
   readonly startAt?: number | null;
   /** Nodes that have started and not settled, as counted by the store. */
   readonly active: number;
   /**
-   * How many decisions wait: the rest of a large decision, or a step that ended while the run was paused. Each counts as active. Servers of 0.1
-   * do not report it.
+   * How many decisions wait: the rest of a large decision, or a step that ended while the run was paused. Each counts as active. Servers of
+   * version 0.1 do not report it.
    */
   readonly left?: number;
   readonly retries: number;

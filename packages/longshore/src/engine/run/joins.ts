@@ -16,7 +16,7 @@ export interface Counter {
 export class Joins {
   readonly #frontier: Pick<Frontier, "join">;
   readonly #need: Need;
-  /** True for a lazy plan: demanded nodes also wait to be wanted. */
+  /** True for a lazy plan: some nodes also wait until another node wants them. */
   readonly #lazy: boolean;
   readonly #counters = new LazyMap<number, Counter>();
   /** The number of visited counters: how far this decision has come. */
@@ -50,8 +50,8 @@ export class Joins {
   }
 
   /**
-   * Counts one upstream of `node` that has settled, or, with `blocked`, never will succeed. Returns true when the node must therefore start
-   * or be skipped now.
+   * Counts one upstream of `node` that has settled or, with `blocked`, that can never succeed. Returns true when `node` must now start or
+   * be skipped.
    */
   arrive(at: number, node: PlanNode, blocked: boolean): boolean {
     const lazy = this.#lazy && node.demanded === true;
@@ -62,7 +62,7 @@ export class Joins {
       return blocked && this.#asksAhead();
     }
     const { left, begun, missed } = counter;
-    // The node has been started or skipped; or it has all that it needs, and only waits to be wanted.
+    // The node has been started or skipped, or it has all that it needs and only waits until another node wants it.
     if (left <= 0) return false;
     if (node.kind === "join") {
       this.set(at, { ...counter, left: left - 1 });
@@ -98,7 +98,10 @@ export class Joins {
     return left === 0 ? "start" : left === -1 ? "skip" : "wait";
   }
 
-  /** Looks ahead along a cascade as far as it has come: a long one takes few rounds, a short one loads few unneeded rows. */
+  /**
+   * Looks ahead along a cascade by the distance that the cascade has already come. So a long cascade takes few rounds, and a short one
+   * loads few unneeded rows.
+   */
   #asksAhead(): boolean {
     return this.#need.joins.length < Math.max(aheadMin, this.#seen);
   }

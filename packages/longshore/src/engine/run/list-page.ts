@@ -1,18 +1,18 @@
-// A page of ids from an index: a bounded number of entries is looked at, however few of them match.
+// A page of ids from an index. It visits a bounded number of entries, even if few of them match.
 
 import { turnRows } from "../../core/slices/slices.ts";
 import type { TaskRow, TaskRowHead } from "../board/task.ts";
 import { pageMax, type TaskQuery } from "./reader.ts";
 import type { Run } from "./run.ts";
 
-/** Entries of an index that are looked at without a pause, and that one page looks at while it searches for matches. */
+/** How many entries of an index are visited without a pause, and how many one page visits while it searches for matches. */
 export const scanMax: number = turnRows / 2;
 
 export function matching({ state, lane }: TaskQuery): (row: { readonly state: string; readonly lane: string | null }) => boolean {
   return (row) => (state === undefined || row.state === state) && (lane === undefined || row.lane === lane);
 }
 
-/** Walks rows until `limit` of them match, or enough were looked at. */
+/** Visits rows until `limit` of them match, or the maximum number of rows was visited. */
 export function listPage<R extends { readonly id: string }>(
   rows: Iterable<R>,
   limit: number,
@@ -32,7 +32,7 @@ export function listPage<R extends { readonly id: string }>(
   return { ids, next: null };
 }
 
-/** Rows that a page needs to be read: those of a filter may be far apart. */
+/** How many rows must be read for a page: rows that match a filter may be far apart. */
 export function rowsOfPage(limit: number, isFiltered: boolean): number {
   return 1 + (isFiltered ? scanMax : limited(limit));
 }
@@ -41,13 +41,13 @@ export function limited(limit: number): number {
   return Math.min(Math.max(0, Math.floor(limit)), pageMax);
 }
 
-/** A task that is in memory has its texts, which a list of heads would hold. */
+/** A task in memory has its texts. They are removed here, because a list of heads would keep them in memory. */
 export function withoutTexts(head: TaskRowHead): TaskRowHead {
   const { input: _input, output: _output, ...rest } = head as TaskRow;
   return rest;
 }
 
-/** Characters of what callers and data decide the size of. */
+/** The number of characters in the fields whose size callers and data decide. */
 export function textOf(item: Run | TaskRow): number {
   const more = "variables" in item ? (item.variables?.length ?? 0) + (item.settings?.length ?? 0) + (item.backlog?.length ?? 0) : 0;
   return item.input.length + (item.output?.length ?? 0) + (item.error?.length ?? 0) + more;

@@ -21,7 +21,7 @@ const keptCharsMax = 16_384;
 
 const separator = "\u0000";
 
-/** Documents that a list reads without a pause, and the length of their texts: each may have megabytes. */
+/** How many documents a list reads without a pause, and the length of their texts: each may have megabytes. */
 const rowsMax = 250;
 const charsMax = 1_048_576;
 const enough: Enough = { chars: charsMax, of: ["body"] };
@@ -138,7 +138,7 @@ export class LocalDocuments implements DocumentStore {
     }
   }
 
-  /** Returns how many it removed, as a negative number when there are no more. */
+  /** Returns how many were removed. The number is negative when no more are left. */
   #removeSlice(kind: string, name: string, slice: number): Promise<number> {
     const remove = (tx: Tx) => {
       const { count, more } = this.#removeSome(tx, kind, name);
@@ -211,7 +211,7 @@ export class LocalDocuments implements DocumentStore {
     return undefined;
   }
 
-  /** More than one slice removes, if there are more; what the batch has removed may be among those that the scan finds. */
+  /** Reads more rows than one slice removes, because the scan may also find rows that the batch has removed. */
   #someVersions(tx: ReadTx, kind: string, name: string): number[] {
     const versions = new Set<number>();
     for (const row of this.#rows.pending(tx)) if (row.kind === kind && row.name === name) versions.add(row.version);

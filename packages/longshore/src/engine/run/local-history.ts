@@ -24,7 +24,7 @@ import { backlogOf, type Message, taskIdOf } from "./run.ts";
 
 export interface LocalHistoryDeps {
   readonly store: RowStore;
-  /** What a node of a definition is. Undefined for a definition that cannot be read. */
+  /** The kind of a node of a definition. Undefined for a definition that cannot be read. */
   kindOf(tx: ReadTx, definitionId: string, node: number): PlanNode["kind"] | undefined;
   /** Also counts the parts of each task. This reads a row for each part. */
   readonly withParts: boolean;
@@ -142,7 +142,7 @@ export class LocalHistory {
     return lives;
   }
 
-  /** The child runs of the attempts that are kept. So a page has no more child runs than attempts. */
+  /** Only the child runs of the stored attempts, so a page has no more child runs than attempts. */
   #children(tx: ReadTx, rows: readonly TaskRecord[]): ChildHistory[] {
     const by = ["parent_task_id", "parent_attempt"];
     return readAll(rows, ({ id, attempt }) => [
@@ -176,7 +176,7 @@ function tablesOf(store: RowStore) {
   };
 }
 
-/** The first of these tasks, until they have as many attempts as one page may have. */
+/** The first of these tasks. Together they have at most as many attempts as one page may have. */
 function withFewAttempts(rows: readonly TaskRecord[]): readonly TaskRecord[] {
   let attempts = 0;
   for (const [at, { attempt }] of rows.entries()) {

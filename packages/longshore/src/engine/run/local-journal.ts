@@ -60,7 +60,10 @@ export class LocalJournal implements JournalReader {
     return pageText(run, after, entries, last);
   }
 
-  /** Few sizes at a time: with some drivers, the length of a text takes as long as the text, and a page of large results has few rows. */
+  /**
+   * Reads few sizes at a time. With some drivers, reading the length of a text takes as long as reading the text, and a page of large
+   * results has few rows.
+   */
   async *#slicesOf(run: Run, first: number, last: number): AsyncGenerator<SizedSlice, void, void> {
     const { read, slices } = this.#deps;
     for (let from = first; from <= last; from += sizesAtOnce) {

@@ -33,7 +33,7 @@ const wholeRowsMax = 250;
 /** Above every id in the order of bytes. */
 const last = "\u{10ffff}";
 
-/** Rows in memory: newer than their tables by the changes that are not written yet. */
+/** Rows in memory. They include changes that are not yet written to the tables. */
 interface MemoryRows<R> {
   get(tx: ReadTx, key: string): R | null;
   /** Returns the newest version in memory of a row that was read from its table; null when it was removed. */
@@ -71,7 +71,7 @@ export class LocalReader implements Reader {
     return this.#whole((tx) => runs.get(tx, id) ?? undefined);
   }
 
-  /** A run in memory is returned with its texts, which exist only once. */
+  /** A run in memory is returned with its texts, which are not copied. */
   runHead(id: string): Promise<RunHead | undefined> {
     const { runs, read } = this.#options;
     return read((tx) => runs.kept(id) ?? this.#tables.runHeads.get(tx, id) ?? undefined);
@@ -308,7 +308,7 @@ export class LocalReader implements Reader {
     return this.#options.slices.turn(rows * wholeRow);
   }
 
-  /** Reads one whole row. After one of megabytes, the next is read in another turn of the event loop, also for another caller. */
+  /** Reads one whole row. After a row of megabytes, the next row is read in another turn of the event loop, even for another caller. */
   async #whole<T extends Run | TaskRow>(load: (tx: ReadTx) => T | undefined): Promise<T | undefined> {
     const { slices, read } = this.#options;
     do await slices.turn(wholeRow);
@@ -336,7 +336,7 @@ export class LocalReader implements Reader {
     return { items, next: found.next };
   }
 
-  /** Reads whole rows one by one: none is in memory that the caller has not requested. */
+  /** Reads whole rows one by one, so that memory holds no row that the caller has not requested. */
   async *#each<T extends Run | TaskRow>(
     ids: readonly string[],
     load: (id: string) => Promise<T | undefined>,

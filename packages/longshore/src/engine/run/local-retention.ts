@@ -138,7 +138,7 @@ export class LocalRetention implements RetentionStore {
   #pruneRuns(keep: Keep, now: number): Promise<number> {
     const { runs, counts, board } = this.#options;
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
-      // A retry in the same batch may have reopened the run; and its tasks must end before it is removed.
+      // A retry in the same batch may have reopened the run. A run is also kept until all its tasks have ended.
       const found = readAll(ids, (id) => runs.get(tx, id));
       const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.released(id) === undefined);
       for (const id of ended) this.#removeRun(tx, id);
@@ -165,7 +165,7 @@ export class LocalRetention implements RetentionStore {
     this.#remains.note(tx, id);
   }
 
-  /** Reads first, so that a pruning which finds nothing costs no transaction. */
+  /** Reads first, so that a pruning without a result costs no transaction. */
   async #whenAny(ending: Ending, keep: Keep, now: number, remove: (tx: Tx, ids: string[]) => number): Promise<number> {
     const { commit } = this.#options;
     const found = await commit.read((tx) => findExcess(tx, ending, keep, now));
@@ -187,7 +187,10 @@ function findExcess(tx: ReadTx, ending: Ending, keep: Keep, now: number): string
   return excess <= old.length ? old : find(tx, ending, now - Math.min(lingerMs, keep.ageMs), excess);
 }
 
-/** Ids that ended at `endedBy` or before, oldest first: the first of them, and as many of the next ones as stay below `batchBytesMax`. */
+/**
+ * The ids of those that ended at `endedBy` or before, oldest first. The first is always included; with the next ones, the total stays below
+ * `batchBytesMax`.
+ */
 function find(tx: ReadTx, { kind, rows }: Ending, endedBy: number, limit: number): string[] {
   const ids: string[] = [];
   let sum = 0;

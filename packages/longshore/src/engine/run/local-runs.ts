@@ -319,7 +319,7 @@ export class LocalRuns implements RunStore, Follower {
     return null;
   }
 
-  /** Whether the run has begun another life. A run that was removed never does. */
+  /** Returns whether the run has begun another life. False for a run that was removed. */
   #isOver(tx: Tx, { runId, life }: Life): boolean {
     const run = this.runs.get(tx, runId);
     return run !== null && run.retries !== life;
@@ -352,8 +352,8 @@ export class LocalRuns implements RunStore, Follower {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     // A run that has ended accepts no more changes; the task's own row still records its end.
     if (run === null || !isRunOpen(run.state)) return null;
-    // Queued behind the events that the run has not handled since its pause: the first part of the same step, or the report that ended a
-    // join.
+    // Queued behind the events that the run has not handled since its pause. One of them may be the first part of the same step, or the
+    // report that ended a join.
     if (run.state !== "paused" && !hasHappenings(run)) return this.decisions.decide(tx, run, happening);
     this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });
     return null;

@@ -40,7 +40,7 @@ export async function searchRuns({ store, read, slices }: WalkDeps, search: RunS
   const ordered = await inOrder(hits, slices, by !== "created", down);
   const wanted = ordered.slice(search.offset, search.offset + search.limit);
   const each = <R>(rows: TableRows<R>, spent: (row: R) => number): AsyncIterable<R> => ({
-    /** One by one: all of them together may have gigabytes. */
+    /** Rows are read one by one, because together they may have gigabytes. */
     async *[Symbol.asyncIterator]() {
       for (const { id } of wanted) {
         await slices.turn(wholeRow);
@@ -87,7 +87,7 @@ function candidates(more: readonly string[]): TableSpec<Candidate> {
 const candidateTable = candidates([]);
 const candidateTextTable = candidates(["input", "output", "error"]);
 
-/** Ids in the order of the search; each list is a slice that may be read now. */
+/** Ids in the order of the search. Each list is a slice whose rows may be read now. */
 async function* idsInSlices(deps: WalkDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
   if (search.ids !== undefined) {
     const named = [...new Set(search.ids)].sort().reverse().slice(0, searchMax);
@@ -136,7 +136,10 @@ function matching({ workflows, states, aliases, like = {}, created = {}, ended =
     likeAlias(alias);
 }
 
-/** In which `*` is any text, whatever the case. Each part is looked for behind the one before, so that nothing is compared twice. */
+/**
+ * A pattern in which `*` stands for any text; upper and lower case are the same. Each part is searched for behind the one before, so that
+ * nothing is compared twice.
+ */
 function patternOf(pattern: string | undefined): (value: string | null) => boolean {
   if (pattern === undefined) return () => true;
   const [first = "", ...rest] = pattern.toLowerCase().split("*");
@@ -156,13 +159,13 @@ function patternOf(pattern: string | undefined): (value: string | null) => boole
   };
 }
 
-/** Hits are newest first. Ids rise with time, so the order of creation is there already, one way or the other. */
+/** Hits are newest first. Ids rise with time, so the order by creation needs no sorting, in either direction. */
 async function inOrder(hits: Hit[], slices: Slices, byKey: boolean, down: boolean): Promise<Hit[]> {
   const ordered = byKey ? await sortInSlices(hits, down ? (a, b) => compare(b, a) : compare, slices) : hits;
   return byKey || down ? ordered : ordered.reverse();
 }
 
-/** What is absent comes first, then by the id. */
+/** Absent values come first. Equal values are sorted by the id. */
 function compare(a: Hit, b: Hit): number {
   if (a.key !== b.key) {
     if (a.key === null) return -1;

@@ -29,13 +29,13 @@ import {
   valueCharsMax,
 } from "./run-summary.ts";
 
-/** Runs that one page looks at: some tens of milliseconds, in slices. */
+/** How many runs one page visits: some tens of milliseconds, in slices. */
 const lookedMax = 5 * scanMax;
-/** Bytes of texts that one page looks into. The run that exceeds them is the last. */
+/** How many bytes of texts one page reads. The run that exceeds them is the last. */
 const pageBytesMax = 32 * 1_048_576;
-/** Open tasks of a run that are looked at for what the run waits for. */
+/** How many open tasks of a run are visited to find out why the run waits. */
 const openTasksMax = 4;
-/** Parsing a text of this length gets a turn of the event loop for itself. */
+/** A text of this length is parsed in a separate turn of the event loop. */
 const longChars = 16_384;
 
 export interface LocalSummariesDeps extends WalkDeps {
@@ -75,7 +75,7 @@ export class LocalSummaries implements RunSummaries {
     let cursor: string | null = null;
     const done = async (next: string | null): Promise<SummaryPage> => ({ items, next, looked, of: await counts.stored() });
     for await (const slice of walkRuns(this.#deps, walkOf(query, counts.openRuns))) {
-      // Checked before a slice and not behind it: only a run beyond the page shows that there is a next one.
+      // Checked before each slice, and not after it: only a run beyond the page shows that there is a next page.
       if (looked >= lookedMax || bytes >= pageBytesMax) return done(cursor);
       bytes += slice.bytes;
       const found = await read((tx) => readAll(slice.ids, (id) => rows.get(tx, id)));
@@ -158,10 +158,10 @@ function walkOf(query: SummaryQuery, openRuns: number): Walk {
 /** Filters that an index answers by itself, at least in most cases. */
 const unfiltered: ReadonlySet<string> = new Set(["limit", "before", "parent", "alias"]);
 
-/** A run as it is looked at. */
+/** A run while the filters are checked. */
 interface RunRow extends Omit<RunSummary, "version" | "dialect" | "firstError"> {
   readonly error: string | null;
-  /** Null where texts are not read. */
+  /** Null when the texts are not read. */
   readonly input: string | null;
   readonly output: string | null;
 }

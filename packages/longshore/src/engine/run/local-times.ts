@@ -10,9 +10,9 @@ import type { LocalReaderDeps } from "./local-reader.ts";
 import type { AttemptTimes, RecordReader, RecordTimes, TimedRecord } from "./record-times.ts";
 import { taskIdOf } from "./run.ts";
 
-/** Rows that are read without a pause: about 2 ms. */
+/** How many rows are read without a pause: about 2 ms. */
 const rowsAtOnce = 250;
-/** The weight of such a row in a turn of the event loop: it has a third of the columns of a whole one. */
+/** The weight of such a row in a turn of the event loop: it has a third of the columns of a whole row. */
 const rowWeight = 2;
 
 export interface LocalRecordTimesDeps {

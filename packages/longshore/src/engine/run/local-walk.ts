@@ -2,16 +2,16 @@
 // must read them to reach the columns behind them. So the lengths of the texts are read first; they are at the beginning of a row. With
 // them, each slice is limited in bytes as well as in rows.
 //
-// The runs that are wanted may be spread over several indexes, such as one for each of three states. Their rows are merged by the id.
+// The walk may need several indexes, for example one for each of three states. Their rows are merged by the id.
 
 import type { Slices } from "../../core/slices/slices.ts";
 import { type RowStore, readAll, type Scan, type TableRows, type TableSpec, type Value } from "../rows.ts";
 import type { ReadRows } from "../tx.ts";
 import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
 
-/** Lengths that are read at once. */
+/** How many lengths are read at once. */
 const lengthsMax = 1_000;
-/** Rows and bytes that one statement looks into. */
+/** The limits of the rows and bytes that one statement reads. */
 const rowsMax = 200;
 const bytesMax = 1_048_576;
 /** Above every id in the order of bytes. */
@@ -30,7 +30,7 @@ interface Place extends Sized {
 
 export interface WalkOrder {
   readonly table: TableSpec<Place>;
-  /** The position of a row from the cursor of a page, and back. */
+  /** Conversions between the cursor of a page and the position of a row. */
   positionOf(cursor: string): readonly Value[];
   cursorOf(at: readonly Value[]): string;
 }
@@ -67,11 +67,11 @@ export const byParent: WalkOrder = {
 
 export interface Walk {
   readonly order: WalkOrder;
-  /** Several only with the order `byId`. */
+  /** There may be several only with the order `byId`. */
   readonly scans: readonly Scan[];
   /** The cursor behind which it begins. */
   readonly before?: string | undefined;
-  /** Rows that are enough for most callers: fewer are read at once. */
+  /** How many rows are enough for most callers. At first only this many are read. */
   readonly few?: number | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface WalkSlice {
   readonly bytes: number;
 }
 
-/** Each slice has had its turn of the event loop when it is returned. */
+/** Returns each slice after it got its turn of the event loop. */
 export async function* walkRuns(deps: WalkDeps, walk: Walk): AsyncGenerator<WalkSlice, void, void> {
   const { order } = walk;
   for await (const places of pagesOf(deps, walk)) {
@@ -96,7 +96,7 @@ export async function* walkRuns(deps: WalkDeps, walk: Walk): AsyncGenerator<Walk
   }
 }
 
-/** Groups of rows, each at its turn of the event loop. */
+/** Groups of rows, each in its own turn of the event loop. */
 export async function* turnsOf(slices: Slices, rows: readonly Sized[]): AsyncGenerator<SizedSlice, void, void> {
   for (const slice of slicesOf(rows, { rowsMax, bytesMax })) {
     await slices.turn(slice.cost);
@@ -155,7 +155,10 @@ function refill(source: Source, found: readonly Place[], most: number): void {
   source.isOver = found.length < most;
 }
 
-/** Rows up to the first source that may have more. A run that moved from one index to another between two reads is returned once. */
+/**
+ * Merges the rows of the sources, up to the first source that may have more. A run that moved from one index to another between two reads
+ * is returned only once.
+ */
 function takeNewest(sources: readonly Source[]): Place[] {
   const taken: Place[] = [];
   for (;;) {

@@ -25,8 +25,8 @@ export interface LogRetentionDeps {
 /** Ended runs or tasks that are visited without a pause. */
 const sliceEndings = 100;
 /**
- * Maximum number of rows that one transaction removes, and of their bytes, not counting the first row: each row is a batch that may have
- * many pages.
+ * Maximum number of rows that one transaction removes, and of their bytes without the first row. Each row is a batch that may have many
+ * pages.
  */
 const rowsMax = 20;
 const bytesMax = 4 * 1_048_576;
@@ -94,7 +94,7 @@ export class LogRetention {
     return this.#commit.read((tx) => [...rows.scan(tx, { ...kind.scan, ...behind })]);
   }
 
-  /** The end time of the newest one that is not among the `count` newest; -Infinity when there are no more than those. */
+  /** The newest end time outside the `count` newest; -Infinity when there are at most `count`. */
   async #endedAtRank({ kind, rows, count: countOf }: Owners, count: number): Promise<number> {
     // The index is read only when there are more than `count`: otherwise all of it would be scanned.
     if (countOf() <= count) return Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-// Carries out the messages between runs, one after the other, and finds out what a message that starts a run means.
+// Carries out the messages between runs, one after the other, and finds out which run a start message must start.
 
 import type { Clock } from "../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
@@ -11,7 +11,7 @@ import type { ChildDefinition, Dialect } from "./dialect.ts";
 import type { Message, StartRun, StoredMessage } from "./run.ts";
 import type { NewChild, RunStore } from "./store.ts";
 
-/** Returns what to start, under this id, for a run that named it in the format of its dialect. */
+/** Returns what to start under this id. The run has named it in the format of its dialect. */
 export type Starter = (message: Message & { kind: "start-run" }, id: string) => Promise<NewChild>;
 
 /** Delay before a message that could not be carried out is tried again. */
@@ -47,7 +47,7 @@ export class MessageLoop {
     this.#starters.set(dialect, starter);
   }
 
-  /** Carries out all messages. While it does so already, it looks for new ones afterwards. */
+  /** Carries out all messages. A call while this is in progress makes it look for new messages at the end. */
   carry(): void {
     this.#moreLeft = true;
     if (this.#carrying !== null || this.#closed) return;

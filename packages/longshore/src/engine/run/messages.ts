@@ -33,9 +33,9 @@ export interface MessagesDeps {
   sliceTasks?: number;
 }
 
-/** Events during a pause that one transaction decides: each starts or reaches a step or two. */
+/** How many events of a pause one transaction decides. Each starts or reaches a step or two. */
 const happeningsMax = 50;
-/** Records that such a transaction may create: some milliseconds at 60 us each. */
+/** How many records such a transaction may create: some milliseconds, at 60 us each. */
 const recordsMax = 100;
 
 /** How a record ends. */
@@ -121,8 +121,8 @@ export class Messages {
   }
 
   /**
-   * A record has ended, and its child should stop too. A child that has not started yet finds that the step has ended; a child that has
-   * ended needs no stop.
+   * A record has ended, and its child run should stop too. A child run that starts later finds that the step has ended; one that has
+   * already ended needs no stop.
    */
   abandoned(tx: Tx, task: TaskRow): void {
     const { id: parentTaskId, runId, node, attempt } = task;
@@ -165,14 +165,14 @@ export class Messages {
       this.#options.decisions.decide(tx, before, { kind: "unfollowed", error });
   }
 
-  /** The child run of an earlier attempt belongs to the current attempt from now on, and is retried. */
+  /** From now on, the child run of an earlier attempt belongs to the current attempt, and it is retried. */
   #resume(tx: Tx, parent: TaskRow, last: Run, message: Message): void {
     const { runs, decisions, board } = this.#options;
     // A retry waits until messages have carried out the last end of the child. They come after this message, so it is queued again, after them.
     if (!isRunOpen(last.state) && board.unwritten.written(last.id) !== undefined) return this.leave(tx, message);
     const resumed: Run = { ...last, parentAttempt: parent.attempt };
     runs.put(tx, last.id, resumed, true);
-    // It may have succeeded too late for its parent, or after a retry of its own.
+    // The child run may have succeeded too late for its parent, or after it was retried itself.
     if (last.state === "succeeded") this.#settleRecord(tx, parent, { state: "done", output: last.output, error: null, fault: null });
     else if (!isRunOpen(last.state)) decisions.decide(tx, resumed, { kind: "retry" });
   }
@@ -191,7 +191,7 @@ export class Messages {
 
   #settleTask(tx: Tx, message: Message & { kind: "settle-task" }): void {
     const child = message.from === undefined ? null : this.#options.runs.get(tx, message.from);
-    // When the child lives again, only the end of its new life counts. A child that was removed has no other life.
+    // When the child run has begun a new life, only the end of that life counts. A child run that was removed has no other life.
     if (child !== null && isOther(message.life, child.retries)) return;
     const task = this.#options.board.tasks.get(tx, message.taskId);
     if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(tx, task, message);
@@ -206,7 +206,7 @@ export class Messages {
     decisions.decide(tx, child, { kind: "cancel", parent: { error } });
   }
 
-  /** Events during a pause had no effect yet: leaves one message for each rest of a decision, and one for all other events. */
+  /** Events during a pause had no effect yet. Stores one message for each remaining decision, and one for all other events. */
   resumed(tx: Tx, { id, backlog }: Run): void {
     const { runs, decisions } = this.#options;
     const run = runs.get(tx, id);
@@ -238,7 +238,7 @@ export class Messages {
     for (let at = 0; at < some.length; at++) {
       const happening = some[at] as Happening;
       const now = runs.get(tx, runId);
-      // The next pass of a durable function has begun: the other events are about the last one.
+      // The next pass of a durable function has begun: the other events belong to the pass before it.
       if (now === null || now.retries !== run.retries) return;
       // A retry continues behind the steps of these events.
       if (!isRunOpen(now.state)) return runs.put(tx, runId, { ...now, backlog: JSON.stringify([...some.slice(at), ...backlogOf(now)]) });
@@ -252,7 +252,7 @@ export class Messages {
     if (rest !== 0 && left.some((happening) => !isRest(happening))) this.leave(tx, { kind: "go-on", runId });
   }
 
-  /** A child lives again: its parent waits for it again, if the parent has not continued without it. */
+  /** A child run has begun a new life. Its parent waits for it again, unless the parent has continued without it. */
   #reopenParent(tx: Tx, { taskId, attempt }: Message & { kind: "reopen-task" }): void {
     const { board, runs, decisions } = this.#options;
     const task = board.tasks.get(tx, taskId);
@@ -271,7 +271,7 @@ export class Messages {
       decisions.decide(tx, run, { kind: "wait-again", node });
   }
 
-  /** Whether the run is or was paused and has not yet handled the end of this step: then that end is void. */
+  /** Returns whether the run is or was paused and has not yet handled the end of this step. Then that end is void. */
   #waitOn(tx: Tx, run: Run, task: TaskRow): boolean {
     const backlog = run.backlog === null ? [] : (JSON.parse(run.backlog) as Happening[]);
     const left = backlog.filter((happening) => !("node" in happening) || happening.node !== task.node);

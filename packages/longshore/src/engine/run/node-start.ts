@@ -21,7 +21,7 @@ export interface Onward {
   /** Nodes of a lazy plan that have become wanted. */
   wanted(nodes: readonly number[]): void;
   failed(node: number, failing: Failing): void;
-  /** Nodes that must start, but for which this decision has no more room. */
+  /** Nodes that must start, but do not fit into this decision. */
   later(nodes: readonly number[]): void;
 }
 
@@ -65,7 +65,7 @@ export class NodeStart {
     this.#draft.spend(startSteps);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
-      // The first end node usually ends the run; a place for a second one would stay empty.
+      // The first end node usually ends the run. A place that was reserved for a second one would stay empty.
       if (this.#endings.length === 0) this.#reserved.set(at, this.#draft.nextOrdinal());
       this.#endings.push(at);
       return;
@@ -154,7 +154,7 @@ export class NodeStart {
     const started = [...chosen, ...(node.starts ?? [])];
     if (this.#draft.plan.lazy) this.#onward.wanted(started);
     else this.activateAll(started);
-    // A chosen branch itself leads to the following nodes.
+    // The chosen branch is itself an edge to the following nodes.
     this.#onward.settled({ node: at, succeeded: true, chose: chosen.length > 0 });
   }
 
