@@ -37,6 +37,7 @@ import type { RunSummaries } from "../engine/run/run-summary.ts";
 import type { Runs } from "../engine/run/runs.ts";
 import type { DeclaredSchedule, ScheduleStore } from "../engine/schedule/store.ts";
 import type { SignalStore } from "../engine/signal/store.ts";
+import type { Statistics } from "../engine/stats/statistics.ts";
 import type { GrpcMethod } from "../net/grpc/service.ts";
 import type { RouteGroup } from "../net/http/http.ts";
 
@@ -62,6 +63,8 @@ export interface ProtocolEngine {
   readonly recordReader: RecordReader;
   /** Runs without their data, with many filters. */
   readonly summaries: RunSummaries;
+  /** What was counted while the server worked. */
+  readonly statistics: Statistics;
   readonly history: HistoryReader;
   readonly lanes: LaneView;
   readonly storage: Storage;

@@ -27,6 +27,8 @@ export interface StoreHooks {
   deadline(id: string, at: number | null): void;
   taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
+  /** A run that had ended has begun another life: as it was before. Called after `runChanged`. */
+  runRevived?(run: Run): void;
   /** Runs have stored messages for each other. */
   messagesLeft(): void;
   /** Default: no one is notified. */
@@ -117,6 +119,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
       ticks.runChanged(run);
       hooks.runChanged(run);
     },
+    revived: (run) => hooks.runRevived?.(run),
     deadline: hooks.deadline,
     left: hooks.messagesLeft,
     familyRunsMax: options.quotas?.familyRuns,

@@ -30,6 +30,7 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import { Runs } from "../engine/run/runs.ts";
 import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
 import type { Outcome } from "../engine/schedule/schedule.ts";
+import { LocalStatistics } from "../engine/stats/local-statistics.ts";
 import type { Store, StorePart } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
@@ -136,6 +137,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         beside.runChanged(run);
         for (const listener of listeners) listener.run?.(run);
       },
+      runRevived: (run) => beside.runRevived(run),
       messagesLeft: () => runs.carry(),
       work: {
         handedOut: (task, at) => {
@@ -151,7 +153,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { trouble } = options;
   const writing = `writing ${opened.shown}`;
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(writing) : trouble.failing(writing, why)));
-  const beside = await orClose(store, () => openSideStores(store, { clock, slices }));
+  const statistics = new LocalStatistics({
+    ...{ store: store.rows, read: (work) => store.commit.read(work), slices, clock },
+    ...{ lanes: store.board.lanes, counts: store.board.counts, workers: () => beside.workers, tally: () => beside.tally },
+  });
+  workListeners.add(statistics);
+  const beside = await orClose(store, () => openSideStores(store, { clock, slices, watcher: statistics }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
@@ -218,6 +225,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ store: store.rows, read: (work) => store.commit.read(work), tasks: store.board.tasks, slices },
     }),
     summaries,
+    statistics,
     slices,
     history: historyOf(store),
     workers,
@@ -247,6 +255,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     close() {
       closing ??= (async () => {
         board.close();
+        statistics.close();
         await retention.stop();
         await runs.close();
         beside.flush();

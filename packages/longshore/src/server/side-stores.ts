@@ -20,6 +20,7 @@ import { Counts } from "../engine/run/counts.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalRetention } from "../engine/run/local-retention.ts";
 import { LocalSummaries } from "../engine/run/local-summaries.ts";
+import type { RunTally, RunWatcher } from "../engine/run/local-tally.ts";
 import type { WalkDeps } from "../engine/run/local-walk.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
@@ -37,10 +38,12 @@ export interface SideStores {
   readonly reader: Reader;
   readonly summaries: RunSummaries;
   readonly retention: RetentionStore;
+  readonly tally: RunTally;
   openRuns(): number;
   /** Call this for each task and run that a commit changed. */
   taskChanged(task: TaskRow): void;
   runChanged(run: Run): void;
+  runRevived(run: Run): void;
   /** Rebuilds memory from the file; call it after the store's own recovery. */
   recover(): Promise<void>;
   /** Writes everything that is pending; call it before the store is closed. */
@@ -50,14 +53,16 @@ export interface SideStores {
 export interface SideStoresOptions {
   readonly clock: Clock;
   readonly slices: Slices;
+  /** Is called for runs that start and end. */
+  readonly watcher?: RunWatcher;
 }
 
-export function openSideStores(store: DataStore, { clock, slices }: SideStoresOptions): SideStores {
+export function openSideStores(store: DataStore, { clock, slices, watcher }: SideStoresOptions): SideStores {
   const { commit, performed, stored } = store;
   const { contents } = store.store;
   const { tasks, lanes } = store.board;
   const { runs, definitions, signals } = store.runs;
-  const counts = new Counts({ store: store.rows, commit });
+  const counts = new Counts({ store: store.rows, commit, slices, watcher });
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, signals, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
@@ -84,6 +89,7 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
       blobs,
       references,
     }),
+    tally: counts.tally,
     openRuns: () => counts.openRuns,
     taskChanged(task) {
       counts.taskChanged(task);
@@ -94,6 +100,7 @@ export function openSideStores(store: DataStore, { clock, slices }: SideStoresOp
       counts.runChanged(run);
       references.runChanged(run);
     },
+    runRevived: (run) => counts.tally.left(run),
     async recover() {
       await registry.recover();
       await counts.recover();

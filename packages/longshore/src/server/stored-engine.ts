@@ -30,7 +30,18 @@ export interface StoredEngineDeps {
 }
 
 /** The components of an engine that have their state in the owner's memory, or that write. */
-const ofOwner = ["board", "documents", "schedules", "parts", "busLog", "outboxStore", "lanes", "workers", "carriers"] as const;
+const ofOwner = [
+  "board",
+  "documents",
+  "schedules",
+  "parts",
+  "busLog",
+  "outboxStore",
+  "lanes",
+  "workers",
+  "carriers",
+  "statistics",
+] as const;
 
 export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEngineDeps): ProtocolEngine {
   const { rows: store } = shared;

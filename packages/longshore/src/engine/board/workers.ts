@@ -250,6 +250,11 @@ export class Workers {
     return counts;
   }
 
+  /** The number of tasks that workers hold. */
+  get held(): number {
+    return this.#holders.size;
+  }
+
   /** The size of all labels and names. */
   get wordChars(): number {
     return this.#chars;

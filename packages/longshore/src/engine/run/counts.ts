@@ -1,12 +1,12 @@
 // The numbers of runs and tasks, updated with each change. Runs and tasks that the store had at the start are counted once, at the first
 // read. This happens in slices, so that no other request waits for it.
 
+import { Slices } from "../../core/slices/slices.ts";
 import type { TaskRow } from "../board/task.ts";
-import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, Value } from "../rows.ts";
 import { type Ended, type EndedKind, endedRuns, endedTasks } from "../tables/endings.ts";
-import { type OpenRun, openRunTable } from "../tables/run.ts";
+import { RunTally, type RunWatcher, type TalliedRun } from "./local-tally.ts";
 import type { Run } from "./run.ts";
 
 /** Index entries counted without a pause: about a millisecond. */
@@ -15,35 +15,36 @@ const sliceMax = 20_000;
 export interface CountsDeps {
   store: RowStore;
   commit: GroupCommit;
+  slices?: Slices;
+  /** Is called for runs that start and end. */
+  watcher?: RunWatcher;
 }
 
 export class Counts {
   readonly #commit: GroupCommit;
   readonly #runs: TableRows<Ended>;
   readonly #tasks: TableRows<Ended>;
-  readonly #openRuns: TableRows<OpenRun>;
-  readonly #open = new Set<string>();
+  /** How many there are by workflow and state; it knows which runs are open. */
+  readonly tally: RunTally;
   #counting: Promise<void> | null = null;
   /** Null until they have been counted. Changes before that moment are included in the count. */
   #endedRuns: number | null = null;
   #endedTasks: number | null = null;
 
-  constructor({ store, commit }: CountsDeps) {
+  constructor({ store, commit, slices = new Slices(), watcher }: CountsDeps) {
     this.#commit = commit;
     this.#runs = store.table(endedRuns.table);
     this.#tasks = store.table(endedTasks.table);
-    this.#openRuns = store.table(openRunTable);
+    this.tally = new RunTally({ store, commit, slices, watcher });
   }
 
   /** Loads the open runs; must be called once, before anything changes. */
-  async recover(): Promise<void> {
-    const scan = { by: ["workflow", "id"], without: "ended_at" };
-    const at = ({ workflow, id }: OpenRun) => [workflow, id];
-    await eachRow(this.#commit, this.#openRuns, scan, { at, take: ({ id }) => this.#open.add(id) });
+  recover(): Promise<void> {
+    return this.tally.recover();
   }
 
   get openRuns(): number {
-    return this.#open.size;
+    return this.tally.openRuns;
   }
 
   /** Runs that have ended and are still stored; 0 before `counted`. */
@@ -70,12 +71,12 @@ export class Counts {
 
   /** Must be called for each run that a commit changed. */
   runChanged(run: Run): void {
+    const wasOpen = this.tally.isOpen(run.id);
+    this.tally.changed(run);
     if (run.endedAt === null) {
-      const known = this.#open.has(run.id);
-      this.#open.add(run.id);
-      if (!known && run.retries > 0) this.#addRuns(-1);
+      if (!wasOpen && run.retries > 0) this.#addRuns(-1);
       // A run that started and ended within one commit was never seen open. A retried one has already been counted.
-    } else if (this.#open.delete(run.id) || run.retries === 0) this.#addRuns(1);
+    } else if (wasOpen || run.retries === 0) this.#addRuns(1);
   }
 
   /** Must be called for each task that a commit changed. */
@@ -83,8 +84,10 @@ export class Counts {
     if (task.runId === null && task.endedAt !== null && this.#endedTasks !== null) this.#endedTasks++;
   }
 
-  pruned({ runs, tasks }: { runs: number; tasks: number }): void {
-    this.#addRuns(-runs);
+  /** `runs` as they were. */
+  pruned({ runs = [], tasks = 0 }: { runs?: readonly TalliedRun[]; tasks?: number }): void {
+    this.#addRuns(-runs.length);
+    for (const run of runs) this.tally.left(run);
     if (this.#endedTasks !== null) this.#endedTasks -= tasks;
   }
 

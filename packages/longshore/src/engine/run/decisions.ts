@@ -56,6 +56,8 @@ export interface DecisionsDeps {
   joins: Rows<Join>;
   /** Stores a message for another run. */
   leave: (tx: Tx, message: Message) => void;
+  /** Called after the commit in which a run that had ended began another life, with the run as it was. */
+  revived?: ((run: Run) => void) | undefined;
   /** Called when records of a run have begun to wait for signals. */
   signals: Pick<LocalSignals, "posted" | "postedLater" | "giveBack">;
   slices?: Slices;
@@ -194,8 +196,10 @@ export class Decisions {
       this.#options.joins.put(tx, joinKey(run.id, node), { runId: run.id, node, left, begun, missed });
     } else if (change.kind === "settle") this.#options.board.ofRuns.settle(tx, taskIdOf(run.id, change.node), change);
     else if (change.kind === "reopen") this.#options.board.ofRuns.reopen(tx, taskIdOf(run.id, change.node), change.passed);
-    else if (change.kind === "run") this.#options.runs.put(tx, run.id, change.run, change.run.input !== run.input);
-    else if (change.kind === "message") this.#options.leave(tx, change.message);
+    else if (change.kind === "run") {
+      this.#options.runs.put(tx, run.id, change.run, change.run.input !== run.input);
+      if (run.endedAt !== null && change.run.endedAt === null) tx.after(() => this.#options.revived?.(run));
+    } else if (change.kind === "message") this.#options.leave(tx, change.message);
     else if (change.kind === "turn") this.#turn(tx, run, change);
     else if (change.kind === "number") this.#options.board.ofRuns.number(tx, taskIdOf(run.id, change.node), change.ordinal);
     else if (change.kind === "cancel-open")

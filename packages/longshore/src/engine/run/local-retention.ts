@@ -107,11 +107,12 @@ export class LocalRetention implements RetentionStore {
     const { commit, performed = unmarked(commit), runs, counts, board } = this.#options;
     await counts.counted();
     const remove = (tx: Tx) => {
-      if (runs.get(tx, runId)?.endedAt == null) return false;
+      const run = runs.get(tx, runId);
+      if (run === null || run.endedAt === null) return false;
       const released = board.unwritten.released(runId);
       if (released !== undefined) throw new Postponed(released);
       this.#removeRun(tx, runId);
-      tx.after(() => counts.pruned({ runs: 1, tasks: 0 }));
+      tx.after(() => counts.pruned({ runs: [run] }));
       return true;
     };
     const removed = await performed.once(`remove ${runId}`, remove, (_, before) => before);
@@ -140,9 +141,11 @@ export class LocalRetention implements RetentionStore {
     return this.#whenAny(this.#runs, keep, now, (tx, ids) => {
       // A retry in the same batch may have reopened the run. A run is also kept until all its tasks have ended.
       const found = readAll(ids, (id) => runs.get(tx, id));
-      const ended = ids.filter((id, at) => found[at]?.endedAt != null && board.unwritten.released(id) === undefined);
-      for (const id of ended) this.#removeRun(tx, id);
-      tx.after(() => counts.pruned({ runs: ended.length, tasks: 0 }));
+      const ended = found.filter((run) => run !== null && run.endedAt !== null && board.unwritten.released(run.id) === undefined) as Run[];
+      for (const { id } of ended) this.#removeRun(tx, id);
+      // Without their texts, which may be long.
+      const left = ended.map(({ id, workflow, state }) => ({ id, workflow, state }));
+      tx.after(() => counts.pruned({ runs: left }));
       return ended.length;
     });
   }
@@ -154,7 +157,7 @@ export class LocalRetention implements RetentionStore {
         tasks.remove(tx, id);
         this.#remains.note(tx, id);
       }
-      tx.after(() => counts.pruned({ runs: 0, tasks: ids.length }));
+      tx.after(() => counts.pruned({ tasks: ids.length }));
       return ids.length;
     });
   }

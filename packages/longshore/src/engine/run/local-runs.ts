@@ -45,6 +45,8 @@ export interface LocalRunsDeps {
   board: LocalBoard;
   documents: LocalDocuments;
   changed: (run: Run) => void;
+  /** Called with a run as it was before it began another life. */
+  revived?: ((run: Run) => void) | undefined;
   deadline: (id: string, at: number | null) => void;
   /** Called when there are messages to carry out. */
   left: () => void;
@@ -92,7 +94,7 @@ export class LocalRuns implements RunStore, Follower {
     const { signals } = this;
     this.decisions = new Decisions({
       ...{ store, commit, clock, random, brain, board, documents, leave, signals, ...limits },
-      ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit) },
+      ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit), revived: options.revived },
     });
     this.#messages = new Messages({
       ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },

@@ -20,6 +20,7 @@ import { graphOperations } from "./run-graph.ts";
 import { runOperations } from "./runs.ts";
 import { scheduleOperations } from "./schedules.ts";
 import { signalOperations } from "./signals.ts";
+import { statsOperations } from "./stats.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { workerOperations } from "./workers.ts";
@@ -49,6 +50,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...partOperations(engine),
     ...signalOperations(engine),
     ...scheduleOperations(engine),
+    ...statsOperations(engine),
     ...workerOperations(engine),
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),

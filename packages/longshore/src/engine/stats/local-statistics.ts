@@ -1,0 +1,244 @@
+// Counts what happens while it happens: a few additions for each start and end of a run, each hand-out and each attempt. One timer, which runs
+// only while something happens, looks each second at how much is ready and held.
+
+import type { Clock } from "../../core/clock.ts";
+import type { Slices } from "../../core/slices/slices.ts";
+import { functionOfLane } from "../../core/turn.ts";
+import type { TaskRow } from "../board/task.ts";
+import type { AttemptEnd, WorkListener } from "../board/work-listener.ts";
+import type { RowStore, TableSpec } from "../rows.ts";
+import type { RunTally, RunWatcher } from "../run/local-tally.ts";
+import type { Run, RunState } from "../run/run.ts";
+import type { ReadRows } from "../tx.ts";
+import { ErrorGroups, type FailedRun, hourMs, hoursKept } from "./error-groups.ts";
+import { type Columns, type Counter, type Level, Series } from "./series.ts";
+import { type Statistics, type Totals, type Window, windows } from "./statistics.ts";
+
+const second = 1_000;
+const minute = 60_000;
+/** 15 minutes, 6 hours, 7 days: 1.6 MB. */
+const levels: readonly Level[] = [
+  { stepMs: second, samples: 900 },
+  { stepMs: 10 * second, samples: 2_160 },
+  { stepMs: 5 * minute, samples: 2_016 },
+];
+/** The same for a lane or a workflow: 100 kB. */
+const namedLevels: readonly Level[] = [
+  { stepMs: 10 * second, samples: 90 },
+  { stepMs: 5 * minute, samples: 72 },
+  { stepMs: 60 * minute, samples: 168 },
+];
+/** Lanes, and workflows, with series of their own. */
+const namedMax = 50;
+/** A name that was not used for this long makes room for another. */
+const unusedMs = 60 * minute;
+/** How long the number of live workers is used before they are counted again: there may be ten thousand. */
+const workersMs = 10 * second;
+/** Lanes whose tasks are counted for a sample. */
+const lanesMax = 2_000;
+/** Runs whose errors are read without a pause. */
+const errorsMax = 100;
+/** Runs with an error from before the start that are read: the newest. */
+const errorsReadMax = 20_000;
+/** Only the beginning of an error is looked at, but it is read whole. */
+const errorRow = 10;
+
+type Ending = Extract<Counter, "succeeded" | "failed" | "cancelled" | "timedOut">;
+
+/** How a run that has ended is counted. */
+const endings: Readonly<Partial<Record<RunState, Ending>>> = {
+  succeeded: "succeeded",
+  failed: "failed",
+  cancelled: "cancelled",
+  "timed-out": "timedOut",
+};
+
+export interface LocalStatisticsDeps {
+  readonly store: RowStore;
+  readonly read: ReadRows;
+  readonly slices: Slices;
+  readonly clock: Clock;
+  readonly lanes: { all(): Iterable<{ readonly lane: { readonly name: string }; readonly ready: { readonly size: number } }> };
+  readonly counts: { readonly claimed: number };
+  workers(): { readonly held: number; countByStatus(): Readonly<Record<"idle" | "busy", number>> };
+  tally(): RunTally;
+}
+
+export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
+  readonly since: number;
+  readonly #deps: LocalStatisticsDeps;
+  readonly #all = new Series(levels);
+  readonly #lanes = new Named();
+  readonly #workflows = new Named();
+  readonly #errors = new ErrorGroups();
+  readonly #totals = { started: 0, succeeded: 0, failed: 0, cancelled: 0, timedOut: 0 };
+  #workers = { at: 0, count: 0 };
+  #reading: Promise<void> | null = null;
+  #cancelLook: (() => void) | null = null;
+
+  constructor(deps: LocalStatisticsDeps) {
+    this.#deps = deps;
+    this.since = deps.clock.now();
+  }
+
+  close(): void {
+    this.#cancelLook?.();
+  }
+
+  started(run: Run): void {
+    this.#lookLater();
+    this.#totals.started++;
+    this.#all.count("started", run.createdAt);
+    this.#workflows.of(run.workflow, run.createdAt)?.count("started", run.createdAt);
+  }
+
+  ended(run: Run): void {
+    const counter = endings[run.state];
+    if (counter === undefined || run.endedAt === null) return;
+    this.#lookLater();
+    this.#totals[counter]++;
+    this.#all.count(counter, run.endedAt);
+    const workflow = this.#workflows.of(run.workflow, run.endedAt);
+    workflow?.count(counter, run.endedAt);
+    const begunAt = run.retries === 0 ? run.createdAt : run.countedFrom;
+    workflow?.time("work", run.endedAt - begunAt, run.endedAt);
+    this.#errors.add(run);
+  }
+
+  handedOut({ lane, queuedAt, dueAt }: TaskRow, at: number): void {
+    this.#lookLater();
+    const ms = at - Math.max(queuedAt, dueAt);
+    this.#all.count("claimed", at);
+    this.#all.time("wait", ms, at);
+    const ofLane = this.#laneOf(lane, at);
+    ofLane?.count("claimed", at);
+    ofLane?.time("wait", ms, at);
+  }
+
+  attemptOver({ lane, startedAt }: TaskRow, { endedAt, fault }: AttemptEnd): void {
+    this.#lookLater();
+    const ms = endedAt - (startedAt ?? endedAt);
+    const ofLane = this.#laneOf(lane, endedAt);
+    this.#all.time("work", ms, endedAt);
+    ofLane?.time("work", ms, endedAt);
+    if (fault === null) return;
+    this.#all.count("attemptsFailed", endedAt);
+    ofLane?.count("attemptsFailed", endedAt);
+  }
+
+  totals(): Totals {
+    return { ...this.#totals, claimed: this.#deps.counts.claimed, openRuns: this.#deps.tally().openRuns };
+  }
+
+  counts(): ReturnType<RunTally["counts"]> {
+    return this.#deps.tally().counts();
+  }
+
+  series(window: Window, of?: { readonly lane: string } | { readonly workflow: string }): Columns | undefined {
+    const series = of === undefined ? this.#all : "lane" in of ? this.#lanes.known(of.lane) : this.#workflows.known(of.workflow);
+    return series?.columns(windows[window], this.#deps.clock.now());
+  }
+
+  async errors(hours: number): Promise<ReturnType<ErrorGroups["groups"]>> {
+    this.#reading ??= this.#readErrors();
+    await this.#reading;
+    return this.#errors.groups(this.#deps.clock.now(), hours);
+  }
+
+  /** Of runs that ended before the start, the newest first. */
+  async #readErrors(): Promise<void> {
+    const { store, read, slices } = this.#deps;
+    const rows = store.table(failedTable);
+    const earliest = this.since - hoursKept * hourMs;
+    let below = [this.since, ""];
+    for (let looked = 0; looked < errorsReadMax; looked += errorsMax) {
+      await slices.turn(errorsMax * errorRow);
+      const scan = { by: ["ended_at", "id"], having: "ended_at", above: [earliest, ""], below, backwards: true, limit: errorsMax };
+      const some = await read((tx) => [...rows.scan(tx, scan)]);
+      for (const run of some) this.#errors.add(run);
+      const last = some.at(-1);
+      if (last === undefined || some.length < errorsMax) return;
+      below = [last.endedAt, last.id];
+    }
+  }
+
+  #lookLater(): void {
+    if (this.#cancelLook !== null) return;
+    const { clock } = this.#deps;
+    this.#cancelLook = clock.at(clock.now() + second, () => {
+      this.#cancelLook = null;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const now = this.#deps.clock.now();
+    const workers = this.#deps.workers();
+    if (now >= this.#workers.at + workersMs) {
+      const { idle, busy } = workers.countByStatus();
+      this.#workers = { at: now, count: idle + busy };
+    }
+    let ready = 0;
+    let passed = 0;
+    const byName = new Map<string, number>();
+    for (const queue of this.#deps.lanes.all()) {
+      if (passed++ === lanesMax) break;
+      ready += queue.ready.size;
+      byName.set(queue.lane.name, (byName.get(queue.lane.name) ?? 0) + queue.ready.size);
+    }
+    this.#all.look({ ready, held: workers.held, workers: this.#workers.count }, now);
+    for (const [name, series] of this.#lanes.all()) series.look({ ready: byName.get(name) ?? 0, held: 0, workers: 0 }, now);
+  }
+
+  #laneOf(lane: TaskRow["lane"], at: number): Series | undefined {
+    return lane === null ? undefined : this.#lanes.of(lane.name, at);
+  }
+}
+
+/** Series by name. Callers choose the names, so their number is limited. */
+class Named {
+  readonly #series = new Map<string, Series>();
+  /** No name becomes free before this time. */
+  #fullUntil = 0;
+
+  all(): Iterable<[string, Series]> {
+    return this.#series;
+  }
+
+  known(name: string): Series | undefined {
+    return this.#series.get(name);
+  }
+
+  of(name: string, now: number): Series | undefined {
+    const known = this.#series.get(name);
+    if (known !== undefined) return known;
+    // Lanes of durable functions are made for each worker.
+    if (now < this.#fullUntil || functionOfLane(name) !== undefined) return undefined;
+    if (this.#series.size >= namedMax && !this.#makeRoom(now)) return undefined;
+    const series = new Series(namedLevels);
+    series.usedAt = now;
+    this.#series.set(name, series);
+    return series;
+  }
+
+  #makeRoom(now: number): boolean {
+    let oldest: [string, number] = ["", Number.POSITIVE_INFINITY];
+    for (const [name, { usedAt }] of this.#series) if (usedAt < oldest[1]) oldest = [name, usedAt];
+    if (oldest[1] + unusedMs <= now) return this.#series.delete(oldest[0]);
+    this.#fullUntil = now + minute;
+    return false;
+  }
+}
+
+const failedTable: TableSpec<FailedRun & { readonly endedAt: number }> = {
+  name: "run",
+  key: ["id"],
+  columns: ["id", "workflow", "state", "error", "ended_at"].map((column) => [column, () => null] as const),
+  of: (row) => ({
+    id: row.id as string,
+    workflow: row.workflow as string,
+    state: row.state as RunState,
+    error: row.error as string | null,
+    endedAt: row.ended_at as number,
+  }),
+};

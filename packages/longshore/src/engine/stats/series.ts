@@ -1,0 +1,174 @@
+// Figures over time: rings of samples in several resolutions, each with its own length. An event is added to the current sample of each ring,
+// which costs a few additions; samples are begun when time has passed them. What is true at a time is noted when `look` is called.
+
+/** What a sample counts. */
+export const counters = ["started", "succeeded", "failed", "cancelled", "timedOut", "claimed", "attemptsFailed"] as const;
+/** What a sample shows as it was at its end. */
+export const gauges = ["ready", "held", "workers"] as const;
+/** Times in milliseconds, counted by powers of two. */
+export const durations = ["wait", "work"] as const;
+
+export type Counter = (typeof counters)[number];
+export type Gauge = (typeof gauges)[number];
+export type Duration = (typeof durations)[number];
+
+/** 0 ms, then below 2, 4, 8 ... milliseconds: up to 12 days. */
+const buckets = 31;
+const width = counters.length + gauges.length + durations.length * buckets;
+const counterAt = Object.fromEntries(counters.map((name, at) => [name, at])) as Record<Counter, number>;
+const gaugeAt = Object.fromEntries(gauges.map((name, at) => [name, counters.length + at])) as Record<Gauge, number>;
+const durationAt = Object.fromEntries(durations.map((name, at) => [name, counters.length + gauges.length + at * buckets])) as Record<
+  Duration,
+  number
+>;
+
+/** The resolution of a ring, and its number of samples. */
+export interface Level {
+  readonly stepMs: number;
+  readonly samples: number;
+}
+
+/** One ring, the oldest sample first. The last sample is not complete. */
+export interface Columns {
+  /** When the first sample begins. */
+  readonly from: number;
+  readonly stepMs: number;
+  readonly counts: Readonly<Record<Counter, readonly number[]>>;
+  readonly gauges: Readonly<Record<Gauge, readonly number[]>>;
+  /** Null where nothing was measured. */
+  readonly times: Readonly<Record<Duration, Readonly<Record<"p50" | "p95" | "p99", readonly (number | null)[]>>>>;
+}
+
+export type GaugeValues = Readonly<Record<Gauge, number>>;
+
+interface Ring extends Level {
+  readonly data: Uint32Array;
+  /** The number of the current sample since the epoch. */
+  current: number;
+  /** The first sample that was ever begun. */
+  first: number;
+}
+
+export class Series {
+  readonly #rings: Ring[] = [];
+  readonly #levels: readonly Level[];
+  #gauges: GaugeValues = { ready: 0, held: 0, workers: 0 };
+  /** When the current sample of the finest ring is over. */
+  #until = Number.NEGATIVE_INFINITY;
+  /** When something was last counted. */
+  usedAt = 0;
+
+  constructor(levels: readonly Level[]) {
+    this.#levels = levels;
+  }
+
+  /** Notes what is true now. It stays true until the next look. */
+  look(gauges: GaugeValues, now: number): void {
+    this.#gauges = gauges;
+    this.#advance(now);
+  }
+
+  count(counter: Counter, at: number): void {
+    if (at >= this.#until) this.#advance(at);
+    this.usedAt = at;
+    this.#add(counterAt[counter]);
+  }
+
+  time(duration: Duration, ms: number, at: number): void {
+    if (at >= this.#until) this.#advance(at);
+    this.#add(durationAt[duration] + bucketOf(ms));
+  }
+
+  /** The ring with this number. */
+  columns(level: number, now: number): Columns {
+    this.#advance(now);
+    const ring = this.#rings[level] as Ring;
+    const first = Math.max(ring.first, ring.current - ring.samples + 1);
+    const column = (at: number) => {
+      const values: number[] = [];
+      for (let sample = first; sample <= ring.current; sample++) values.push(ring.data[placeOf(ring, sample) + at] as number);
+      return values;
+    };
+    const each = <Name extends string, Value>(names: readonly Name[], of: (name: Name) => Value) =>
+      Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, Value>;
+    return {
+      from: first * ring.stepMs,
+      stepMs: ring.stepMs,
+      counts: each(counters, (name) => column(counterAt[name])),
+      gauges: each(gauges, (name) => column(gaugeAt[name])),
+      times: each(durations, (name) => quantilesOf(ring, first, durationAt[name])),
+    };
+  }
+
+  #add(at: number): void {
+    for (const ring of this.#rings) {
+      const place = placeOf(ring, ring.current) + at;
+      ring.data[place] = (ring.data[place] as number) + 1;
+    }
+  }
+
+  #advance(now: number): void {
+    if (this.#rings.length === 0) {
+      for (const level of this.#levels) {
+        const current = Math.floor(now / level.stepMs);
+        this.#rings.push({ ...level, data: new Uint32Array(level.samples * width), current, first: current });
+      }
+    }
+    for (const ring of this.#rings) advanceTo(ring, Math.floor(now / ring.stepMs), this.#gauges);
+    const [finest] = this.#rings as [Ring];
+    this.#until = (finest.current + 1) * finest.stepMs;
+  }
+}
+
+/** Begins the samples up to this one. */
+function advanceTo(ring: Ring, sample: number, values: GaugeValues): void {
+  const { data, samples } = ring;
+  for (let each = Math.max(ring.current + 1, sample - samples + 1); each <= sample; each++) {
+    const place = (each % samples) * width;
+    data.fill(0, place, place + width);
+  }
+  for (let each = Math.max(ring.current, sample - samples + 1); each <= sample; each++) {
+    for (const name of gauges) data[(each % samples) * width + gaugeAt[name]] = values[name];
+  }
+  ring.current = Math.max(ring.current, sample);
+}
+
+function placeOf({ samples }: Ring, sample: number): number {
+  return (sample % samples) * width;
+}
+
+function bucketOf(ms: number): number {
+  return ms < 1 ? 0 : Math.min(buckets - 1, 32 - Math.clz32(Math.min(ms, 2 ** 31)));
+}
+
+function quantilesOf(ring: Ring, first: number, at: number) {
+  const p50: (number | null)[] = [];
+  const p95: (number | null)[] = [];
+  const p99: (number | null)[] = [];
+  for (let sample = first; sample <= ring.current; sample++) {
+    const place = placeOf(ring, sample) + at;
+    const counts = ring.data.subarray(place, place + buckets);
+    let total = 0;
+    for (const count of counts) total += count;
+    p50.push(quantile(counts, total, 0.5));
+    p95.push(quantile(counts, total, 0.95));
+    p99.push(quantile(counts, total, 0.99));
+  }
+  return { p50, p95, p99 };
+}
+
+/** Within a bucket, times are taken as spread evenly. */
+function quantile(counts: Uint32Array, total: number, part: number): number | null {
+  if (total === 0) return null;
+  let left = total * part;
+  for (let bucket = 0; bucket < buckets; bucket++) {
+    const count = counts[bucket] as number;
+    if (count > 0 && left <= count) {
+      if (bucket === 0) return 0;
+      const from = 2 ** (bucket - 1);
+      return Math.round(from + (from * left) / count);
+    }
+    left -= count;
+  }
+  return 2 ** (buckets - 1);
+}

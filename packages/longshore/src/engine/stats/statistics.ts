@@ -1,0 +1,38 @@
+// The port to what is counted while the server works: pages show it, and nothing decides on it.
+
+import type { RunState } from "../run/run.ts";
+import type { ErrorGroup } from "./error-groups.ts";
+import type { Columns } from "./series.ts";
+
+/** The windows of a series, and their places among its rings. */
+export const windows = { "15m": 0, "6h": 1, "7d": 2 } as const;
+export type Window = keyof typeof windows;
+
+export interface RunCount {
+  readonly workflow: string;
+  readonly state: RunState;
+  readonly count: number;
+}
+
+/** Since the start of this server. */
+export interface Totals {
+  readonly started: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly timedOut: number;
+  readonly claimed: number;
+  readonly openRuns: number;
+}
+
+export interface Statistics {
+  /** When it began to count. */
+  readonly since: number;
+  totals(): Totals;
+  /** How many runs of each workflow are in each state. The first call counts all that have ended, in slices. */
+  counts(): Promise<readonly RunCount[]>;
+  /** Of the server, of a lane or of a workflow; undefined when nothing was counted under this name lately. */
+  series(window: Window, of?: { readonly lane: string } | { readonly workflow: string }): Columns | undefined;
+  /** Errors of runs that ended in the last hours. The first call reads those from before the start, in slices. */
+  errors(hours: number): Promise<readonly ErrorGroup[]>;
+}
