@@ -18,6 +18,8 @@ interface Look {
 const stepLooks: Readonly<Record<Step["state"], Look>> = {
   waiting: { mark: "·", word: "waits", style: "dim" },
   queued: { mark: "○", word: "queued", style: "yellow" },
+  sleeping: { mark: "◇", word: "sleeps", style: "dim" },
+  awaiting: { mark: "◇", word: "waits", style: "dim" },
   offered: { mark: "○", word: "offered", style: "yellow" },
   held: { mark: "●", word: "running", style: "cyan" },
   cancelling: { mark: "●", word: "stopping", style: "yellow" },
@@ -38,8 +40,16 @@ export const runStyles: Readonly<Record<Run["state"], Style>> = {
 };
 
 /** The state of a run in words. Until the delay of a run has passed, the run sleeps. */
-export function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: number): string {
+function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: number): string {
   return startAt === null || state !== "running" ? state : `sleeping until ${timeText(startAt, now)}`;
+}
+
+/** What a run waits for that no worker does: a delay, a signal, a time, or a worker that is missing; undefined for other runs. */
+export function waitText(run: Pick<Run, "state" | "startAt" | "waiting">, now: number): string | undefined {
+  const { state, startAt, waiting } = run;
+  if (startAt !== null && state === "running") return stateText(run, now);
+  if (waiting?.reason === "sleeping" && waiting.at !== undefined) return `sleeping until ${timeText(waiting.at, now)}`;
+  return waiting?.reason === "signal" || isStuck(waiting) ? waiting.text : undefined;
 }
 
 /** An internal definition has a name with a leading dot and a hash, which are not shown to people. */

@@ -12,7 +12,7 @@ import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { runIdOf } from "./run-id.ts";
 import { outputLine, valueLines } from "./run-values.ts";
-import { renderRun, runStyles, stateText, titleOf } from "./run-view.ts";
+import { renderRun, runStyles, titleOf, waitText } from "./run-view.ts";
 import { signalLines, signalsOf } from "./signal-lines.ts";
 import { columnsOf, oneLine, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
@@ -96,7 +96,7 @@ async function valuesOf(client: Client, runId: string): Promise<ReadonlyMap<stri
 }
 
 async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
-  const query = { workflow, state, before };
+  const query = { workflow, state, before, waiting: "true" };
   const page = await readList<Run>(connect(flags), { path: "/runs", query, cursor: "before", limit });
   if (json) {
     printJson(page);
@@ -115,10 +115,18 @@ async function list({ workflow, state, limit, before, json, ...flags }: RunsFlag
 function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
   const now = Date.now();
   const took = formatDuration((run.endedAt ?? now) - run.createdAt);
-  const open = run.startAt === null ? `${counted(run.left, "step")} left` : stateText(run, now);
+  const awaits = waitText(run, now);
+  const open = awaits === undefined ? `${counted(run.left, "step")} left` : oneLine(awaits);
   const left = isRunOpen(run.state) && run.state !== "blocked" ? open : oneLine(run.error ?? "");
   const started = isNarrow ? ageOf(now - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
-  return [run.id, titleOf(run), paint(runStyles[run.state], run.state), started, took, left];
+  return [run.id, titleOf(run), stateWord(run, paint), started, took, left];
+}
+
+/** A run that waits for a signal or a time is `running`, and people need to see that no worker has it. */
+function stateWord({ state, startAt, waiting }: Run, paint: Paint): string {
+  if (state !== "running") return paint(runStyles[state], state);
+  if (waiting?.reason === "signal") return paint("yellow", "waiting");
+  return startAt !== null || waiting?.reason === "sleeping" ? paint("dim", "sleeping") : paint(runStyles.running, "running");
 }
 
 /** One number and one unit: `12 s`, `3 m`, `5 h`, `9 d`. */

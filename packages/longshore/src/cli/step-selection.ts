@@ -29,6 +29,8 @@ const ranks: Readonly<Record<Step["state"], number>> = {
   held: 1,
   offered: 3,
   queued: 3,
+  sleeping: 3,
+  awaiting: 3,
   done: 4,
   skipped: 5,
   waiting: 6,

@@ -129,6 +129,26 @@ export interface DefinitionFilter extends RequestOptions {
 /** `blocked`: the code of the durable function does not match the journal of the run. The run waits for other code and a retry. */
 export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
+/** What an open run waits for. */
+export interface RunWaiting {
+  /** `signal` and `sleeping`: it waits for a signal or a time. `no-worker`: no worker can take its step. `record`: it waits for a child run. */
+  readonly reason: "not-due" | "limit" | "no-worker" | "busy" | "unreachable" | "sent" | "next" | "signal" | "sleeping" | "record";
+  /** For people, such as `waiting for signal "approve"`. */
+  readonly text: string;
+  /** When the wait ends, if that is known. */
+  readonly at?: number;
+  /** The name of the signal. */
+  readonly signal?: string;
+  /** The limit in the way. */
+  readonly key?: string;
+  /** Labels that no live worker offers, and workers that could take the step. */
+  readonly missing?: readonly string[];
+  readonly workers?: readonly string[];
+  /** The step that waits, and its task. */
+  readonly step: string;
+  readonly taskId: string;
+}
+
 /** A run as the server shows it. Times are epoch milliseconds. */
 export interface RunStatus<Output = unknown> {
   readonly id: string;
@@ -158,6 +178,11 @@ export interface RunStatus<Output = unknown> {
   readonly alias: string | null;
   /** The step of another run that waits for this one. */
   readonly parentTaskId: string | null;
+  /**
+   * What an open run waits for, such as `waiting for signal "approve"`; null while a worker has one of its first open steps. Absent in lists, and
+   * for a run that has ended.
+   */
+  readonly waiting?: RunWaiting | null;
   /** How many signals were sent to it, and how many of them no step has taken. */
   readonly signals: { readonly sent: number; readonly kept: number };
 }

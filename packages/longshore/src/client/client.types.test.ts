@@ -55,11 +55,13 @@ it("has the type of a schedule that the API documents", () => {
   expectTypeOf<Documented>().toExtend<ScheduleStatus>();
 });
 
-type DeepReadonly<Value> = { readonly [Key in keyof Value]: Value[Key] extends object | null ? DeepReadonly<Value[Key]> : Value[Key] };
+type DeepReadonly<Value> = {
+  readonly [Key in keyof Value]: Value[Key] extends object | null | undefined ? DeepReadonly<Value[Key]> : Value[Key];
+};
 
 it("has the type of a run that the API documents", () => {
   type Documented = z.output<typeof runShape>;
   expectTypeOf<keyof RunStatus>().toEqualTypeOf<keyof Documented>();
-  expectTypeOf<RunStatus>().toExtend<Documented>();
+  expectTypeOf<RunStatus>().toExtend<DeepReadonly<Documented>>();
   expectTypeOf<Documented>().toExtend<RunStatus>();
 });

@@ -26,7 +26,19 @@ export interface TaskChanged {
   readonly runId: string | null;
   readonly workflow: string | null;
   readonly step: string;
-  readonly state: "queued" | "offered" | "held" | "cancelling" | "done" | "failed" | "cancelled" | "skipped" | "forgotten";
+  /** `sleeping`: it waits for a time. `awaiting`: it waits for a signal, a child run, or the steps of a function. */
+  readonly state:
+    | "queued"
+    | "sleeping"
+    | "awaiting"
+    | "offered"
+    | "held"
+    | "cancelling"
+    | "done"
+    | "failed"
+    | "cancelled"
+    | "skipped"
+    | "forgotten";
   /** From 1. */
   readonly attempt: number;
   /** The worker that has it. */

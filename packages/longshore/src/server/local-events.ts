@@ -20,7 +20,7 @@ export async function* localEvents(engine: Engine, id: string, signal?: AbortSig
   const changeOf = async (found: Found): Promise<Change | null> => {
     if ("kind" in found) return found;
     const { workflow, isHidden } = await originOf(found);
-    return isHidden ? null : taskChange(found, workflow);
+    return isHidden ? null : taskChange(found, workflow, engine.clock.now());
   };
   const leave = follow(engine, id, { news, ends: [board.dismissed, ...(signal === undefined ? [] : [signal])] });
   try {

@@ -7,8 +7,9 @@ import { outputOf } from "../client/run-failed.ts";
 import { toJson } from "../core/json/to-json.ts";
 import { whenAborted } from "../core/results.ts";
 import { noSuchRun } from "../engine/run/no-such-run.ts";
-import type { Run } from "../engine/run/run.ts";
+import { isRunOpen, type Run } from "../engine/run/run.ts";
 import { runStatus } from "../engine/run/run-status.ts";
+import { runsWaiting } from "../engine/run/run-waiting.ts";
 import type { Engine } from "./engine.ts";
 import { localEvents } from "./local-events.ts";
 
@@ -34,7 +35,9 @@ export class LocalRun<Output> implements RunHandle<Output> {
   async status({ signal }: RequestOptions = {}): Promise<RunStatus<Output>> {
     signal?.throwIfAborted();
     const { runs, shown } = this.#engine;
-    return statusOf(await shown.run(this.#known(await runs.run(this.id))));
+    const run = this.#known(await runs.run(this.id));
+    const status = statusOf<Output>(await shown.run(run));
+    return isRunOpen(run.state) ? { ...status, waiting: await runsWaiting(this.#engine)(run.id) } : status;
   }
 
   events({ signal }: RequestOptions = {}): AsyncIterable<RunEvent> {

@@ -4,7 +4,7 @@ import { functionOfLane } from "../../core/turn.ts";
 import type { Crew } from "./crews.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import { isDriver, type TaskRowHead } from "./task.ts";
+import { isDriver, type TaskRowHead, type TaskState } from "./task.ts";
 
 export type WaitReason =
   /** Its delay has not ended. */
@@ -80,18 +80,30 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
 }
 
+/** The state of a task as people see it: a record that waits is not queued for a worker. */
+export type ShownState = TaskState | "sleeping" | "awaiting";
+
+/** `sleeping`: until a time. `awaiting`: a signal, a child run, or the steps of a function. */
+export function shownState(task: Pick<TaskRowHead, "state" | "lane" | "step" | "signal" | "dueAt">, now: number): ShownState {
+  if (task.state !== "queued" || task.lane !== null) return task.state;
+  return sleeps(task, now) ? "sleeping" : "awaiting";
+}
+
 /**
  * A signal with the name of the step may end a wait for a time, so this is shown as a wait for the time. A wait that names another signal
  * is shown as a wait for that signal.
  */
 function whatRecordAwaits(task: TaskRowHead, now: number): Waiting {
-  const { step, signal, dueAt } = task;
+  const { signal, dueAt } = task;
   const named = signal === null ? {} : { signal };
-  if (dueAt > now && (signal === null || signal === step))
-    return { reason: "sleeping", text: `sleeping until ${new Date(dueAt).toISOString()}`, at: dueAt, ...named };
+  if (sleeps(task, now)) return { reason: "sleeping", text: `sleeping until ${new Date(dueAt).toISOString()}`, at: dueAt, ...named };
   if (isDriver(task)) return { reason: "record", text: "the function waits for its steps" };
   if (signal === null) return { reason: "record", text: "it waits for something else to end, such as a child run" };
   return { reason: "signal", text: `waiting for signal ${JSON.stringify(signal)}`, ...named, ...(dueAt > now ? { at: dueAt } : {}) };
+}
+
+function sleeps({ step, signal, dueAt }: Pick<TaskRowHead, "step" | "signal" | "dueAt">, now: number): boolean {
+  return dueAt > now && (signal === null || signal === step);
 }
 
 /** Other offered tasks are with the client that requested them, and do not wait. */

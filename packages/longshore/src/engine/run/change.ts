@@ -2,6 +2,7 @@
 
 import { cutMiddle } from "../../core/text.ts";
 import type { TaskRowHead } from "../board/task.ts";
+import { type ShownState, shownState } from "../board/wait-reason.ts";
 import type { RunHead, RunState } from "./run.ts";
 
 export interface RunChange {
@@ -23,7 +24,7 @@ export interface TaskChange {
   /** Null for a task without a run. */
   readonly workflow: string | null;
   readonly step: string;
-  readonly state: TaskRowHead["state"];
+  readonly state: ShownState;
   /** From 1. */
   readonly attempt: number;
   readonly holder: string | null;
@@ -54,8 +55,9 @@ export function runChange(
 }
 
 /** `workflow` is that of the task's run. */
-export function taskChange(task: TaskRowHead, workflow: string | null): TaskChange {
-  const { id, runId, step, state, holder, startedAt, endedAt } = task;
+export function taskChange(task: TaskRowHead, workflow: string | null, now: number): TaskChange {
+  const { id, runId, step, holder, startedAt, endedAt } = task;
+  const state = shownState(task, now);
   const attempt = task.attempt + 1;
   return { kind: "task", id, runId, workflow, step, state, attempt, holder, error: shortened(task.error), startedAt, endedAt };
 }

@@ -9,6 +9,7 @@ export interface RecordTimes {
   readonly step: string;
   readonly state: TaskState;
   readonly lane: Lane | null;
+  readonly signal: string | null;
   /** See `TaskRow`. */
   readonly command: string | null;
   readonly ordinal: number;

@@ -5,7 +5,7 @@ import type { Row, TableSpec } from "../rows.ts";
 import type { AttemptTimes, RecordTimes } from "../run/record-times.ts";
 
 const recordColumns = [
-  ...["id", "run_id", "node", "step", "lane", "state", "command", "ordinal", "attempt", "deferrals", "holder"],
+  ...["id", "run_id", "node", "step", "lane", "state", "signal", "command", "ordinal", "attempt", "deferrals", "holder"],
   ...["queued_at", "due_at", "started_at", "claimed_at", "ended_at", "closed_by"],
 ];
 const attemptColumns = ["grant_count", "attempt", "closed_by", "holder", "queued_at", "started_at", "ended_at", "due_at", "claimed_at"];
@@ -26,6 +26,7 @@ export const recordTimesTable: TableSpec<RecordTimes & Pick<TaskRow, "runId">> =
     step: row.step as string,
     state: row.state as TaskState,
     lane: laneOf(row.lane as string | null),
+    signal: row.signal as string | null,
     command: row.command as string | null,
     ordinal: row.ordinal as number,
     deferrals: row.deferrals as number,

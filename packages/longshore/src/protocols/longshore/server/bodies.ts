@@ -4,17 +4,25 @@ import type { Json } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
 import type { DeadLetter } from "../../../engine/board/dead-letter.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
-import type { Waiting } from "../../../engine/board/wait-reason.ts";
+import { shownState, type Waiting } from "../../../engine/board/wait-reason.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import { runStatus } from "../../../engine/run/run-status.ts";
+import type { RunWaiting } from "../../../engine/run/run-waiting.ts";
 import type { Signal } from "../../../engine/signal/signal.ts";
 import { deadLettersShown } from "../wire/shapes.ts";
 
 export function runBody(run: Run) {
   return runStatus(run, parsed);
+}
+
+/** Lists that may be changed by their receiver, as the shape has them. */
+export function waitingBody(waiting: RunWaiting | null) {
+  if (waiting === null) return null;
+  const { missing, workers, ...rest } = waiting;
+  return { ...rest, ...(missing && { missing: [...missing] }), ...(workers && { workers: [...workers] }) };
 }
 
 export function signalBody(signal: Signal) {
@@ -27,12 +35,12 @@ export function signalBody(signal: Signal) {
   };
 }
 
-export function taskBody(task: TaskRow, waiting: Waiting | null) {
+export function taskBody(task: TaskRow, waiting: Waiting | null, now: number) {
   return {
     id: task.id,
     runId: task.runId,
     step: task.step,
-    state: task.state,
+    state: shownState(task, now),
     attempt: task.attempt + 1,
     grant: task.grant,
     failures: task.failures,
@@ -61,12 +69,12 @@ export interface StepMore {
   readonly deadLetters?: readonly DeadLetter[];
 }
 
-export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, more: StepMore = {}) {
+export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, now: number, more: StepMore = {}) {
   const { lastLine, waiting, lastError, childRunId, deadLetters = [] } = more;
   const recorded = task !== undefined && isShown(task);
   return {
     id: node.id,
-    state: recorded ? task.state : "waiting",
+    state: recorded ? shownState(task, now) : "waiting",
     kind: node.kind,
     ...before(plan, node),
     taskId: recorded ? task.id : null,

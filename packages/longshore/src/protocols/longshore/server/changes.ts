@@ -87,7 +87,8 @@ export class Changes {
 
   task(task: TaskRow): void {
     if (!this.#noting) return;
-    const changeOf = ({ workflow, isHidden }: TaskOrigin): Change | null => (isHidden ? null : taskChange(task, workflow));
+    const now = this.#options.clock.now();
+    const changeOf = ({ workflow, isHidden }: TaskOrigin): Change | null => (isHidden ? null : taskChange(task, workflow, now));
     const origin = this.#options.originOf(task);
     // Without this change a view is outdated until the next one: no reason to stop.
     this.#inOrder(origin instanceof Promise ? origin.then(changeOf, () => null) : changeOf(origin));

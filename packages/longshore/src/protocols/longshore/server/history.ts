@@ -5,7 +5,7 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
 import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { pageOf, runStates, taskStates } from "../wire/shapes.ts";
+import { pageOf, runStates } from "../wire/shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
 
@@ -14,6 +14,9 @@ const tag = "history";
 const tasksMax = 200;
 /** The same for a page of ids. */
 const idsMax = 1_000;
+
+/** As the board has them: a record that waits is queued. */
+const storedStates = ["queued", "offered", "held", "cancelling", "done", "failed", "cancelled", "skipped", "forgotten"] as const;
 
 const maybeTime = z.number().int().nullable();
 
@@ -32,7 +35,7 @@ const taskHistoryShape = z
     id: z.string(),
     runId: z.string().nullable(),
     step: z.string(),
-    state: z.enum([...taskStates, "forgotten"]),
+    state: z.enum(storedStates),
     onLane: z.boolean().describe("False for a record that no worker claims."),
     startsRun: z.boolean().describe("True for a step that starts a child run."),
     joins: z.boolean().optional().describe("True for a step that waits for other steps of its run."),

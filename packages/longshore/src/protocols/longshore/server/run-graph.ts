@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { Growth } from "../../../core/list-text.ts";
 import { inTurns } from "../../../core/slices/slice-work.ts";
+import { shownState } from "../../../engine/board/wait-reason.ts";
 import { DefinitionCache } from "../../../engine/run/definition-cache.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
 import { functionGraph } from "../../../engine/run/function-graph.ts";
@@ -58,7 +59,10 @@ export function graphOperations(deps: GraphDeps): Operation[] {
         const shown = items.filter(({ record }) => !plan.nodes[record.node]?.hidden);
         const { id: runId, state, createdAt: t0, endedAt, retries } = run;
         const about = { runId, state, t0, now: endedAt === null ? clock.now() : null, endedAt, retries };
-        return jsonText(200, JSON.stringify({ ...about, ...timelineOf(t0, shown), next: next === null ? null : String(next) }));
+        return jsonText(
+          200,
+          JSON.stringify({ ...about, ...timelineOf(t0, shown, clock.now()), next: next === null ? null : String(next) }),
+        );
       },
     }),
   ];
@@ -115,7 +119,7 @@ async function counted(growth: Growth, pieces: readonly string[]): Promise<reado
   return pieces;
 }
 
-function timelineOf(t0: number, records: readonly TimedRecord[]) {
+function timelineOf(t0: number, records: readonly TimedRecord[], now: number) {
   const states = new Names();
   const verbs = new Names();
   const holders = new Names();
@@ -145,7 +149,7 @@ function timelineOf(t0: number, records: readonly TimedRecord[]) {
   };
   for (const { record, earlier } of records) {
     for (const times of earlier) add(record.node, times, null);
-    if (isCurrent(record)) add(record.node, record, record.state);
+    if (isCurrent(record)) add(record.node, record, shownState(record, now));
   }
   return { states: states.all, verbs: verbs.all, holders: holders.all, attempts };
 }

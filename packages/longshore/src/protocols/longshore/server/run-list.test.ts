@@ -84,7 +84,7 @@ describe("summaries of runs", () => {
     ["view=summary&waiting=yes", "waiting"],
     [`view=summary&workflow=${Array.from({ length: 21 }, (_, at) => `w${at}`).join(",")}`, "workflow"],
     ["text=x", "text"],
-    ["waiting=true", "waiting"],
+    ["waiting=no", "waiting"],
     ["state=failed,running", "state"],
   ])("are refused with ?%s, naming the parameter", async (query, field) => {
     const { api } = await startAdminServer();

@@ -4,9 +4,11 @@ import { z } from "zod";
 import { idOfUuid } from "../../../core/ids.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { type RunSummary, type SummaryQuery, type ValueFilter, valueCharsMax } from "../../../engine/run/run-summary.ts";
+import { runsWaiting } from "../../../engine/run/run-waiting.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { anyRunListShape, type RunListBody, type RunSummaryBody } from "../wire/run-list-shapes.ts";
 import { runStates } from "../wire/shapes.ts";
+import { waitingBody } from "./bodies.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
 
@@ -55,7 +57,6 @@ const summaryOnly = {
     .describe(
       `PATH:VALUE, such as input.customer.id:17; up to ${valuesMax}, all of which must match. Texts above ${valueCharsMax} characters never match`,
     ),
-  waiting: flag.describe("true adds what each open run waits for"),
 };
 
 const query = z
@@ -68,6 +69,7 @@ const query = z
       .optional()
       .describe(`one of ${runStates.join(", ")}; with view=summary, several with commas between them`),
     ...summaryOnly,
+    waiting: flag.describe("true adds what each open run waits for"),
     limit,
     before: cursor,
   })
@@ -75,7 +77,7 @@ const query = z
     if (given.view === "summary") return;
     const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
     for (const name of Object.keys(summaryOnly) as (keyof typeof summaryOnly)[]) {
-      if (given[name] !== undefined && given[name] !== false) refuse(name, "needs view=summary");
+      if (given[name] !== undefined) refuse(name, "needs view=summary");
     }
     for (const name of ["workflow", "state"] as const) {
       if ((given[name]?.length ?? 0) > 1) refuse(name, "several need view=summary");
@@ -84,7 +86,9 @@ const query = z
 
 type ListQuery = z.output<typeof query>;
 
-type RunListDeps = Pick<ProtocolEngine, "reader" | "summaries" | "waiting"> & { bodyOf(run: Run): Promise<unknown> };
+type RunListDeps = Pick<ProtocolEngine, "reader" | "summaries" | "waiting"> & {
+  bodiesOf(runs: readonly Run[], withWaiting: boolean): Promise<unknown[]>;
+};
 
 export function runListOperation(deps: RunListDeps): Operation {
   return operation({
@@ -96,18 +100,18 @@ export function runListOperation(deps: RunListDeps): Operation {
       if (given.view === "summary") return json(200, await summaries(deps, given));
       const { limit: most, before, workflow: [workflow] = [], state: [wanted] = [] } = given;
       const { items, next } = await deps.reader.runs({ limit: most, before, workflow, state: wanted });
-      return json(200, { items: await Promise.all(items.map(deps.bodyOf)), next });
+      return json(200, { items: await deps.bodiesOf(items, given.waiting), next });
     },
   });
 }
 
 async function summaries(deps: RunListDeps, given: ListQuery): Promise<RunListBody> {
   const page = await deps.summaries.page(summaryQuery(given));
-  const why = deps.waiting();
+  const waitingOf = runsWaiting(deps);
   const items: RunSummaryBody[] = [];
   for (const run of page.items) {
     const body = summaryBody(run);
-    items.push(given.waiting ? { ...body, waiting: isRunOpen(run.state) ? await waitingOf(deps, why, run.id) : null } : body);
+    items.push(given.waiting ? { ...body, waiting: isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null } : body);
   }
   return { ...page, items };
 }
@@ -125,17 +129,4 @@ function summaryQuery(given: ListQuery): SummaryQuery {
 
 function summaryBody({ parentAttempt, ...run }: RunSummary): RunSummaryBody {
   return { ...run, durationMs: run.endedAt === null ? null : run.endedAt - run.createdAt, parentAttempt: parentAttempt + 1 };
-}
-
-async function waitingOf({ summaries: list }: RunListDeps, why: ReturnType<ProtocolEngine["waiting"]>, runId: string) {
-  for (const task of await list.openTasks(runId)) {
-    const waiting = await why(task);
-    if (waiting !== null) return { ...waitingBody(waiting), step: task.step, taskId: task.id };
-  }
-  return null;
-}
-
-/** Lists that may be changed by their receiver, as the shape has them. */
-function waitingBody({ missing, workers, ...rest }: NonNullable<Awaited<ReturnType<ReturnType<ProtocolEngine["waiting"]>>>>) {
-  return { ...rest, ...(missing && { missing: [...missing] }), ...(workers && { workers: [...workers] }) };
 }

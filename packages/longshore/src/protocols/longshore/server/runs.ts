@@ -5,10 +5,11 @@ import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
+import { runsWaiting } from "../../../engine/run/run-waiting.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { delay, priority } from "../dialect/code-source.ts";
 import { apiPrefix, journalShape, runShape } from "../wire/shapes.ts";
-import { runBody } from "./bodies.ts";
+import { runBody, waitingBody } from "./bodies.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";
 import { position, waitMs } from "./query.ts";
 import { runListOperation } from "./run-list.ts";
@@ -55,6 +56,17 @@ type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "sho
 export function runOperations(deps: RunDeps): Operation[] {
   const { runs, shown } = deps;
   const bodyOf = async (run: Run) => runBody(await shown.run(run));
+  const bodiesOf = async (found: readonly Run[], withWaiting: boolean) => {
+    if (!withWaiting) return Promise.all(found.map(bodyOf));
+    const waitingOf = runsWaiting(deps);
+    const bodies: unknown[] = [];
+    for (const run of found) {
+      const waiting = isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null;
+      bodies.push({ ...(await bodyOf(run)), waiting });
+    }
+    return bodies;
+  };
+  const wholeBody = async (run: Run) => (await bodiesOf([run], isRunOpen(run.state)))[0];
   const newRun = async (run: Run) => json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
     operation({
@@ -72,7 +84,7 @@ export function runOperations(deps: RunDeps): Operation[] {
         return created ? newRun(run) : json(200, await bodyOf(run));
       },
     }),
-    runListOperation({ ...deps, bodyOf }),
+    runListOperation({ ...deps, bodiesOf }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
       summary: "Look at one run; with `waitMs`, wait for its end.",
@@ -80,8 +92,8 @@ export function runOperations(deps: RunDeps): Operation[] {
       answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...runNotFound },
       async handle({ params, query, request }) {
         const run = await knownRun((id) => runs.run(id), params.id);
-        if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await bodyOf(run));
-        return json(200, await bodyOf(await knownRun((id) => runs.result(id, givingUp(deps, request, query.waitMs)), run.id)));
+        if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await wholeBody(run));
+        return json(200, await wholeBody(await knownRun((id) => runs.result(id, givingUp(deps, request, query.waitMs)), run.id)));
       },
     }),
     operation({

@@ -20,6 +20,7 @@ describe("sending a signal", () => {
     const { api, id, signals, clock } = await waitingRun();
     const steps = await api("GET", `/runs/${id}/steps`);
     expect(steps.body.items[0].waiting).toEqual({ reason: "signal", text: 'waiting for signal "approve"', signal: "approve" });
+    expect(steps.body.items[0].state).toBe("awaiting");
     const { status, body } = await api("POST", signals, { name: "approve", value: { by: "Ann" }, key: "k" });
     expect(status).toBe(202);
     const sent = { runId: id, number: 1, name: "approve", key: "k", state: "taken", value: null, sentAt: clock.now() };

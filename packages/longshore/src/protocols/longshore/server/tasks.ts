@@ -8,6 +8,7 @@ import { isSameJson } from "../../../core/json/json-same.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
 import { looseTask } from "../../../engine/board/loose-task.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
+import { shownState } from "../../../engine/board/wait-reason.ts";
 import type { PlanNode } from "../../../engine/run/plan.ts";
 import { pageCharsMax } from "../../../engine/run/reader.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
@@ -55,11 +56,11 @@ type TaskDeps = Pick<
 
 export function taskOperations(deps: TaskDeps): Operation[] {
   const { board, reader } = deps;
-  const body = async (task: TaskRow) => taskBody(await deps.shown.task(task), await deps.waiting()(task));
+  const body = async (task: TaskRow) => taskBody(await deps.shown.task(task), await deps.waiting()(task), deps.clock.now());
   const bodies = async (tasks: readonly TaskRow[]) => {
     const why = deps.waiting();
     const shown = await shownOf(deps, tasks);
-    return Promise.all(shown.map(async (task) => taskBody(await deps.shown.task(task), await why(task))));
+    return Promise.all(shown.map(async (task) => taskBody(await deps.shown.task(task), await why(task), deps.clock.now())));
   };
   const post = async ({ id: given, input: value, ...options }: z.output<typeof postBody>) => {
     const id = given === undefined ? deps.makeId(deps.clock.now()) : (idOfUuid(given) as string);
@@ -69,7 +70,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     if (known === undefined) await board.post([looseTask({ ...options, id, input })]);
     const task = await knownTask(deps, id);
     // Without the reason why it waits, which differs when the answer is given again.
-    return json(known === undefined ? 201 : 200, taskBody(task, null), { location: `${apiPrefix}/tasks/${id}` });
+    return json(known === undefined ? 201 : 200, taskBody(task, null, deps.clock.now()), { location: `${apiPrefix}/tasks/${id}` });
   };
   return [
     operation({
@@ -102,7 +103,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
           const lastError = await lastErrorOf(deps, task);
           const childRunId = node.kind === "run" && task !== undefined ? (await reader.childHeadOf(task.id, task.attempt))?.id : undefined;
           const line = query.lines ? await lastLine(task) : undefined;
-          items.push(stepBody(plan, node, task, { waiting, lastError, childRunId, deadLetters, lastLine: line }));
+          items.push(stepBody(plan, node, task, deps.clock.now(), { waiting, lastError, childRunId, deadLetters, lastLine: line }));
         }
         return json(200, { items, next });
       },
@@ -113,8 +114,10 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       query: listQuery,
       answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: pageOf(taskShape) } },
       async handle({ query }) {
-        const { items, next } = await reader.tasks(query);
-        return json(200, { items: await bodies(items), next });
+        const { state } = query;
+        const { items, next } = await reader.tasks({ ...query, state: state === "sleeping" || state === "awaiting" ? "queued" : state });
+        const wanted = items.filter((task) => state === undefined || shownState(task, deps.clock.now()) === state);
+        return json(200, { items: await bodies(wanted), next });
       },
     }),
     operation({

@@ -1,7 +1,7 @@
 // Lists of runs without their data, as pages show them in tables.
 
 import { z } from "zod";
-import { runShape, runStates, waitingShape } from "./shapes.ts";
+import { runShape, runStates, runWaitingShape } from "./shapes.ts";
 
 const time = z.number().int();
 
@@ -26,11 +26,7 @@ export const runSummaryShape = z
     parentTaskId: z.string().nullable().describe("The step of another run that waits for this one."),
     parentAttempt: z.number().int().describe("The attempt of this step, from 1."),
     firstError: z.string().nullable().describe("The first 200 characters of its error."),
-    waiting: waitingShape
-      .extend({ step: z.string(), taskId: z.string() })
-      .nullable()
-      .optional()
-      .describe("With `waiting=true`: what the first of its open steps waits for; null when nothing waits."),
+    waiting: runWaitingShape.optional(),
   })
   .meta({ id: "RunSummary" });
 

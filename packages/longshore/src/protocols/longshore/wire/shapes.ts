@@ -10,7 +10,36 @@ const maybeTime = time.nullable();
 const value = z.unknown();
 
 export const runStates = ["running", "paused", "blocked", "succeeded", "failed", "cancelled", "timed-out"] as const;
-export const taskStates = ["queued", "offered", "held", "cancelling", "done", "failed", "cancelled", "skipped"] as const;
+export const taskStates = [
+  "queued",
+  "sleeping",
+  "awaiting",
+  "offered",
+  "held",
+  "cancelling",
+  "done",
+  "failed",
+  "cancelled",
+  "skipped",
+] as const;
+const aboutWaits = "`sleeping`: it waits for a time. `awaiting`: it waits for a signal, a child run, or the steps of a function.";
+
+const waitingShape = z
+  .object({
+    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
+    text: z.string().describe("For people."),
+    at: time.optional().describe("When it may be taken, or wakes up, if that is known."),
+    signal: z.string().optional().describe("The signal that ends a step that waits."),
+    key: z.string().optional().describe("The limit in the way."),
+    missing: z.array(z.string()).optional().describe("Labels that no live worker of this lane offers."),
+    workers: z.array(z.string()).optional().describe("Workers that could take it."),
+  })
+  .meta({ id: "Waiting" });
+
+export const runWaitingShape = waitingShape
+  .extend({ step: z.string(), taskId: z.string() })
+  .nullable()
+  .describe("What the run waits for: of its first open steps, the one that needs a person or a worker most. Null while a worker has one.");
 
 export const runShape = z
   .object({
@@ -32,6 +61,7 @@ export const runShape = z
     retries: z.number().int().describe("How often it was tried again after its end."),
     alias: z.string().nullable().describe("What a protocol calls this run."),
     parentTaskId: z.string().nullable().describe("The step of another run that waits for this one."),
+    waiting: runWaitingShape.optional(),
     signals: z
       .object({
         sent: z.number().int().describe("All that were ever sent."),
@@ -69,24 +99,12 @@ export const journalShape = z
   })
   .meta({ id: "Journal" });
 
-export const waitingShape = z
-  .object({
-    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
-    text: z.string().describe("For people."),
-    at: time.optional().describe("When it may be taken, or wakes up, if that is known."),
-    signal: z.string().optional().describe("The signal that ends a step that waits."),
-    key: z.string().optional().describe("The limit in the way."),
-    missing: z.array(z.string()).optional().describe("Labels that no live worker of this lane offers."),
-    workers: z.array(z.string()).optional().describe("Workers that could take it."),
-  })
-  .meta({ id: "Waiting" });
-
 export const taskShape = z
   .object({
     id: z.string(),
     runId: z.string().nullable(),
     step: z.string(),
-    state: z.enum(taskStates),
+    state: z.enum(taskStates).describe(aboutWaits),
     attempt: z.number().int().describe("Number of the current try, from 1."),
     grant: z.number().int().describe("Rises whenever the task is handed out and whenever it comes back."),
     failures: z.number().int(),
@@ -135,7 +153,9 @@ const stepEdges = {
 export const stepShape = z
   .object({
     id: z.string(),
-    state: z.enum(["waiting", ...taskStates]).describe("`waiting`: its turn has not come; in a run that has ended, it never will."),
+    state: z
+      .enum(["waiting", ...taskStates])
+      .describe(`\`waiting\`: its turn has not come; in a run that has ended, it never will. ${aboutWaits}`),
     kind: z.enum(nodeKinds),
     ...stepEdges,
     taskId: z.string().nullable().describe("Null while it waits."),

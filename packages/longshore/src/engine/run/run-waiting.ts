@@ -1,0 +1,41 @@
+// What a run waits for, of all that its first open steps wait for.
+
+import { isDriver, type TaskRowHead } from "../board/task.ts";
+import type { Waiting, WaitReason } from "../board/wait-reason.ts";
+import type { RunSummaries } from "./run-summary.ts";
+
+/** What a run waits for, with the step that waits. */
+export interface RunWaiting extends Waiting {
+  readonly step: string;
+  readonly taskId: string;
+}
+
+export interface RunWaitingDeps {
+  readonly summaries: Pick<RunSummaries, "openTasks">;
+  waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
+}
+
+/** Smaller is shown first: what a person has to do, then what a worker has to do, then what ends by itself. */
+const ranks: Readonly<Record<WaitReason, number>> = {
+  ...{ signal: 0, "no-worker": 1, unreachable: 1 },
+  ...{ limit: 3, busy: 3, next: 3, sent: 3, "not-due": 4, sleeping: 5, record: 6 },
+};
+/** Between those that need a person and those that end by themselves: with a step that a worker has, the run does not wait. */
+const workedOn = 2;
+
+/** Reads what open runs wait for; null for a run that a worker works on. */
+export function runsWaiting({ summaries, waiting }: RunWaitingDeps): (runId: string) => Promise<RunWaiting | null> {
+  const why = waiting();
+  return async (runId) => {
+    let found: { readonly rank: number; readonly waiting: RunWaiting | null } | undefined;
+    for (const task of await summaries.openTasks(runId)) {
+      // The function waits for its steps, which are looked at themselves.
+      if (isDriver(task) && task.lane === null) continue;
+      const reason = await why(task);
+      const rank = reason === null ? workedOn : ranks[reason.reason];
+      if (found !== undefined && found.rank <= rank) continue;
+      found = { rank, waiting: reason && { ...reason, step: task.step, taskId: task.id } };
+    }
+    return found?.waiting ?? null;
+  };
+}
