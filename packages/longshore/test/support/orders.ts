@@ -265,10 +265,14 @@ class Play implements Known {
   }
 }
 
-/** A test for each few seeds. `LONGSHORE_SIM_SEED=7` plays seed 7 alone and prints the way to a failure; `LONGSHORE_SIM_SEEDS` is how many there are. */
+/**
+ * A test for each few seeds. `LONGSHORE_SIM_SEED=7` plays seed 7 alone and prints the way to a failure; `LONGSHORE_SIM_SEEDS` is how many there are, and
+ * `LONGSHORE_SIM_FIRST` the first of them.
+ */
 export function playOrders(title: string, seeds: number, open: (random: Random) => Promise<Story>): void {
   const only = Number(process.env.LONGSHORE_SIM_SEED ?? 0);
-  const [first, last] = only > 0 ? [only, only] : [1, Number(process.env.LONGSHORE_SIM_SEEDS ?? seeds)];
+  const begin = Number(process.env.LONGSHORE_SIM_FIRST ?? 1);
+  const [first, last] = only > 0 ? [only, only] : [begin, begin + Number(process.env.LONGSHORE_SIM_SEEDS ?? seeds) - 1];
   for (let from = first; from <= last; from += perTest) {
     const to = Math.min(from + perTest - 1, last);
     it(`${title} with seeds ${from} to ${to}`, async () => {

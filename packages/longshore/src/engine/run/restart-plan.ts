@@ -51,6 +51,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const permitted = permittedBefore(plan, records, options.from ?? options.reopen);
   const behind = yield* behindStep(plan, options.from);
   const { all, passed } = yield* everythingAgain(plan, records, options, { permitted: new Set(permitted), behind });
+  const following = yield* behindStep(plan, options.from, all);
   const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
   // What leads to it is chosen again, or is not wanted any more: it chooses when it is wanted again, and what it has chosen waits for that.
   if (wanted !== null)
@@ -85,7 +86,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
     const lazy = wanted !== null && node.demanded === true && node.waitsFor !== "any";
     const ready = lazy
       ? wanted.has(at) && left === 0
-      : startsNow(plan, at, { all, startedBy, left, lives, passed, behind, from: options.from });
+      : startsNow(plan, at, { all, startedBy, left, lives, passed, following, from: options.from });
     if ((countsAlways(node) || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
@@ -165,7 +166,7 @@ function* everythingAgain(
     if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) {
       if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
-      if (isEndedJoin(plan, records, next) && !hasSettled(records.get(at))) continue;
+      if (isEndedJoin(plan, records, next) && !hasSettled(plan, records, at)) continue;
       const reachedAgain = at === options.from || (behind.has(next) && plan.nodes[next]?.waitsFor === "any");
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
@@ -175,14 +176,17 @@ function* everythingAgain(
   return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, { permitted, behind }, still);
 }
 
-/** Every node that the step leads to. The step may be in a branch that was not chosen, so another branch may have led there before. */
-function* behindStep(plan: Plan, step: number | undefined): Sliced<ReadonlySet<number>> {
+/**
+ * Every node that the step leads to; with `among`, through these nodes alone. The step may be in a branch that was not chosen, so another branch may have
+ * led there before.
+ */
+function* behindStep(plan: Plan, step: number | undefined, among?: ReadonlySet<number>): Sliced<ReadonlySet<number>> {
   const behind = new Set<number>(step === undefined ? [] : nextOf(plan, step));
   let walked = 0;
   // Nodes that are added on the way are visited as well.
   for (const at of behind) {
     if (++walked % sliceItems === 0) yield;
-    for (const next of nextOf(plan, at)) behind.add(next);
+    if (among === undefined || among.has(at)) for (const next of nextOf(plan, at)) behind.add(next);
   }
   return behind;
 }
@@ -203,8 +207,11 @@ function isEndedJoin(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: numb
   return plan.nodes[at]?.kind === "join" && records.get(at)?.state === "done";
 }
 
-function hasSettled(record: TaskRow | undefined): boolean {
-  return record?.state === "done" || record?.state === "skipped" || endedAlone(record);
+/** The run continued behind the step: a join that is done may have waited for it. */
+function hasSettled(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number): boolean {
+  const record = records.get(at);
+  if (endedAlone(record)) return plan.nodes[at]?.onFailure !== "end";
+  return record?.state === "done" || record?.state === "skipped";
 }
 
 /** The step failed, or was cancelled alone and not along with its run: the run decided whether to continue without it. */
@@ -251,23 +258,26 @@ interface Surroundings {
   left: number;
   lives: (at: number) => boolean;
   passed: ReadonlySet<number>;
-  /** Nodes that the step `from` leads to. */
-  behind: ReadonlySet<number>;
+  /** Nodes that the step `from` leads to through nodes that start again. */
+  following: ReadonlySet<number>;
   from: number | undefined;
 }
 
 function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   const node = plan.nodes[at] as PlanNode;
   // The step that the caller names waits for its upstreams that start again: it reads their results, and they would start it a second time.
-  if (at === known.from)
-    return node.waitsFor === "any" || known.left === 0 || !node.after.some((upstream) => comesAgain(plan, upstream, known));
+  if (at === known.from) {
+    const comes = (upstream: number) => comesAgain(plan, upstream, known);
+    if (known.startedBy.some(comes)) return false;
+    return (node.waitsFor !== "any" && known.left === 0) || !node.after.some(comes);
+  }
   const root = node.after.length === 0 && !node.demanded;
   if (!root && node.demanded && !known.lives(at)) return false;
   const isKept = (upstream: number) => known.lives(upstream) && (!known.all.has(upstream) || known.passed.has(upstream));
   if (node.waitsFor === "any")
     return (
       known.lives(at) &&
-      !known.behind.has(at) &&
+      !known.following.has(at) &&
       (node.after.some((upstream) => isKept(upstream) && leadsTo(plan, upstream, at, known.lives)) || known.startedBy.some(isKept))
     );
   return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
