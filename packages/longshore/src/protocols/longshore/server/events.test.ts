@@ -5,10 +5,12 @@ import { until } from "../../../../test/support/until.ts";
 import { eventually, job } from "../../../../test/support/workflow-graph.ts";
 import { Slices } from "../../../core/slices/slices.ts";
 import type { Run } from "../../../engine/run/run.ts";
+import type { Totals } from "../../../engine/stats/statistics.ts";
 import type { HttpRequest, ServerSentEvent } from "../../../net/http/http.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { Changes } from "./changes.ts";
 import { eventOperations } from "./events.ts";
+import { Ticks } from "./ticks.ts";
 
 /** A reader whose sink takes nothing while it is full. */
 function slowReader() {
@@ -40,6 +42,7 @@ function slowReader() {
   return reader;
 }
 
+const ticksOf = () => new Ticks({ clock: new TestClock(), statistics: { totals: () => ({}) as Totals }, listen: () => () => {} });
 const dataOf = (frame: Frame | undefined) => JSON.parse(frame?.data ?? "null");
 
 async function nextOf(reader: EventReader, event: string): Promise<Frame> {
@@ -80,6 +83,20 @@ describe("live changes", () => {
     expect(dataOf(await nextOf(byRun, "task"))).toMatchObject({ runId: id, state: "cancelled" });
   });
 
+  it("keep to some runs, and to one kind of change", async () => {
+    const { api, create, url } = await startAdminServer();
+    const workflow = await create(job("a"));
+    const ids = [(await api("POST", "/runs", { workflow })).body.id, (await api("POST", "/runs", { workflow })).body.id];
+    const reader = await EventReader.open(`${url}/api/longshore/v1/events?kinds=run&runs=${ids.join(",")}`);
+    await reader.next();
+    await api("POST", "/runs", { workflow });
+    for (const id of ids) await api("POST", `/runs/${id}/cancel`);
+    expect([await reader.next(), await reader.next()].map((frame) => [frame?.event, dataOf(frame).id])).toEqual([
+      ["run", ids[0]],
+      ["run", ids[1]],
+    ]);
+  });
+
   it("are resumed after the last one that was seen", async () => {
     const { api, create, url } = await startAdminServer();
     const workflow = await create(job("a"));
@@ -111,7 +128,7 @@ describe("live changes", () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", originOf: () => ({ workflow: null, isHidden: false }), keptMax: 10 });
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();
-    const [operation] = eventOperations(changes, new Slices());
+    const [operation] = eventOperations({ changes, ticks: ticksOf(), slices: new Slices() });
     const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest);
     reply?.events?.(reader.sink);
     await until(() => reader.frames.length === 1);
@@ -131,7 +148,7 @@ describe("live changes", () => {
   it("are refused to the five hundred and first reader, naming the limit", async () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", originOf: () => ({ workflow: null, isHidden: false }) });
     for (let at = 0; at < 500; at++) changes.read(() => {});
-    const [operation] = eventOperations(changes, new Slices());
+    const [operation] = eventOperations({ changes, ticks: ticksOf(), slices: new Slices() });
     const asked = { params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest;
     await expect(operation?.handle(asked)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("500") });
   });

@@ -3,8 +3,9 @@
 //   event: ready                  the stream has begun; a read from now on is at least as new as its events
 //   event: run, event: task       a run or task as a commit left it
 //   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state again
+//   event: tick                   with `tick`, in place of single changes: the ids of the runs that have changed, and numbers (ticks.ts)
 //
-// Every frame but `lagged` carries an id to resume after.
+// Every frame but `lagged` and `tick` carries an id to resume after.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -14,16 +15,45 @@ import type { Change } from "../../../engine/run/change.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
 import { type Changes, dataOf } from "./changes.ts";
 import { type Operation, operation } from "./operation.ts";
+import { listOf } from "./query.ts";
+import { type Ticks, tickPeriods } from "./ticks.ts";
 
 /** Maximum number of readers. Each adds to the cost of every change. */
 const readersMax = 500;
+/** Runs that a filter may name: as many as a page shows. */
+const runsMax = 200;
 
-const filter = z.strictObject({
-  run: z.string().max(512).optional().describe("only this run and its tasks"),
-  workflow: z.string().max(200).optional().describe("only runs of this workflow and their tasks"),
-});
+const runId = z
+  .string()
+  .max(512)
+  .transform((id) => idOfUuid(id) ?? id);
 
-export function eventOperations(changes: Changes, slices: Slices): Operation[] {
+const filter = z
+  .strictObject({
+    run: runId.optional().describe("only this run and its tasks"),
+    runs: listOf(runId, runsMax).optional().describe(`only these runs and their tasks: 1 to ${runsMax} ids with commas between them`),
+    workflow: z.string().max(200).optional().describe("only runs of this workflow and their tasks"),
+    kinds: listOf(z.enum(["run", "task"]), 2)
+      .optional()
+      .describe("run, task, or both with a comma between them; both when absent"),
+    tick: z
+      .enum(tickPeriods.map(String))
+      .transform(Number)
+      .optional()
+      .describe(`${tickPeriods.join(", ")} ms: one frame in this time, of all runs, in place of single changes`),
+  })
+  .refine(({ tick, ...others }) => tick === undefined || Object.values(others).every((value) => value === undefined), {
+    path: ["tick"],
+    error: "not together with others",
+  });
+
+interface EventDeps {
+  readonly changes: Changes;
+  readonly ticks: Ticks;
+  readonly slices: Slices;
+}
+
+export function eventOperations({ changes, ticks, slices }: EventDeps): Operation[] {
   return [
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
@@ -31,16 +61,18 @@ export function eventOperations(changes: Changes, slices: Slices): Operation[] {
       openEnded: true,
       query: filter,
       answers: {
-        200: { description: "Events `ready`, `run`, `task` and `lagged`.", contentType: "text/event-stream" },
+        200: { description: "Events `ready`, `run`, `task`, `tick` and `lagged`.", contentType: "text/event-stream" },
         429: { description: `${readersMax} readers follow already.` },
       },
-      handle({ query: { run: runId, workflow }, request }) {
-        const run = runId === undefined ? undefined : (idOfUuid(runId) ?? runId);
-        if (changes.readers >= readersMax) {
+      handle({ query: { run, runs, workflow, kinds, tick }, request }) {
+        if (changes.readers + ticks.readers >= readersMax) {
           throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
         }
+        if (tick !== undefined) return { status: 200, events: (sink) => ticks.follow(tick, sink) };
+        const wanted = run === undefined ? runs && new Set<string | null>(runs) : new Set<string | null>([run]);
         const matches = (change: Change) =>
-          (run === undefined || (change.kind === "run" ? change.id : change.runId) === run) &&
+          (kinds === undefined || kinds.includes(change.kind)) &&
+          (wanted === undefined || wanted.has(change.kind === "run" ? change.id : change.runId)) &&
           (workflow === undefined || change.workflow === workflow);
         const resumed = request.headers["last-event-id"];
         return {

@@ -23,6 +23,7 @@ import { signalOperations } from "./signals.ts";
 import { statsOperations } from "./stats.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
+import { Ticks } from "./ticks.ts";
 import { workerOperations } from "./workers.ts";
 
 export interface OwnGroup extends RouteGroup {
@@ -55,7 +56,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),
     ...blobOperations(engine),
-    ...eventOperations(changes, slices),
+    ...eventOperations({ changes, ticks: new Ticks(engine), slices }),
     ...systemOperations({
       health,
       metrics,
