@@ -3,7 +3,7 @@
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
-import { publishedSchema } from "./core/schema/json-schema.ts";
+import { type JsonSchema, publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "./core/task-step.ts";
@@ -46,7 +46,12 @@ type EachInput = (item: never, index: never) => unknown;
 export type WaitOptions = Pick<StepOptions, "id" | "after" | "when" | "always">;
 
 /** The options of a step that waits for a signal. */
-export interface WaitForSignalOptions extends WaitOptions {
+export interface WaitForSignalOptions<Value = unknown> extends WaitOptions {
+  /**
+   * What the value must fit. One that does not fit is noted in the log of the step, which waits for the next signal of this name. Steps read the value
+   * as the sender sent it.
+   */
+  schema?: Schema<Value, unknown>;
   /** The step fails when no signal has come after this time. Default: it waits until the run ends. */
   timeout?: Duration;
 }
@@ -80,7 +85,7 @@ export interface GraphBuilder {
    * Adds a step that waits for a signal of this name, also one that was sent before; returns a reference to its value. Each signal ends one
    * step, oldest first. No worker and no slot is held meanwhile.
    */
-  signal<Value = unknown>(name: Arg<string>, options?: WaitForSignalOptions): Ref<Value>;
+  signal<Value = unknown>(name: Arg<string>, options?: WaitForSignalOptions<Value>): Ref<Value>;
 }
 
 /** A graph as a value: define it with `server.define()`, or start it with `server.start()`. */
@@ -136,7 +141,7 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
     }
   };
   const add = (
-    what: Pick<StepSource, "task" | "workflow" | "sleep" | "signal" | "map">,
+    what: Pick<StepSource, "task" | "workflow" | "sleep" | "signal" | "signalSchema" | "map">,
     input: unknown,
     options: StepOptions,
     called: string,
@@ -162,9 +167,9 @@ function builder(name: string): { g: GraphBuilder; steps: StepSource[]; uses: Re
       return add({ map }, list, { ...options, ...taskDefaults(task, options) }, task.name);
     },
     sleep: (time, options = {}) => add({ sleep: sleepSource(time, name) }, null, options, "sleep"),
-    signal: (signal, { timeout, ...options } = {}) =>
+    signal: (signal, { timeout, schema, ...options } = {}) =>
       add(
-        { signal: signalSource(signal, name) },
+        { signal: signalSource(signal, name), ...(schema === undefined ? {} : { signalSchema: signalSchemaOf(schema, signal, name) }) },
         null,
         { ...options, totalTimeout: timeout },
         typeof signal === "string" && !isReference(signal) ? signal : "signal",
@@ -210,6 +215,15 @@ function signalSource(signal: Arg<string>, workflow: string): Value {
   if (isReference(signal)) return toValue(signal);
   if (typeof signal === "string" && signal !== "") return signal;
   throw bad(`g.signal() in workflow ${workflow} got ${shown(signal)}, expected the name of a signal.`, "signal");
+}
+
+/** The server checks the value, without the code of the schema. */
+function signalSchemaOf<Value>(schema: Schema<Value, unknown>, signal: Arg<string>, workflow: string): JsonSchema {
+  const published = publishedSchema(jsonSchemaOf(schema as Schema, "input"));
+  if (published !== undefined) return published;
+  const which = typeof signal === "string" ? ` ${signal}` : "";
+  const why = "its library cannot write it as JSON Schema (draft-07), and the server checks the value without your code";
+  throw bad(`g.signal() in workflow ${workflow} got a schema for the signal${which}, but ${why}.`, "schema");
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {

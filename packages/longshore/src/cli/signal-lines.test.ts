@@ -19,6 +19,7 @@ it("the kept signals of a run come first, with their values and ages; the others
     signal(2, { name: "no", value: "\u001b[2J" }),
     signal(3, { ...taken, taskId: "R1.9" }),
     signal(4),
+    signal(5, { ...taken, name: "bad", attempt: null }),
   ];
   expect(signalLines(signals, frame)).toEqual([
     "signals",
@@ -26,6 +27,7 @@ it("the kept signals of a run come first, with their values and ages; the others
     '  approve  kept for 1 m 0 s  {"ok":true}',
     "  approve  taken by ask",
     "  approve  taken by R1.9",
+    "  bad      dropped: it did not fit the schema; the log has …",
   ]);
 });
 

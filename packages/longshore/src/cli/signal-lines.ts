@@ -33,7 +33,9 @@ export function signalLines(signals: readonly Signal[], { steps, now, width, pai
       fit(`  ${pad(signal.name, nameWidth)}  kept for ${formatDuration(now - signal.sentAt)}  ${jsonText(signal.value)}`, width),
     );
   const taken = ({ name, taskId }: Signal) =>
-    paint("dim", fit(`  ${pad(name, nameWidth)}  taken by ${stepOf.get(taskId) ?? taskId ?? "a step"}`, width));
+    taskId === null
+      ? paint("yellow", fit(`  ${pad(name, nameWidth)}  dropped: it did not fit the schema; the log has the mistake`, width))
+      : paint("dim", fit(`  ${pad(name, nameWidth)}  taken by ${stepOf.get(taskId) ?? taskId}`, width));
   const lines = [
     ...some(
       signals.filter(({ state }) => state === "kept"),

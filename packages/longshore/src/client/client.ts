@@ -192,7 +192,7 @@ export interface SentSignal {
   /** Its place among the signals of the run, from 1. */
   readonly number: number;
   readonly name: string;
-  /** `kept`: no step has taken it yet. */
+  /** `kept`: no step has taken it yet. `taken`: a step has it, or its value did not fit the schema of the step that waited. */
   readonly state: "kept" | "taken";
 }
 

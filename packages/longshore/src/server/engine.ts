@@ -170,6 +170,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
   const { blobs, busLog, outbox: outboxStore, reader, summaries, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
+  const logs = new Logs(logStore);
+  store.runs.signals.onMisfit.add(({ id: taskId, runId, attempt, grant }, { number }, why) => {
+    const data = `${why} The step waits for another value.\n`;
+    // Without this line the log is less complete: no reason to stop.
+    const noted = logs.append({ taskId, runId, attempt, grant, chunks: [{ stream: "stderr", sequence: number, data, at: clock.now() }] });
+    noted.catch(() => {});
+  });
   const retention = new Retention({
     store: beside.retention,
     age,
@@ -215,7 +222,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       kept: options.retention ?? retentionDefault,
     }),
     removeRun: (runId) => beside.retention.removeRun(runId),
-    logs: new Logs(logStore),
+    logs,
     logStore,
     blobs,
     busLog,

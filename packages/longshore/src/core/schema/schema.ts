@@ -94,6 +94,11 @@ export function badWorkflowInput(name: string, issues: readonly SchemaIssue[]): 
   return mistakeIn(issues, { what: "input", where: `The input of workflow ${name} does not fit its schema` });
 }
 
+/** The error for the value of a signal that does not fit the schema of the step that waits for it. */
+export function badSignalValue(name: string, issues: readonly SchemaIssue[]): LongshoreError {
+  return mistakeIn(issues, { what: "input", where: `The value of signal ${name} does not fit its schema` });
+}
+
 /** The error that names the first wrong fields. */
 function mistakeIn(issues: readonly SchemaIssue[], { what, where }: { what: "input" | "output"; where: string }): LongshoreError {
   const named = issues.slice(0, issuesNamedMax).map((issue) => `${fieldOf(issue, what)}: ${issue.message}`);

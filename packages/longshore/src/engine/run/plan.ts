@@ -155,6 +155,8 @@ export interface WaitNode extends NodeBase {
   readonly kind: "wait";
   /** Resolves to the name of the signal that ends it. Default: the id of the step. */
   readonly signal?: Template;
+  /** The JSON Schema of the value of that signal. A value that does not fit is dropped, and the step waits for another one. */
+  readonly schema?: JsonSchema | undefined;
   /** Resolves to milliseconds since 1970, or null to wait for a report only. */
   readonly until: Template;
 }

@@ -4,6 +4,10 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import type { Json, JsonObject } from "../../core/json/json.ts";
+import { parseExact } from "../../core/json/json-exact.ts";
+import { badSignalValue } from "../../core/schema/schema.ts";
+import { provenViolations } from "../../core/schema/violations.ts";
 import { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import type { TaskRow } from "../board/task.ts";
@@ -64,6 +68,8 @@ export class LocalSignals implements SignalStore {
   #taken = 0;
   /** Called with the value of each signal that a commit keeps. */
   readonly onKept = new Set<(value: string) => void>();
+  /** Called with a value that a step has dropped, because it does not fit the step's schema. */
+  readonly onMisfit = new Set<(task: TaskRow, signal: Signal, why: string) => void>();
 
   constructor(options: LocalSignalsDeps) {
     const { store, commit } = options;
@@ -215,11 +221,25 @@ export class LocalSignals implements SignalStore {
     const { runs, board, clock } = this.#options;
     const { sent, kept, bytes } = signalCountsOf(run);
     const value = signal.value ?? "null";
-    const taken = { value: null, takenAt: clock.now(), taskId: task.id, attempt: task.attempt };
+    const misfit = this.#misfitOf(tx, run, task, signal);
+    const by = misfit === undefined ? { taskId: task.id, attempt: task.attempt } : {};
+    const taken = { value: null, takenAt: clock.now(), ...by };
     tx.spend(takingSteps);
     this.#rows.put(tx, signalKey(run.id, signal.number), { ...signal, ...taken });
     runs.put(tx, run.id, { ...run, signals: signalCountsText({ sent, kept: kept - 1, bytes: bytes - bytesOf({ ...signal, value }) }) });
-    board.ofRuns.complete(tx, task, value);
+    if (misfit === undefined) return board.ofRuns.complete(tx, task, value);
+    tx.after(() => {
+      for (const listener of this.onMisfit) listener(task, signal, misfit);
+    });
+  }
+
+  /** Why the value does not fit the schema of the step; undefined when it fits. Durable functions check the values themselves. */
+  #misfitOf(tx: Tx, run: Run, task: TaskRow, { name, value }: Signal): string | undefined {
+    const plan = this.#options.planOf(tx, run);
+    const node = plan.driven ? undefined : plan.nodes[task.node];
+    if (node?.kind !== "wait" || node.schema === undefined) return undefined;
+    const violations = provenViolations(node.schema as JsonObject, parseExact(value ?? "null") as Json);
+    return violations.length === 0 ? undefined : badSignalValue(name, violations).message;
   }
 
   #oldestKept(tx: Tx, runId: string, name: string): Signal | null {

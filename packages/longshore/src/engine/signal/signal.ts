@@ -30,7 +30,7 @@ export interface Signal {
   readonly value: string | null;
   readonly sentAt: number;
   readonly takenAt: number | null;
-  /** The step that has taken it, and its attempt. */
+  /** The step that has taken it, and its attempt; null for a value that did not fit the schema of the step that waited. */
   readonly taskId: string | null;
   readonly attempt: number | null;
 }

@@ -76,6 +76,8 @@ const map = z.strictObject({
   concurrency: z.number().int().min(1).max(heldMax).optional(),
 });
 
+const inputSchema = z.record(z.string(), z.unknown()).describe("the JSON Schema of the input: a start with another input is refused");
+
 const step = z
   .strictObject({
     id: stepId,
@@ -83,6 +85,7 @@ const step = z
     workflow: name.optional(),
     sleep: z.union([z.strictObject({ for: value }), z.strictObject({ until: value })]).optional(),
     signal: value.optional(),
+    signalSchema: inputSchema.describe("the JSON Schema of the value of the signal").optional(),
     map: map.optional(),
     input: value,
     after: z.array(stepId).max(nodesMax).optional(),
@@ -97,9 +100,8 @@ const step = z
     labels: labels.optional(),
     limits: z.array(limit).max(limitsMax).optional(),
   })
-  .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`);
-
-const inputSchema = z.record(z.string(), z.unknown()).describe("the JSON Schema of the input: a start with another input is refused");
+  .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`)
+  .refine((given) => given.signalSchema === undefined || given.signal !== undefined, "signalSchema is for a step that waits for a signal");
 
 export const codeSource = z
   .strictObject({

@@ -64,7 +64,8 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
   if (step.map !== undefined) return { ...base, timeouts: { totalMs: step.totalMs }, ...mapNode(step) };
   if (step.workflow !== undefined) return { ...base, kind: "run", workflow: step.workflow, resumes: true };
   if (wake !== undefined) return { ...base, kind: "wait", until: wake };
-  if (step.signal !== undefined) return { ...base, kind: "wait", until: null, signal: signalOf(source, step, step.signal) };
+  if (step.signal !== undefined)
+    return { ...base, kind: "wait", until: null, signal: signalOf(source, step, step.signal), schema: step.signalSchema };
   return { ...base, kind: "task", ...stepPlacement(step.task ?? step.id, step) };
 }
 

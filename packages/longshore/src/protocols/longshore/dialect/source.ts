@@ -29,6 +29,8 @@ export interface StepSource extends TaskStepSettings {
   workflow?: string;
   sleep?: SleepSource;
   signal?: Value;
+  /** Of a step that waits for a signal: what its value must fit. */
+  signalSchema?: JsonSchema;
   map?: MapSource;
   /** Of a map: the list. */
   input: Value;

@@ -197,11 +197,13 @@ export const signalShape = z
     number: z.number().int().describe("Place among the signals of its run, from 1."),
     name: z.string(),
     key: z.string().nullable().describe("A second signal with the same key changes nothing."),
-    state: z.enum(["kept", "taken"]).describe("`kept`: no step has taken it yet."),
+    state: z
+      .enum(["kept", "taken"])
+      .describe("`kept`: no step has taken it yet. `taken`: a step has it, or has dropped it because it did not fit its schema."),
     value: value.describe("Null for a signal that was taken: the output of the step is its value."),
     sentAt: time,
     takenAt: maybeTime,
-    taskId: z.string().nullable().describe("The step that has taken it."),
+    taskId: z.string().nullable().describe("The step that has taken it; null for a signal that was dropped."),
     attempt: z.number().int().nullable().describe("The attempt of this step, from 1."),
   })
   .meta({ id: "Signal" });
