@@ -176,6 +176,7 @@ export class Ledger {
       record: (node) => seen.records.get(node),
       records: () => seen.all,
       restart: (options) => atOnce(planRestart(this.plan, seen.all ?? new Map(), options)),
+      journal: () => undefined,
       document: () => null,
       chars: () => 0,
     };

@@ -9,11 +9,12 @@ import { cancelledAlone, type EndState, type Fault, type Lane, type TaskRow } fr
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
 import { decideDriven } from "./driven.ts";
+import type { JournalChange, NextJournal } from "./driven-journal.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
 import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, overdueOf, tryOnce } from "./retry.ts";
-import type { Join, Message, Rest, Run } from "./run.ts";
+import type { Join, Message, Rest, Run, Step } from "./run.ts";
 
 /** `streamed`: the step's first part was announced before, so a step that waited only for that part has already started. */
 export type RunEvent = { now: number; random: number } & (
@@ -74,6 +75,8 @@ export interface Frontier {
   records(): ReadonlyMap<number, TaskRow> | undefined;
   /** The steps that start again in another life of the run; computed on request, once for a decision. */
   restart(options: RestartOptions): RestartPlan | undefined;
+  /** What another life of a durable function keeps; computed in the same way. */
+  journal(change: JournalChange): NextJournal | undefined;
   document(kind: string, name: string): Json | undefined;
   /** Characters of the output that was loaded; 0 when no output was loaded. */
   chars(node: number): number;
@@ -86,6 +89,7 @@ export interface Need {
   /** Every record is needed. */
   all: boolean;
   restart: RestartOptions | null;
+  journal: JournalChange | null;
   documents: DocumentKey[];
 }
 
@@ -123,8 +127,10 @@ export type Change =
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }
   | { kind: "message"; message: Message }
-  /** The record of a step is void: the step will be started again. `returns`: the signal that it took is kept again. */
-  | { kind: "forget"; node: number; returns?: boolean }
+  /** The record of a step is void: the step will be started again. */
+  | { kind: "forget"; node: number }
+  /** The same for very many. `returned`: the signals that these steps took are kept again. */
+  | { kind: "forget-all"; steps: readonly Step[]; returned: readonly number[] }
   /** Cancel all open tasks of the run. */
   | { kind: "cancel-open" };
 

@@ -18,6 +18,7 @@ import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
+import { driverNode, journalKey, type NextJournal, nextJournal } from "./driven-journal.ts";
 import { LazyMap } from "./lazy-map.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { OpenTasks } from "./open-tasks.ts";
@@ -25,7 +26,7 @@ import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
 import { planRestart, type RestartPlan, restartKey } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
-import { type Join, type Message, type Run, taskIdOf } from "./run.ts";
+import { type Join, type Message, type Run, type Step, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
 import { readCharsMax } from "./template-reads.ts";
 
@@ -100,8 +101,8 @@ export class Decisions {
         const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
         if (isBegin) this.#forget(tx, about, loaded, decision.changes);
         for (const change of decision.changes) this.#apply(tx, about, change);
-        const returned = decision.changes.flatMap((change) => (change.kind === "forget" && change.returns ? change.node : []));
-        if (returned.length > 0) this.#options.signals.giveBack(tx, run.id, returned);
+        for (const change of decision.changes)
+          if (change.kind === "forget-all" && change.returned.length > 0) this.#options.signals.giveBack(tx, run.id, change.returned);
         this.#takeSignals(tx, about);
         return decision.next;
       }
@@ -136,11 +137,15 @@ export class Decisions {
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
     if (need.all) loaded.all = this.records.all(tx, id, plan.driven ? loaded.run.recorded + 1 : plan.nodes.length);
-    const { restart } = need;
+    const { restart, journal } = need;
     const { all } = loaded;
     if (restart !== null && all !== undefined)
-      loaded.again = this.records.worked(tx, id, `${loaded.run.definitionId} ${restartKey(restart)}`, () =>
-        planRestart(plan, all, restart),
+      loaded.again = this.records.worked(tx, { runId: id, key: `${loaded.run.definitionId} ${restartKey(restart)}`, all }, (records) =>
+        planRestart(plan, records, restart),
+      );
+    if (journal !== null && all !== undefined)
+      loaded.next = this.records.worked(tx, { runId: id, key: journalKey(journal, loaded.run), all, ignored: driverNode }, (records) =>
+        nextJournal(records, loaded.run, journal),
       );
     return loaded.size > before;
   }
@@ -181,9 +186,11 @@ export class Decisions {
 
   /** Makes the records of an earlier life void, before any step of the next life starts. */
   #forget(tx: Tx, { run, now }: About, loaded: Loaded, changes: readonly Change[]): void {
-    const steps = changes.flatMap((change) =>
-      change.kind === "forget" ? [[change.node, loaded.record(change.node)?.attempt ?? 0] as const] : [],
-    );
+    const steps: Step[] = [];
+    for (const change of changes) {
+      if (change.kind === "forget") steps.push([change.node, loaded.record(change.node)?.attempt ?? 0]);
+      else if (change.kind === "forget-all") for (const step of change.steps) steps.push(step);
+    }
     if (steps.length > 0) this.openTasks.forget(tx, run.id, now, steps);
   }
 
@@ -286,6 +293,7 @@ class Loaded implements Frontier {
   readonly documents = new LazyMap<string, Json>();
   all: ReadonlyMap<number, TaskRow> | undefined;
   again: RestartPlan | undefined;
+  next: NextJournal | undefined;
 
   constructor(run: Run) {
     this.run = run;
@@ -325,6 +333,10 @@ class Loaded implements Frontier {
     return this.again;
   }
 
+  journal(): NextJournal | undefined {
+    return this.next;
+  }
+
   document(kind: string, name: string): Json | undefined {
     return this.documents.get(documentKey(kind, name));
   }
@@ -336,7 +348,8 @@ class Loaded implements Frontier {
       this.tasks.size +
       this.documents.size +
       (this.all === undefined ? 0 : 1) +
-      (this.again === undefined ? 0 : 1)
+      (this.again === undefined ? 0 : 1) +
+      (this.next === undefined ? 0 : 1)
     );
   }
 }

@@ -21,6 +21,7 @@ import {
   type Run,
   type RunState,
   type StartRun,
+  type Step,
   successorIdOf,
   taskIdOf,
   withHappening,
@@ -69,7 +70,7 @@ export class Draft {
   readonly frontier: Frontier;
   readonly now: number;
   readonly known: StepStates;
-  readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, documents: [] };
+  readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, journal: null, documents: [] };
   /** The run has ended in this decision. */
   over = false;
   /** The new run; copied at the first change. */
@@ -101,8 +102,8 @@ export class Draft {
 
   /** True when rows must be loaded before anything is decided. */
   get lacks(): boolean {
-    const { joins, outputs, records, documents, all, restart } = this.need;
-    return all || restart !== null || joins.length + outputs.length + records.length + documents.length > 0;
+    const { joins, outputs, records, documents, all, restart, journal } = this.need;
+    return all || restart !== null || journal !== null || joins.length + outputs.length + records.length + documents.length > 0;
   }
 
   update(parts: Partial<Run>): void {
@@ -179,9 +180,14 @@ export class Draft {
     this.known.add(node, { ...record, fault: parts.fault ?? null, endedAt: this.now });
   }
 
-  forget(node: number, returns = false): void {
-    this.change({ kind: "forget", node, ...(returns ? { returns } : {}) });
+  forget(node: number): void {
+    this.change({ kind: "forget", node });
     this.known.forget(node);
+  }
+
+  /** The same for very many steps of a run that reads no other step. The signals that the steps `returned` took are kept again. */
+  forgetAll(steps: readonly Step[], returned: readonly number[] = []): void {
+    this.change({ kind: "forget-all", steps, returned });
   }
 
   reopen(node: number, passed = false): void {

@@ -5,7 +5,7 @@
 // Between two turns the driver waits without a lane. While a turn is under way, results wait for the next one.
 //
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
-// did not succeed, and those that the function gave after the failure (driven-retry.ts). The worker replays what is left, and gives the others again.
+// did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the others again.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
@@ -13,10 +13,10 @@ import { writeExact } from "../../core/json/json-exact.ts";
 import { sizeOf } from "../../core/text-size.ts";
 import { type Command, commandText, functionLane, journalMax, shownValuesMax, type TurnReport, workerOf } from "../../core/turn.ts";
 import { keptError } from "../board/report-texts.ts";
-import type { Lane, TaskRow } from "../board/task.ts";
+import type { Lane } from "../board/task.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
-import { keptJournal } from "./driven-retry.ts";
+import type { JournalChange, NextJournal } from "./driven-journal.ts";
 import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
 import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
@@ -305,27 +305,23 @@ class Driven {
   }
 
   #restart(): void {
-    const records = this.#records();
-    if (records === undefined) return;
-    const { sent } = this.#state;
-    // The function has not seen these signals: the next pass takes them.
-    const isUnseen = ({ signal, state, ordinal }: TaskRow) => signal !== null && state === "done" && (ordinal === 0 || ordinal > sent);
-    for (const [node, task] of records) if (node > 0 && task.state !== "forgotten") this.#draft.forget(node, isUnseen(task));
+    const next = this.#nextJournal({ kind: "empty", sent: this.#state.sent });
+    if (next === undefined) return;
+    this.#draft.forgetAll(next.void, next.returned);
     this.#state.pass = (this.#state.pass ?? 0) + 1;
     this.#state.startedAt = this.#draft.now;
     this.#revive(0);
   }
 
-  /** Replays the function with what it keeps: see driven-retry.ts. */
+  /** Replays the function with what it keeps: see driven-journal.ts. */
   #retry(from: number | undefined): void {
     if (this.#draft.run.state === "blocked") return this.#unblock();
-    const records = this.#records();
-    if (records === undefined) return;
-    const kept = keptJournal(records, this.#draft.run, from);
-    for (const node of kept.void) this.#draft.forget(node);
-    for (const node of kept.unnumbered) this.#draft.change({ kind: "number", node, ordinal: ++this.#state.place });
-    for (const command of kept.unrecorded) this.#start(command);
-    this.#revive(kept.recorded);
+    const next = this.#nextJournal({ kind: "keep", from });
+    if (next === undefined) return;
+    this.#draft.forgetAll(next.void);
+    for (const node of next.unnumbered) this.#draft.change({ kind: "number", node, ordinal: ++this.#state.place });
+    for (const command of next.unrecorded) this.#start(command);
+    this.#revive(next.recorded);
   }
 
   #unblock(): void {
@@ -335,11 +331,14 @@ class Driven {
     this.#save();
   }
 
-  #records(): ReadonlyMap<number, TaskRow> | undefined {
-    const records = this.#draft.frontier.records();
-    if (records === undefined) this.#draft.need.all = true;
-    else this.#draft.spendOnRecords(records.size);
-    return records;
+  #nextJournal(change: JournalChange): NextJournal | undefined {
+    const { frontier, need } = this.#draft;
+    const next = frontier.journal(change);
+    if (next === undefined) {
+      need.all = true;
+      need.journal = change;
+    } else this.#draft.spendOnRecords(next.void.length);
+    return next;
   }
 
   #revive(recorded: number): void {

@@ -13,6 +13,7 @@ import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { taskHeadTable, taskTable } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import { RecordsView } from "./records-view.ts";
 
 export interface RecordsDeps {
   store: RowStore;
@@ -31,8 +32,19 @@ const keptMs = 5_000;
 /** After this many tries, a result from records that change all the time is computed at once. */
 const triesMax = 5;
 
+type Heads = ReadonlyMap<number, TaskRow>;
+
+export interface Work {
+  readonly runId: string;
+  readonly key: string;
+  /** What `all` returned. */
+  readonly all: Heads;
+  readonly ignored?: number;
+}
+
 interface Reading {
-  readonly tasks: Map<string, TaskRow>;
+  /** By node, without texts. */
+  readonly heads: Map<number, TaskRow>;
   /** Resolves when all records are loaded. */
   readonly done: Promise<void>;
   isDone: boolean;
@@ -61,32 +73,44 @@ export class Records {
   }
 
   /**
-   * The records with the changes of the batch. `most`: the maximum number of records. Throws `Postponed` for a large run that has not been
-   * read yet.
+   * The records with the changes of the batch. `most`: the number of records that the run should have; a durable function has more, of its
+   * earlier lives. Throws `Postponed` for a large run that has not been read yet.
    */
-  all(tx: Tx, runId: string, most: number): Map<number, TaskRow> {
-    const { sliceTasks = atOnceMax } = this.#options;
-    if (most <= sliceTasks) return this.#newest(tx, runId, this.#page(tx, runId, beginOf(runId)));
-    const reading = this.#readings.get(runId) ?? this.#begin(runId);
+  all(tx: Tx, runId: string, most: number): ReadonlyMap<number, TaskRow> {
+    const { tasks, sliceTasks = atOnceMax } = this.#options;
+    const known = this.#readings.get(runId);
+    const few = known === undefined && most <= sliceTasks ? [...this.#page(tx, runId, beginOf(runId), sliceTasks + 1)] : undefined;
+    const newest = (task: TaskRow) => this.#withTexts(tx, tasks.newest(tx, task.id, task) ?? task);
+    const pending = this.#pending(tx, runId);
+    if (few !== undefined && few.length <= sliceTasks) {
+      const records = new Map<number, TaskRow>();
+      for (const task of few) records.set(task.node, newest(task));
+      for (const [node, task] of pending) records.set(node, task);
+      return records;
+    }
+    const reading = known ?? this.#begin(runId);
     if (!reading.isDone) throw new Postponed(reading.done);
     tx.after(() => this.#readings.delete(runId));
-    return this.#newest(tx, runId, reading.tasks.values());
+    return new RecordsView(reading.heads, pending, newest);
   }
 
   /**
    * The result that a decision computes from all records, which are loaded by now. For a large run it is computed in slices before the
-   * operation, which is postponed until then. `make` is pure, and `key` identifies its result.
+   * operation, which is postponed until then. `make` is pure and reads no texts, and `key` identifies its result. `ignored`: a node whose record
+   * does not matter, because the operation itself may have changed it.
    */
-  worked<Made>(tx: Tx, runId: string, key: string, make: () => Sliced<Made>): Made {
-    const { tasks } = this.#options;
+  worked<Made>(tx: Tx, { runId, key, all, ignored }: Work, make: (records: Heads) => Sliced<Made>): Made {
     const reading = this.#readings.get(runId);
-    if (reading === undefined || ++reading.tries > triesMax) return atOnce(make());
+    if (reading === undefined) return atOnce(make(all));
+    const pending = this.#pending(tx, runId);
+    if (++reading.tries > triesMax) return atOnce(make(new RecordsView(reading.heads, pending)));
     // The changes of this batch may still be undone: the next batch computes the result.
-    if (tasks.pending(tx).some((task) => task.runId === runId)) throw new Postponed(this.#slices.turn(0));
+    if (ignored !== undefined) pending.delete(ignored);
+    if (pending.size > 0) throw new Postponed(this.#slices.turn(0));
     const { made, version } = reading;
     if (made?.key === key && made.version === version) return made.result as Made;
     reading.makings++;
-    const making = inTurns(make(), this.#slices).then((result) => {
+    const making = inTurns(make(reading.heads), this.#slices).then((result) => {
       reading.made = { key, version, result };
     });
     const end = () => {
@@ -102,23 +126,21 @@ export class Records {
     if (this.#readings.size === 0 || task.runId === null) return;
     const reading = this.#readings.get(task.runId);
     if (reading === undefined) return;
-    reading.tasks.set(task.id, task);
+    reading.heads.set(task.node, task);
     reading.version++;
   }
 
-  #newest(tx: Tx, runId: string, stored: Iterable<TaskRow>): Map<number, TaskRow> {
-    const { tasks } = this.#options;
+  #pending(tx: Tx, runId: string): Map<number, TaskRow> {
     const records = new Map<number, TaskRow>();
-    for (const task of stored) records.set(task.node, this.#withTexts(tx, tasks.newest(tx, task.id, task) ?? task));
-    for (const task of tasks.pending(tx)) if (task.runId === runId) records.set(task.node, task);
+    for (const task of this.#options.tasks.pending(tx)) if (task.runId === runId) records.set(task.node, task);
     return records;
   }
 
   #begin(runId: string): Reading {
-    const tasks = new Map<string, TaskRow>();
+    const heads = new Map<number, TaskRow>();
     const reading: Reading = {
-      tasks,
-      done: this.#read(runId, tasks),
+      heads,
+      done: this.#read(runId, heads),
       isDone: false,
       version: 0,
       made: undefined,
@@ -150,12 +172,12 @@ export class Records {
     if (this.#readings.get(runId) === reading) this.#readings.delete(runId);
   }
 
-  async #read(runId: string, tasks: Map<string, TaskRow>): Promise<void> {
+  async #read(runId: string, heads: Map<number, TaskRow>): Promise<void> {
     const { commit, sliceTasks = atOnceMax } = this.#options;
     for (let after = beginOf(runId); ; ) {
       await this.#slices.turn(sliceTasks * wholeRow);
       const page = await commit.read((tx) => [...this.#page(tx, runId, after, sliceTasks)]);
-      for (const task of page) tasks.set(task.id, task);
+      for (const task of page) heads.set(task.node, task);
       if (page.length < sliceTasks) return;
       after = (page.at(-1) as TaskRow).id;
     }

@@ -21,6 +21,9 @@ export const scheduleDeadlinePrefix = "schedule:";
 const doneKeptMs = 7 * 86_400_000;
 /** When the last tick is further in the future than this, a clock that was wrong has written it. */
 const aheadMsMax = 3_600_000;
+/** The cost of a step in the budget of its transaction. One that starts a run takes about 100 us. */
+const stepSteps = 200;
+const startSteps = 1_000;
 /** Maximum characters of an error in the history. */
 const reasonCharsMax = 500;
 
@@ -90,6 +93,7 @@ export class LocalTicks {
     const failed = (reason: string) =>
       withStart(row, start, { now, outcome: "failed", runId: null, reason: reason.slice(0, reasonCharsMax) });
     if (failure !== null) return failed(failure);
+    tx.spend(startSteps);
     const definition = runs.definitions.newest(tx, row.workflow);
     if (definition === null) return failed(`there is no workflow ${row.workflow}`);
     for (const id of start.cancels) runs.cancelNow(tx, id, `the next tick of schedule ${row.name} has come`);
@@ -128,7 +132,9 @@ export class LocalTicks {
     const row = this.rows.get(tx, name);
     if (row === null) return;
     const { now } = this.view(tx);
+    const before = this.times.steps;
     const step = nextStep(row, this.view(tx));
+    tx.spend(stepSteps + this.times.steps - before);
     if (step === null) {
       if (doneUntil(row) <= now) this.rows.remove(tx, name);
       // The deadline was a hint that came too early.

@@ -17,6 +17,13 @@ export type When =
 const patternsMax = 64;
 /** Rows for which one time counts in a turn of the event loop: most take 10 to 50 us, a Monday that is 29 February takes 200 us. */
 const nextRows = turnRows / 20;
+/** The cost of a time and of parsing an expression, in steps of a transaction's budget. */
+const nextSteps = 300;
+const parseSteps = 1_500;
+/** Times that `last` visits one by one, before it searches. Rare times are few, and the search computes each of them many times. */
+const visitedMax = 8;
+/** Times of cron expressions are whole minutes. */
+const minuteMs = 60_000;
 /** Zones in memory. There are about 600. */
 const zonesMax = 100;
 
@@ -31,6 +38,8 @@ export class Times {
   readonly #patterns = new WeightedCache<CronPattern>(patternsMax);
   readonly #zones = new WeightedCache<TimeZone>(zonesMax);
   #parser: CronParser | null = null;
+  /** The cost of everything so far: see `Tx.spend`. */
+  steps = 0;
 
   /** Must be awaited before other methods are called with a cron expression. */
   async load(): Promise<void> {
@@ -41,6 +50,7 @@ export class Times {
   next(when: When, after: number): number | null {
     if (when.kind === "at") return when.at > after ? when.at : null;
     if (when.kind === "every") return when.anchor + (Math.floor((after - when.anchor) / when.everyMs) + 1) * when.everyMs;
+    this.steps += nextSteps;
     return nextCronTime(this.#pattern(when.cron), this.#zone(when.timezone), after);
   }
 
@@ -57,12 +67,18 @@ export class Times {
     return times;
   }
 
-  /** The last time up to `upTo`. `first` must be a time of the rule, not after `upTo`. A binary search: times between them are not visited. */
+  /** The last time up to `upTo`. `first` must be a time of the rule, not after `upTo`. */
   last(when: When, first: number, upTo: number): number {
     let [low, high] = [first, upTo];
-    // `low` is a time of the rule, and none is in (high, upTo].
-    while (low < high) {
-      const middle = low + Math.ceil((high - low) / 2);
+    for (let visited = 0; visited < visitedMax; visited++) {
+      const next = this.next(when, low);
+      if (next === null || next > upTo) return low;
+      low = next;
+    }
+    if (when.kind === "every") return when.anchor + Math.floor((upTo - when.anchor) / when.everyMs) * when.everyMs;
+    // A binary search: `low` is a time of the rule, and none is in (high, upTo].
+    while (high - low >= minuteMs) {
+      const middle = low + Math.ceil((high - low) / minuteMs / 2) * minuteMs;
       const next = this.next(when, middle - 1);
       if (next === null || next > upTo) high = middle - 1;
       else low = next;
@@ -74,6 +90,7 @@ export class Times {
     const known = this.#patterns.get(cron);
     if (known !== undefined) return known;
     if (this.#parser === null) throw new Error("The parser of cron expressions has not been loaded.");
+    this.steps += parseSteps;
     return this.#patterns.set(cron, this.#parser(cron));
   }
 
