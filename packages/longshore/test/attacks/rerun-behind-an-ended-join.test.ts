@@ -46,3 +46,20 @@ it("a retry of a branch that failed after a report had ended its join does not r
   await c.settle();
   expect((await c.run(run)).status).toBe("COMPLETED");
 });
+
+it("a retry of a branch whose last step is skipped does not run the steps behind a join a second time that a report had ended", async () => {
+  const c = await startConductor();
+  await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
+  const run = await c.begin([...fork("f", [[simple("first"), simple("skipped")]], ["skipped"]), simple("second"), simple("behind")]);
+  await c.ask("PUT", `/workflow/${run}/skiptask/skipped`);
+  const join = (await c.run(run)).tasks.find(({ taskType }) => taskType === "JOIN");
+  if (join === undefined) throw new Error("There is no join.");
+  await c.update(join);
+  await c.update(await c.take("second"));
+  await c.update(await c.take("first"), { status: "FAILED" });
+  await c.ask("POST", `/workflow/${run}/retry`);
+  expect(await c.poll("second")).toBeUndefined();
+  for (const type of ["first", "behind"]) await c.update(await c.take(type));
+  await c.settle();
+  expect((await c.run(run)).status).toBe("COMPLETED");
+});

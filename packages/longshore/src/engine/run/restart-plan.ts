@@ -166,7 +166,7 @@ function* everythingAgain(
     if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) {
       if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
-      if (isEndedJoin(plan, records, next) && !hasSettled(plan, records, at)) continue;
+      if (isEndedJoin(plan, records, next) && !hasSettled(plan, records, options, at)) continue;
       const reachedAgain = at === options.from || (behind.has(next) && plan.nodes[next]?.waitsFor === "any");
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
@@ -208,8 +208,9 @@ function isEndedJoin(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: numb
 }
 
 /** The run continued behind the step: a join that is done may have waited for it. */
-function hasSettled(plan: Plan, records: ReadonlyMap<number, TaskRow>, at: number): boolean {
+function hasSettled(plan: Plan, records: ReadonlyMap<number, TaskRow>, { skips }: RestartOptions, at: number): boolean {
   const record = records.get(at);
+  if (skips.has(at)) return skips.isReached(at);
   if (endedAlone(record)) return plan.nodes[at]?.onFailure !== "end";
   return record?.state === "done" || record?.state === "skipped";
 }
