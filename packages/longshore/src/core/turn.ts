@@ -3,6 +3,12 @@
 //
 // The *journal* of a run is all its commands with their results. Command number n is node n of the run. Results are numbered in the order
 // in which they arrived: the function receives them in this order each time it is replayed, so that it makes the same decisions.
+//
+// A turn can go on after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a side
+// effect costs no turn of its own. While the server has no command of the function that is open, no result can arrive there. Then the worker
+// itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. Before anything can depend on that result
+// outside of the function, it is in the journal: the next side effect begins only after a report, and all other commands, the end, and the
+// results before them are in one report, which is stored in one transaction.
 
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";
@@ -52,6 +58,9 @@ export interface Command extends TaskStepSettings {
   /** For a `local` or `version` command: its result, or its error. */
   readonly output?: Json;
   readonly error?: string;
+  /** The same, when the function has received its result already: the number of the result, and when it had it. */
+  readonly place?: number;
+  readonly at?: number;
 }
 
 /** The result of a command. */
@@ -88,6 +97,20 @@ export interface Turn {
   readonly input?: Json;
   readonly startedAt?: number;
   readonly pass?: number;
+  /** The server replies to commands in the middle of this turn with `TurnNews`, and accepts `received` and `Command.place`. */
+  readonly goesOn?: boolean;
+}
+
+/** The reply to commands in the middle of a turn, when the report names what the function has received. */
+export interface TurnNews {
+  /** The turn receives results up to this number. */
+  readonly upTo: number;
+  /** The first results after `received` of the report. Those that are missing are in the journal. */
+  readonly results: readonly CommandResult[];
+  /** The time of the server. */
+  readonly now: number;
+  /** The run is paused or blocked: the worker begins no other side effect, and reports the end of the turn. */
+  readonly stop?: boolean;
 }
 
 /** How the function ended. `node`: the command whose error it threw. */
@@ -105,6 +128,8 @@ export interface TurnReport {
   readonly commands: readonly Command[];
   /** More commands follow: the next turn starts at once. */
   readonly more?: boolean;
+  /** The number of the newest result that the function has received. */
+  readonly received?: number;
   /** Values that the function shows to clients. */
   readonly set?: { readonly [key: string]: Json };
   readonly end?: TurnEnd;
@@ -190,9 +215,10 @@ export function commandText({ kind, name }: Pick<Command, "kind" | "name">): str
 /** Checks a report from a worker. Throws LONGSHORE_BAD_OUTPUT, which names the field. */
 export function readReport(value: Json): TurnReport {
   const report = object(value, "the report");
-  const { by, commands, end, set, more } = report;
+  const { by, commands, end, set, more, received } = report;
   if (typeof by !== "string" || !/^[\w.]{1,64}-\d{1,12}$/.test(by)) throw bad("by", by, "a worker and a number, such as x7f3-12");
   if (!Array.isArray(commands) || commands.length > commandsMax) throw bad("commands", commands, `a list of at most ${commandsMax}`);
+  if (received !== undefined) whole(received, "received", 0);
   const ending = end === undefined ? undefined : readEnd(end);
   // Such commands would be in no journal: the run begins again with an empty one.
   if (ending?.kind === "continued" && commands.length > 0)
@@ -201,6 +227,7 @@ export function readReport(value: Json): TurnReport {
     by,
     commands: commands.map((command, at) => readCommand(command, `commands[${at}]`)),
     ...(more === undefined ? {} : { more: more === true }),
+    ...(received === undefined ? {} : { received: received as number }),
     ...(set === undefined ? {} : { set: object(set, "set") as TurnReport["set"] & object }),
     ...(ending === undefined ? {} : { end: ending }),
   };
@@ -215,6 +242,8 @@ function readCommand(value: unknown, field: string): Command {
   text(name, `${field}.name`, nameCharsMax);
   if ("shown" in command) text(command.shown, `${field}.shown`, shownCharsMax);
   if ("error" in command && typeof command.error !== "string") throw bad(`${field}.error`, command.error, "a text");
+  if ("place" in command) whole(command.place, `${field}.place`, 1);
+  if ("at" in command) whole(command.at, `${field}.at`, 0, timeMax);
   if ("until" in command) whole(command.until, `${field}.until`, 0, timeMax);
   if ("forMs" in command) whole(command.forMs, `${field}.forMs`, 0, sleepMsMax);
   for (const time of ["timeoutMs", "totalMs", "claimMs"]) if (time in command) whole(command[time], `${field}.${time}`, 0, waitMsMax);

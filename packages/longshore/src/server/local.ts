@@ -157,7 +157,10 @@ export function localTransport(options: LocalOptions): Transport {
 /** The questions of a durable function about its own run. */
 async function ask({ board, journal }: LocalOptions, task: BoardTask, name: string, value: Json): Promise<Json> {
   if (isDriver(task) && name === journalQuestion) return JSON.parse((await journal.page(task.runId ?? "", Number(value))) ?? "null");
-  if (isDriver(task) && name === commandsQuestion) return board.command(holdOf(task), JSON.stringify(value));
+  if (isDriver(task) && name === commandsQuestion) {
+    const { verdict, news } = await board.command(holdOf(task), JSON.stringify(value));
+    return news === null ? verdict : (JSON.parse(news) as Json);
+  }
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker in the process of the server cannot ask ${JSON.stringify(name)}.`);
 }
 

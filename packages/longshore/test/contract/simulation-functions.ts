@@ -6,7 +6,15 @@
 import { writeExact } from "../../src/core/json/json-exact.ts";
 import { Slices } from "../../src/core/slices/slices.ts";
 import type { Task } from "../../src/core/task.ts";
-import { type Command, type JournalEntry, type JournalPage, journalQuestion, type Turn, type TurnReport } from "../../src/core/turn.ts";
+import {
+  type Command,
+  type JournalEntry,
+  type JournalPage,
+  journalQuestion,
+  type Turn,
+  type TurnNews,
+  type TurnReport,
+} from "../../src/core/turn.ts";
 import { isDriver, isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { commandOf, isCommand } from "../../src/engine/run/driven-state.ts";
 import { LocalJournal } from "../../src/engine/run/local-journal.ts";
@@ -130,7 +138,7 @@ class Simulation {
 
   async play(): Promise<Outcome> {
     let process = await startProcess(this.#machine);
-    for (const { name, source } of functionsOf(this.#program, () => 0))
+    for (const { name, source } of functionsOf(this.#program, { count: () => 0, uses: () => {} }))
       await process.runs.define({ name, dialect: "function", source: JSON.stringify(source) });
     const { run } = await process.runs.start({ workflow: this.#program.name, input: "null" });
     this.#isTroubled = true;
@@ -210,7 +218,10 @@ class Simulation {
     if (handle === undefined) throw new Error(`A worker got ${task.lane?.name}, for which it had not asked.`);
     const turn = JSON.parse(task.input) as Turn;
     const ask = async (question: string, value: unknown) => {
-      if (question !== journalQuestion) return process.board.command({ taskId: task.id, grant: task.grant }, JSON.stringify(value));
+      if (question !== journalQuestion) {
+        const { verdict, news } = await process.board.command({ taskId: task.id, grant: task.grant }, JSON.stringify(value));
+        return news === null ? verdict : (JSON.parse(news) as TurnNews);
+      }
       this.#outcome.replays++;
       return this.#journal(process, task.runId ?? "", Number(value));
     };
@@ -282,6 +293,12 @@ class Simulation {
     for (const [key, records] of this.#locals) if (records.size > 1) throw broken(`${key} is in the journal ${records.size} times`);
   }
 
+  /** A side effect may use only what is on disk. */
+  #uses(key: string, result: number): void {
+    const onDisk = this.#accepted.get(key);
+    if (onDisk !== String(result)) this.#failure ??= broken(`a side effect uses result ${result} of ${key}, on disk is ${onDisk}`);
+  }
+
   #say(what: string): void {
     this.way.push(`${this.#machine.clock.now()} ${what}`);
   }
@@ -293,7 +310,10 @@ class Simulation {
   }
 
   #newWorker(): FunctionWorker {
-    const functions = functionsOf(this.#program, () => ++this.#count);
+    const functions = functionsOf(this.#program, {
+      count: () => ++this.#count,
+      uses: (runId, mark, result) => this.#uses(`${runId} local ${mark}`, result),
+    });
     return new Map(driverTasks(functions.map(({ code }) => code)).map(({ name, handle }) => [name, handle]));
   }
 

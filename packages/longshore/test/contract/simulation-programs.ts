@@ -8,7 +8,7 @@ import type { Random } from "../faults/random.ts";
 
 /** What a program does at one place. The `mark` is its name in the journal. */
 type Part =
-  | { readonly kind: "step" | "flaky" | "refused" | "local" | "chance" | "version"; readonly mark: string }
+  | { readonly kind: "step" | "flaky" | "refused" | "local" | "locals" | "chance" | "version"; readonly mark: string }
   | { readonly kind: "sleep"; readonly mark: string; readonly ms: number }
   | { readonly kind: "inbox"; readonly mark: string; readonly count: number }
   | { readonly kind: "child"; readonly mark: string; readonly program: Program }
@@ -34,9 +34,11 @@ export interface Played {
 /** The tasks of all programs. */
 export const taskNames = ["echo", "flaky", "refused", "send", "cancel"] as const;
 
-const leaves = ["step", "step", "flaky", "refused", "local", "local", "chance", "sleep", "inbox", "version"] as const;
+const leaves = ["step", "step", "flaky", "refused", "local", "locals", "locals", "chance", "sleep", "inbox", "version"] as const;
 const groups = ["sequence", "sequence", "parallel", "parallel", "map", "race", "child", "cancelled"] as const;
 const depthMax = 3;
+/** Side effects in turn, each of which uses the one before. */
+const chainLength = 3;
 
 export function makeProgram(random: Random, name = "main", depth = 0): Program {
   let marks = 0;
@@ -77,6 +79,7 @@ function resultOf(part: Part, pass: number): unknown {
     case "refused":
       return `${mark} is refused`;
     case "local":
+    case "locals":
     case "chance":
       return true;
     case "version":
@@ -96,17 +99,25 @@ function resultOf(part: Part, pass: number): unknown {
   }
 }
 
-/** The program and its children as durable functions. `count` makes a new number in each call: side effects return it. */
-export function functionsOf(program: Program, count: () => number): FunctionWorkflow[] {
+/** What side effects do. */
+export interface Effects {
+  /** Makes a new number in each call: side effects return it. */
+  count(): number;
+  /** A side effect begins that uses the result of an earlier one. */
+  uses(runId: string, mark: string, result: number): void;
+}
+
+/** The program and its children as durable functions. */
+export function functionsOf(program: Program, effects: Effects): FunctionWorkflow[] {
   const made = workflow(program.name, async (w, input: { pass: number; before: Played } | null) => {
     const { pass, before } = input ?? { pass: 0, before: { results: [], serials: {} } };
     const { serials } = before;
-    const playing = { pass, serials, count };
+    const playing = { pass, serials, effects };
     if (program.cancelled !== undefined) return cancelled(w, program, playing);
     const results = [...before.results, await play(w, program.body, playing)];
     return pass + 1 < program.passes ? w.continueAs({ pass: pass + 1, before: { results, serials } }) : { results, serials };
   });
-  return [made as FunctionWorkflow, ...childrenOf(program.body).flatMap((child) => functionsOf(child, count))];
+  return [made as FunctionWorkflow, ...childrenOf(program.body).flatMap((child) => functionsOf(child, effects))];
 }
 
 /** The programs that are cancelled before they end. */
@@ -133,7 +144,7 @@ function childrenOf(part: Part): Program[] {
 interface Playing {
   readonly pass: number;
   readonly serials: { [mark: string]: number };
-  readonly count: () => number;
+  readonly effects: Effects;
 }
 
 async function play(w: FunctionScope, part: Part, playing: Playing): Promise<unknown> {
@@ -153,8 +164,22 @@ async function play(w: FunctionScope, part: Part, playing: Playing): Promise<unk
     case "refused":
       return call("refused", mark).catch((error: StepError) => (error.cause as Error).message);
     case "local": {
-      const made = await w.local(mark, playing.count);
+      const made = await w.local(mark, playing.effects.count);
       return (await call("echo", made)) === made;
+    }
+    case "locals": {
+      const made: number[] = [];
+      for (let at = 0; at < chainLength; at++) {
+        const before = made.at(-1);
+        const use = () => {
+          if (before !== undefined) playing.effects.uses(w.runId, `${mark}-${at - 1}`, before);
+          return playing.effects.count();
+        };
+        // Two at once, of which the function uses one.
+        const [own] = await Promise.all([w.local(`${mark}-${at}`, use), w.local(`${mark}-${at}-beside`, use)]);
+        made.push(own);
+      }
+      return JSON.stringify(await call("echo", made)) === JSON.stringify(made);
     }
     case "chance": {
       const made = [w.random(), w.uuid(), w.now().getTime()];

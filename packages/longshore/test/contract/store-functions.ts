@@ -1,7 +1,7 @@
 // Durable functions, from the side of the server: turns that are handed out, commands that become tasks, results that wait for the next turn.
 
 import { describe, expect, it } from "vitest";
-import { type Command, functionLane, type Turn, type TurnReport } from "../../src/core/turn.ts";
+import { type Command, functionLane, type Turn, type TurnNews, type TurnReport } from "../../src/core/turn.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, turns, type World } from "./world.ts";
@@ -109,11 +109,97 @@ export function functionContract(setup: Setup): void {
       const { world, id, take, report } = await begin(setup);
       const taken = await take();
       const added = { by: "w-9", commands: [{ node: 1, kind: "step", name: "a", after: 0 }] };
-      for (let time = 0; time < 2; time++) expect(await world.board.command(holdOf(taken?.task), JSON.stringify(added))).toBe("ok");
+      for (let time = 0; time < 2; time++)
+        expect((await world.board.command(holdOf(taken?.task), JSON.stringify(added))).verdict).toBe("ok");
       expect(await report(taken?.task, [{ node: 1, name: "a" }])).toBe("ok");
       expect(await world.claim("a")).toMatchObject({ node: 1 });
       expect(await world.claim("a")).toBeUndefined();
       expect(await world.run(id)).toMatchObject({ recorded: 1, left: 1, active: 2 });
+    });
+
+    it("goes on in its turn with the news that it asks for, also when it asks again", async () => {
+      const { world, id, take, turn, done, report } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, name: "b" },
+      ]);
+      await done("a", '"one"');
+      const taken = await take();
+      expect(taken?.turn).toMatchObject({ upTo: 1, goesOn: true });
+      await done("b", '"two"');
+      const commands = [{ node: 3, kind: "local", name: "l", after: 1, output: 3 }];
+      const ask = async () => {
+        const { verdict, news } = await world.board.command(holdOf(taken?.task), JSON.stringify({ by: "w-9", commands, received: 1 }));
+        return { verdict, news: JSON.parse(news ?? "null") as TurnNews };
+      };
+      const results = [
+        { node: 2, place: 2, output: "two" },
+        { node: 3, place: 3 },
+      ];
+      expect(await ask()).toMatchObject({ verdict: "ok", news: { upTo: 3, results } });
+      expect(await ask()).toMatchObject({ verdict: "ok", news: { upTo: 3, results: [] } });
+      expect(await report(taken?.task, [{ node: 4, name: "c", after: 3 }], { received: 3 })).toBe("ok");
+      expect(await take()).toBeUndefined();
+      expect(await journalOf(world, id, 3)).toEqual([
+        [1, "done", '"one"'],
+        [2, "done", '"two"'],
+        [3, "done", "3"],
+      ]);
+    });
+
+    it("numbers side effects as the function has received them, with the times that it saw", async () => {
+      const { world, id, take, report } = await begin(setup);
+      const taken = await take();
+      const local = (node: number, at: number) => ({ node, kind: "local" as const, name: "l", output: node, place: node, at });
+      const asked = { by: "w-9", commands: [local(1, 1_000)].map((command) => ({ after: 0, ...command })), received: 1 };
+      const { news } = await world.board.command(holdOf(taken?.task), JSON.stringify(asked));
+      expect(JSON.parse(news ?? "null")).toMatchObject({ upTo: 1, results: [], now: world.clock.now() });
+      const end = { kind: "done" as const, output: "all" };
+      expect(await report(taken?.task, [local(2, 2_000)], { received: 2, end })).toBe("ok");
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", output: '"all"' });
+      expect([(await world.task(`${id}.1`)).endedAt, (await world.task(`${id}.2`)).endedAt]).toEqual([1_000, 2_000]);
+    });
+
+    it("is blocked when it has received a side effect as another number", async () => {
+      const { world, id, take, turn, done, report } = await begin(setup);
+      await turn([
+        { node: 1, name: "a" },
+        { node: 2, name: "b" },
+      ]);
+      await done("a", "1");
+      const taken = await take();
+      await done("b", "2");
+      await report(taken?.task, [{ node: 3, kind: "local", name: "l", after: 1, output: 3, place: 2, at: 5 }], { received: 2 });
+      expect(await world.run(id)).toMatchObject({
+        state: "blocked",
+        error: expect.stringMatching(/command 3 as number 2, it has number 3/),
+      });
+    });
+
+    it.each([
+      ["its worker is lost", async (world: World) => world.clock.advance(5_000)],
+      ["its hand-out did not arrive", async (world: World, task: TaskRow) => world.board.giveBack(holdOf(task))],
+    ])("names all commands and results of a turn that went on, when %s", async (_why, lose) => {
+      const { world, take } = await begin(setup);
+      const taken = await take();
+      const asked = { by: "w-9", commands: [{ node: 1, kind: "local", name: "l", after: 0, output: 1, place: 1, at: 5 }], received: 1 };
+      await world.board.command(holdOf(taken?.task), JSON.stringify(asked));
+      await lose(world, taken?.task as TaskRow);
+      const again = await take([lane]);
+      expect(again?.turn).toMatchObject({ turn: 1, upTo: 1, commands: 1, by: null, results: [] });
+      expect(again?.turn.input).toBeUndefined();
+    });
+
+    it("begins nothing new in its turn while the run is paused", async () => {
+      const { world, id, take, report } = await begin(setup);
+      const taken = await take();
+      await world.runs.tell(id, { kind: "pause" });
+      const asked = { by: "w-9", commands: [{ node: 1, kind: "local", name: "l", after: 0, output: 1, place: 1, at: 5 }], received: 1 };
+      const { news } = await world.board.command(holdOf(taken?.task), JSON.stringify(asked));
+      expect(JSON.parse(news ?? "null")).toMatchObject({ upTo: 1, results: [], stop: true });
+      expect(await report(taken?.task, [], { received: 1, more: true })).toBe("ok");
+      await world.runs.tell(id, { kind: "resume" });
+      expect((await take())?.turn).toMatchObject({ after: 1, upTo: 1, commands: 1 });
     });
 
     it("records a side effect with its result, which the worker gets back without it", async () => {

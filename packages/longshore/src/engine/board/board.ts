@@ -8,7 +8,7 @@ import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Reach } from "./lanes.ts";
 import type { ReservedLanes } from "./reserved-lanes.ts";
-import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
+import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
 import { type Hold, isOpen, type TaskRow } from "./task.ts";
 
 export interface Claim extends Omit<Offer, "offerMs"> {
@@ -133,7 +133,7 @@ export class Board {
   }
 
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text. */
-  command(hold: Hold, report: string): Promise<Verdict> {
+  command(hold: Hold, report: string): Promise<Commanded> {
     return this.#store.command(hold, report);
   }
 

@@ -22,7 +22,7 @@ import { newTask } from "./new-task.ts";
 import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { RunTasks } from "./run-tasks.ts";
-import type { BoardStore, ClaimRequest, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
+import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
 import { cancelledAlone, cell, type EndState, fence, fenceTurn, type Hold, isDriver, isOpen, nextDeadline, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
@@ -34,13 +34,21 @@ export interface Follower {
   done(tx: Tx, task: TaskRow): void;
   closed(tx: Tx, task: TaskRow, closure: Closure): NextTry;
   ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
-  /** A durable function has reported a turn, or commands in the middle of one. Returns why the report is refused; null when it is not. */
-  turned(tx: Tx, task: TaskRow, report: string, isOver: boolean): string | null;
+  /** A durable function has reported a turn, or commands in the middle of one. */
+  turned(tx: Tx, task: TaskRow, report: string, isOver: boolean): Turned;
+  /** The input of a turn of a durable function that is handed out again. */
+  turnAgain(tx: Tx, task: TaskRow): string;
   /** An attempt of a record without a lane has ended: its child run should stop too. */
   abandoned(tx: Tx, task: TaskRow): void;
   /** A record that waits for a signal begins to wait again, as another attempt. */
   waitsAgain(tx: Tx, task: TaskRow): void;
   expireRun(tx: Tx, runId: string): void;
+}
+
+/** `refused`: why the report is refused; null when it is not. `news`: the reply to a turn that goes on, JSON text (core/turn.ts). */
+export interface Turned {
+  refused: string | null;
+  news: string | null;
 }
 
 /** How long a lane counts as polled after a claim for it. */
@@ -329,8 +337,10 @@ export class LocalBoard implements BoardStore {
     else if (verb === "complete") {
       const done = this.#life.end(tx, task, "done", closing, { output: merged(task, report), error: null });
       if (done.runId !== null) this.#runs.done(tx, done);
-    } else if (verb === "defer") this.#life.defer(tx, task, report, closing);
-    else {
+    } else if (verb === "defer") {
+      const due = isDriver(task) ? { ...task, input: this.#runs.turnAgain(tx, task) } : task;
+      this.#life.defer(tx, due, report, closing);
+    } else {
       const { retryable, spends, delayMs, output = task.output } = report;
       this.#life.close(tx, { ...task, output }, closing, { kind: "failed", error: keptError(report.error), retryable, spends, delayMs });
     }
@@ -340,20 +350,20 @@ export class LocalBoard implements BoardStore {
   /** A report that cannot be read ends the function: the next worker with the same code would send the same. */
   #endTurn(tx: Tx, task: TaskRow, report: string, closing: Closing): void {
     this.#life.park(tx, task, closing);
-    const refused = this.#runs.turned(tx, task, report, true);
+    const { refused } = this.#runs.turned(tx, task, report, true);
     if (refused !== null) this.#life.close(tx, task, closing, { kind: "failed", error: keptError(refused), retryable: false });
   }
 
   /** Adds commands in the middle of a turn; the turn goes on. */
-  command(hold: Hold, report: string): Promise<Verdict> {
-    return this.#commit.run((tx) => {
+  command(hold: Hold, report: string): Promise<Commanded> {
+    return this.#commit.run((tx): Commanded => {
       const task = this.tasks.get(tx, hold.taskId) ?? undefined;
       const fenced = fenceTurn(task, hold, this.#clock.now());
-      if (fenced !== "current" || task === undefined) return fenced as Verdict;
-      if (task.state === "cancelling") return "cancel";
-      const refused = this.#runs.turned(tx, task, report, false);
+      if (fenced !== "current" || task === undefined) return { verdict: fenced as Verdict, news: null };
+      if (task.state === "cancelling") return { verdict: "cancel", news: null };
+      const { refused, news } = this.#runs.turned(tx, task, report, false);
       if (refused !== null) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused);
-      return "ok";
+      return { verdict: "ok", news };
     });
   }
 }

@@ -54,6 +54,12 @@ export interface Extension {
   holdUntil: number | null;
 }
 
+/** The reply to commands in the middle of a turn. `news` is JSON text (core/turn.ts), when the report asks for it. */
+export interface Commanded {
+  verdict: Verdict;
+  news: string | null;
+}
+
 /** A task that belongs to no run. */
 export interface NewTaskRow {
   id: string;
@@ -85,7 +91,7 @@ export interface BoardStore {
   /** The same for a worker that can take another task: hands one out in the same transaction, if there is one and the report is accepted. */
   settleAndClaim(report: Report, request: ClaimRequest): Promise<{ verdict: Verdict; task: TaskRow | null }>;
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text (core/turn.ts). */
-  command(hold: Hold, report: string): Promise<Verdict>;
+  command(hold: Hold, report: string): Promise<Commanded>;
   /** The receipt of the report that closed this grant; undefined when there is none. */
   receipt(taskId: string, grant: number): Promise<string | undefined>;
   /** Cancels one task, with or without a holder. Returns false when it had already ended. */

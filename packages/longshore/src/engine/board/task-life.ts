@@ -9,7 +9,7 @@ import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-board.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
-import { type EndState, isOpen, type Lane, type TaskRow } from "./task.ts";
+import { type EndState, isDriver, isOpen, type Lane, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
 import type { AttemptEnd, WorkListener } from "./work-listener.ts";
@@ -87,7 +87,8 @@ export class TaskLife {
   #comeBackUnseen(tx: Tx, task: TaskRow, closing: Closing): void {
     const { claimMs, dueAt } = task;
     const claimBy = claimMs === null ? null : Math.min(closing.now + claimMs, dueAt + unseenClaimsMax * claimMs);
-    this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy });
+    // The turn of a durable function may have another input now.
+    this.requeue(tx, task, closing, task, { keepsPlace: true, claimBy, rewritten: isDriver(task) });
   }
 
   /** Closes an attempt without a result: the policy decides whether another follows. */

@@ -115,8 +115,8 @@ export type Change =
   | { kind: "turn"; lanes: readonly Lane[]; input: string; polledSince: number; claimMs: number }
   /** The result of a command has this number. */
   | { kind: "number"; node: number; ordinal: number }
-  /** A step that ended without being posted. */
-  | ({ kind: "record"; node: number; ordinal: number; step?: PostedStep } & Recorded)
+  /** A step that ended without being posted. `at`: when it ended, if that was not now. */
+  | ({ kind: "record"; node: number; ordinal: number; step?: PostedStep; at?: number } & Recorded)
   /** A waiting record has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
   /**
@@ -149,7 +149,8 @@ export interface Recorded {
   fault?: Fault;
 }
 
-export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null };
+/** `news`: the reply to a durable function in the middle of its turn: JSON text of a `TurnNews`. */
+export type Decision = { need: Need } | { changes: Change[]; next: NextTry | null; news?: string };
 
 export function decide(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
   const { plan } = rules;

@@ -16,7 +16,7 @@ import type { LocalSignals } from "../signal/local-signals.ts";
 import { joinKey } from "../tables/run.ts";
 import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import type { Change, Frontier, Need, RunEvent } from "./decide.ts";
+import type { Change, Decision, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import { driverNode, journalKey, type NextJournal, nextJournal } from "./driven-journal.ts";
 import { LazyMap } from "./lazy-map.ts";
@@ -43,6 +43,8 @@ const loadedCharsMax = readCharsMax;
 
 /** A run event without `now` and `random`, which are added here. */
 export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
+
+type Decided = Exclude<Decision, { need: Need }>;
 
 export interface DecisionsDeps {
   store: RowStore;
@@ -86,6 +88,15 @@ export class Decisions {
   }
 
   decide(tx: Tx, run: Run, happening: Happening): NextTry | null {
+    return this.#decide(tx, run, happening).next;
+  }
+
+  /** Decides about the report of a durable function. Returns the reply to a turn that goes on, if the report asks for one. */
+  report(tx: Tx, run: Run, turn: Happening & { kind: "turn" }): string | null {
+    return this.#decide(tx, run, turn).news ?? null;
+  }
+
+  #decide(tx: Tx, run: Run, happening: Happening): Decided {
     // Another life starts only after all tasks of the last one have ended.
     const isBegin = begins.has(happening.kind) || (happening.kind === "turn" && happening.report.end?.kind === "continued");
     const written = isBegin ? this.#options.board.unwritten.written(run.id) : undefined;
@@ -104,7 +115,7 @@ export class Decisions {
         for (const change of decision.changes)
           if (change.kind === "forget-all" && change.returned.length > 0) this.#options.signals.giveBack(tx, run.id, change.returned);
         this.#takeSignals(tx, about);
-        return decision.next;
+        return decision;
       }
       if (!this.#loadTogether(tx, loaded, decision.need, plan))
         throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
@@ -255,8 +266,9 @@ export class Decisions {
     const { node, ordinal, state, error } = change;
     const { id: step, command } = change.step ?? { id: plan.nodes[node]?.id ?? "", command: undefined };
     const base = { id: taskIdOf(run.id, node), runId: run.id, node, ordinal, step, command };
-    const task = newTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, now, null);
-    const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: now };
+    const { at = now } = change;
+    const task = newTask({ ...base, lanes: [], input: change.input ?? "null", policy: null }, at, null);
+    const result = { state, error, output: change.output ?? null, fault: change.fault ?? null, endedAt: at };
     this.#options.board.ofRuns.place(tx, { ...task, ...result }, again, plan.keepsCounting);
   }
 }

@@ -1,6 +1,7 @@
 // The state of a durable function that the server stores between its turns, and the JSON texts that its workers receive.
 
 import { isObject } from "../../core/json/json.ts";
+import type { Turn } from "../../core/turn.ts";
 import { cancelledAlone, type TaskRow } from "../board/task.ts";
 import { type Closure, errorOf, faultOf } from "./retry.ts";
 import type { Run } from "./run.ts";
@@ -39,6 +40,29 @@ export interface Failing {
 /** The fields of JSON text with the beginning of this pass of the function. `state`: a newer state than the one in the row. */
 export function beginningText(run: Run, { pass = 0, startedAt = run.createdAt }: Partial<DriverState> = stateOf(run)): string {
   return `"input":${run.input},"startedAt":${startedAt},"pass":${pass}`;
+}
+
+/** JSON text of a `TurnNews`. */
+export function newsText({ upTo, now, results = [], stop = false }: NewsParts): string {
+  return `{"upTo":${upTo},"now":${now},"results":[${results.join(",")}]${stop ? ',"stop":true' : ""}}`;
+}
+
+interface NewsParts {
+  upTo: number;
+  now: number;
+  /** JSON texts. */
+  results?: readonly string[];
+  stop?: boolean;
+}
+
+/**
+ * The input of a turn that is handed out again. After commands in the middle of the turn that was lost, its worker must read the journal: it has
+ * more commands and results than the turn names.
+ */
+export function turnAgain(run: Run, input: string): string {
+  const { input: _input, ...turn } = JSON.parse(input) as Turn;
+  if (turn.commands === run.recorded) return input;
+  return JSON.stringify({ ...turn, upTo: stateOf(run).place, by: null, commands: run.recorded, results: [] } satisfies Turn);
 }
 
 export function failureText(node: number, place: number, at: number, { state, error, attempt, closure }: Failing): string {

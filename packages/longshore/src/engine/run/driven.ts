@@ -7,21 +7,19 @@
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
 // did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the others again.
 
-import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
-import { sizeOf } from "../../core/text-size.ts";
-import { type Command, commandText, functionLane, journalMax, shownValuesMax, type TurnReport, workerOf } from "../../core/turn.ts";
+import { type Command, commandText, functionLane, journalMax, type TurnReport, workerOf } from "../../core/turn.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { Lane } from "../board/task.ts";
+import { definesOf, waitPlacement, wakeAtOf, workPlacement } from "./command-placement.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
 import type { JournalChange, NextJournal } from "./driven-journal.ts";
-import { beginningText, type DriverState, type Failing, failureText, resultText, stateOf } from "./driven-state.ts";
-import type { Placement, RetryPolicy, TaskNode } from "./plan.ts";
+import { beginningText, type DriverState, type Failing, failureText, newsText, resultText, stateOf, turnAgain } from "./driven-state.ts";
+import type { RetryPolicy, TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
-import type { StartRun } from "./run.ts";
-import { stepPlacement } from "./step-placement.ts";
+import { refuseLarge } from "./shown-values.ts";
 
 /** Maximum number of new results whose nodes the state lists. The worker reads further results from the journal. */
 const newsMax = 100;
@@ -46,8 +44,10 @@ const ignored: ReadonlySet<string> = new Set(["part", "go-on", "skip", "reopen",
 
 export function decideDriven(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
   const draft = new Draft(rules, frontier, event.now);
-  const next = ignored.has(event.kind) ? null : new Driven(draft).react(event);
-  return draft.answer([], next);
+  const driven = new Driven(draft);
+  const next = ignored.has(event.kind) ? null : driven.react(event);
+  const { news } = driven;
+  return news === null ? draft.answer([], next) : { ...draft.answer([], next), news };
 }
 
 class Driven {
@@ -58,6 +58,8 @@ class Driven {
   readonly #own = new Set<number>();
   /** Commands that this decision has started: they have no record yet. */
   readonly #begun = new Set<number>();
+  /** The reply to a worker whose turn goes on. */
+  news: string | null = null;
 
   constructor(draft: Draft) {
     this.#draft = draft;
@@ -118,9 +120,11 @@ class Driven {
     this.#state.by = report.by;
     if (report.set !== undefined) this.#show(report.set);
     for (const command of report.commands) this.#command(command);
-    const { end } = report;
+    const { end, received } = report;
+    if (received !== undefined) this.#received(received);
     if (end === undefined) {
-      if (isOver && this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
+      if (!isOver) this.#tellNews(received);
+      else if (this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
     } else if (end.kind === "done") return this.#end("succeeded", null, writeExact(end.output));
     else if (end.kind === "failed") {
       this.#state.failedAt = end.node;
@@ -131,12 +135,32 @@ class Driven {
   }
 
   #show(values: { readonly [key: string]: Json }): void {
-    const { chars, values: count } = shownValuesMax;
-    const size = sizeOf(this.#draft.setVariables(values), shownValuesMax);
-    if (size.chars <= chars && size.values <= count) return;
-    const expected = `at most ${chars} characters and ${count} values for all that it shows together`;
-    const message = `set of a turn makes what the function shows too large, expected ${expected}. Show less, or store it elsewhere and show where.`;
-    throw new LongshoreError("LONGSHORE_BAD_OUTPUT", message, { detail: { field: "set", expected } });
+    refuseLarge(this.#draft.setVariables(values));
+  }
+
+  /** The function has received results up to this number: no turn brings them. */
+  #received(place: number): void {
+    const state = this.#state;
+    const count = Math.min(place, state.place) - state.sent;
+    if (count <= 0) return;
+    state.news.splice(0, count);
+    state.sent += count;
+  }
+
+  /** Passes the new results on in the turn that is under way. A repeated report gets none: the worker reads them from the journal. */
+  #tellNews(received: number | undefined): void {
+    const state = this.#state;
+    const { run, now } = this.#draft;
+    if (received === undefined) return;
+    if (run.state !== "running") {
+      this.news = newsText({ upTo: received, now, stop: true });
+      return;
+    }
+    const results = received === state.sent ? this.#results() : [];
+    if (results === null) return;
+    state.sent = state.place;
+    state.news = [];
+    this.news = newsText({ upTo: state.place, now, results });
   }
 
   #goOn(more: boolean): void {
@@ -163,6 +187,11 @@ class Driven {
     this.#draft.update({ recorded: Math.max(run.recorded, node), left: run.left + 1 });
     this.#draft.enter();
     this.#start(command);
+    const { place } = command;
+    if (place !== undefined && place !== this.#state.place)
+      this.#block(
+        `The function received the result of command ${node} as number ${place}, it has number ${this.#state.place} in the journal.`,
+      );
   }
 
   #isVoid(node: number): boolean {
@@ -196,14 +225,14 @@ class Driven {
   }
 
   /** A command that has its result already. The worker knows the result, so it is not sent back. */
-  #record({ node, output, error }: Command, step: { id: string; command: string }, input: string): void {
+  #record({ node, output, error, at }: Command, step: { id: string; command: string }, input: string): void {
     const ending =
       error === undefined
         ? { state: "done" as const, error: null, output: writeExact(output ?? null) }
         : { state: "failed" as const, error: keptError(error), fault: "final" as const };
     this.#number(node);
     this.#own.add(node);
-    this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending });
+    this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending, ...(at === undefined ? {} : { at }) });
   }
 
   /** Gives the result of this command the next number. */
@@ -238,7 +267,11 @@ class Driven {
       return { again: true, dueAt: event.now, failures, lost, lane };
     }
     const next = nextTry(driverRetry, event, closure, event.now, event.random);
-    if (next.again) return { ...next, lane };
+    if (next.again) {
+      const record = this.#draft.frontier.record(0);
+      if (record === undefined) this.#draft.need.records.push(0);
+      return record == null ? next : { ...next, lane, input: turnAgain(this.#draft.run, record.input) };
+    }
     this.#end("failed", next.error);
     return next;
   }
@@ -250,7 +283,14 @@ class Driven {
     const results = this.#results(current);
     if (results === null) return;
     const first = state.turn === 0 && run.input.length <= resultsCharsMax;
-    const head = JSON.stringify({ turn: ++state.turn, life: run.retries, after: state.sent, upTo: state.place, by: state.by });
+    const head = JSON.stringify({
+      turn: ++state.turn,
+      life: run.retries,
+      after: state.sent,
+      upTo: state.place,
+      by: state.by,
+      goesOn: true,
+    });
     const given = first ? `,${beginningText(run, state)}` : "";
     const input = `${head.slice(0, -1)},"commands":${run.recorded},"results":[${results.join(",")}]${given}}`;
     state.sent = state.place;
@@ -353,22 +393,4 @@ class Driven {
   #save(): void {
     this.#draft.update({ settings: JSON.stringify(this.#state) });
   }
-}
-
-function wakeAtOf({ until, forMs }: Command, now: number): number {
-  return Math.max(forMs === undefined ? (until ?? 0) : now + forMs, now + 1);
-}
-
-function definesOf({ defines }: Command): Pick<StartRun, "defines"> {
-  return defines === undefined ? {} : { defines };
-}
-
-function workPlacement(command: Command): Placement {
-  const { name, timeoutMs, totalMs, claimMs: claim } = command;
-  return { ...stepPlacement(name, command), timeouts: { endMs: timeoutMs, totalMs, claimMs: claim } };
-}
-
-/** A command that no worker takes waits without a lane. */
-function waitPlacement(totalMs: number | undefined): Placement {
-  return { lanes: [], priority: 0, retry: tryOnce, limits: [], timeouts: { totalMs } };
 }

@@ -10,7 +10,7 @@ import { checkName } from "../../core/names.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { shown } from "../../core/text.ts";
 import { readReport } from "../../core/turn.ts";
-import type { Follower, LocalBoard } from "../board/local-board.ts";
+import type { Follower, LocalBoard, Turned } from "../board/local-board.ts";
 import { runDeadlinePrefix } from "../board/local-expiry.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
@@ -23,6 +23,7 @@ import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, forEnded, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
+import { newsText, turnAgain } from "./driven-state.ts";
 import { Families } from "./families.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
@@ -187,15 +188,28 @@ export class LocalRuns implements RunStore, Follower {
     this.#tellAbout(tx, task, { kind: "ended", node: task.node, state, error });
   }
 
-  turned(tx: Tx, task: TaskRow, text: string, isOver: boolean): string | null {
+  turned(tx: Tx, task: TaskRow, text: string, isOver: boolean): Turned {
     try {
       const report = readReport(parseExact(text) as Json);
-      this.#tellAbout(tx, task, { kind: "turn", node: task.node, report, isOver });
-      return null;
+      return { refused: null, news: this.#report(tx, task, { kind: "turn", node: task.node, report, isOver }) };
     } catch (error) {
-      if (error instanceof LongshoreError && error.code === "LONGSHORE_BAD_OUTPUT") return error.message;
+      if (error instanceof LongshoreError && error.code === "LONGSHORE_BAD_OUTPUT") return { refused: error.message, news: null };
       throw error;
     }
+  }
+
+  turnAgain(tx: Tx, task: TaskRow): string {
+    const run = task.runId === null ? null : this.runs.get(tx, task.runId);
+    return run === null || task.state === "queued" ? task.input : turnAgain(run, task.input);
+  }
+
+  #report(tx: Tx, task: TaskRow, turn: Happening & { kind: "turn" }): string | null {
+    const run = task.runId === null ? null : this.runs.get(tx, task.runId);
+    if (run === null || !isRunOpen(run.state)) return null;
+    if (isAtRest(run)) return this.decisions.report(tx, run, turn);
+    this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, turn) });
+    const { received } = turn.report;
+    return received === undefined || turn.isOver ? null : newsText({ upTo: received, now: this.#options.clock.now(), stop: true });
   }
 
   abandoned(tx: Tx, task: TaskRow): void {
@@ -356,10 +370,15 @@ export class LocalRuns implements RunStore, Follower {
     if (run === null || !isRunOpen(run.state)) return null;
     // Queued behind the events that the run has not handled since its pause. One of them may be the first part of the same step, or the
     // report that ended a join.
-    if (run.state !== "paused" && !hasHappenings(run)) return this.decisions.decide(tx, run, happening);
+    if (isAtRest(run)) return this.decisions.decide(tx, run, happening);
     this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });
     return null;
   }
+}
+
+/** Whether the run has handled all events before the next one. */
+function isAtRest(run: Run): boolean {
+  return run.state !== "paused" && !hasHappenings(run);
 }
 
 function keyTaken(key: string, { id, workflow }: Run): LongshoreError {

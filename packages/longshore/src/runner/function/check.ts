@@ -37,7 +37,7 @@ export async function replay(history: JournalHistory, workflow: { readonly name:
   const played = new FunctionReplay({ input, startedAt, after, journal, isCheck: true });
   const { signal: cancelled } = new AbortController();
   const scope = makeScope({ runId, replay: played, random: seededRandom(`${runId} ${pass}`), cancelled, log: () => {} });
-  played.isReplaying = true;
+  played.isRepeating = true;
   await played.begin(() => workflow.code.call(scope, input as never));
   await played.receive(results);
   played.checkJournal();

@@ -16,10 +16,12 @@ import {
   type JournalPage,
   journalQuestion,
   type Turn,
+  type TurnNews,
   type TurnReport,
 } from "../../core/turn.ts";
 import { stackOf } from "../stack.ts";
-import { FunctionReplay, waitsElsewhere } from "./replay.ts";
+import { waitsElsewhere } from "./function-end.ts";
+import { FunctionReplay, type GoesOn } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
 /** The code of a durable function. */
@@ -83,14 +85,17 @@ async function takeTurn(
   context.signal.addEventListener("abort", stop, { once: true });
   try {
     if (before !== undefined) await replay.receive(await newsOf(turn, context, replay));
-    await replay.settle(() => flush(replay, context, by));
+    const { goesOn = false } = turn;
+    const flush = () => reportCommands(replay, context, by, goesOn);
+    await replay.settle(flush, goesOn);
+    if (replay.end !== null) await reportReceived(replay, flush);
   } finally {
     context.signal.removeEventListener("abort", stop);
   }
   if (context.signal.aborted) throw context.signal.reason;
   if (replay.strays !== null)
     throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The function ${code.name} cannot continue. ${replay.strays}`);
-  const report = reportOf(code, replay, by);
+  const report = { ...reportOf(code, replay, by), ...(turn.goesOn ? { received: replay.place } : {}) };
   const stack = report.end?.kind === "failed" ? stackOf(replay.thrown) : undefined;
   if (stack !== undefined) context.log(stack, "stderr");
   return { after: state, report };
@@ -100,28 +105,52 @@ function reportOf(code: FunctionCode, replay: FunctionReplay, by: string): TurnR
   const set = replay.takeSet();
   const shown = set === undefined ? {} : { set };
   const { end } = replay;
-  if (end !== null) return { by, commands: [], ...shown, end };
-  if (!replay.isWaiting) return { by, commands: [], ...shown, end: { kind: "blocked", error: waitsElsewhere(code.name).message } };
+  if (end !== null) return { by, commands: replay.takeCommands(commandsMax, commandsSize), ...shown, end };
   const commands = replay.takeCommands(commandsMax, commandsSize);
-  return { by, commands, ...shown, ...(replay.hasCommands ? { more: true } : {}) };
+  if (!replay.isWaiting && commands.every(({ place }) => place !== undefined))
+    return { by, commands, ...shown, end: { kind: "blocked", error: waitsElsewhere(code.name).message } };
+  return { by, commands, ...shown, ...(replay.hasCommands || replay.isHeld ? { more: true } : {}) };
 }
 
-/** Reports commands while side effects of the turn still run, so that they start at once. */
-async function flush(replay: FunctionReplay, context: Context, by: string): Promise<void> {
-  while (replay.hasCommands) {
-    const report: TurnReport = { by, commands: replay.takeCommands(commandsMax, commandsSize) };
-    const verdict = await context.ask(commandsQuestion, report as unknown as Json);
-    if (verdict !== "ok")
+/** Reports commands in the middle of the turn. */
+async function reportCommands(replay: FunctionReplay, context: Context, by: string, goesOn: boolean): Promise<GoesOn> {
+  for (;;) {
+    const after = replay.place;
+    const set = goesOn ? replay.takeSet() : undefined;
+    const shown = set === undefined ? {} : { set };
+    const commands = replay.takeCommands(commandsMax, commandsSize);
+    const report: TurnReport = { by, commands, ...shown, ...(goesOn ? { received: after } : {}) };
+    const answer = await context.ask(commandsQuestion, report as unknown as Json);
+    if (goesOn && isNews(answer)) {
+      const { upTo, results, now, stop = false } = answer;
+      return { results: await newsOf({ results, after, upTo }, context, replay), now, stop };
+    }
+    if (answer !== "ok")
       throw new LongshoreError(
         "LONGSHORE_LEASE_LOST",
-        `The turn has ended: the reply to its commands is ${JSON.stringify(verdict)}, expected "ok".`,
+        `The turn has ended: the reply to its commands is ${JSON.stringify(answer)}, expected "ok".`,
       );
+    // The server gives no news, so the next turn brings the results.
+    if (!replay.hasCommands) return { results: [], stop: true };
   }
 }
 
+/** Reports side effects that do not fit into the report of the end. */
+async function reportReceived(replay: FunctionReplay, flush: () => Promise<GoesOn>): Promise<void> {
+  replay.dropUnreceived();
+  while (!replay.isFit(commandsMax, commandsSize)) await flush();
+}
+
+function isNews(answer: Json): answer is Json & TurnNews {
+  return typeof answer === "object" && answer !== null && "upTo" in answer;
+}
+
 /** The results that a function in memory has not received. */
-async function newsOf(turn: Turn, context: Context, replay: FunctionReplay): Promise<readonly CommandResult[]> {
-  const { results, after, upTo } = turn;
+async function newsOf(
+  { results, after, upTo }: Pick<Turn, "results" | "after" | "upTo">,
+  context: Context,
+  replay: FunctionReplay,
+): Promise<readonly CommandResult[]> {
   const isWhole = results.length === upTo - after && results.every((result) => replay.knows(result));
   if (isWhole) return results;
   const { entries } = await readJournal(context);
@@ -150,11 +179,11 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context): Promi
     cancelled: abort.signal,
     log: (entry) => state.context.log(entry),
   });
-  replay.isReplaying = turn.turn > 1;
+  replay.isRepeating = turn.turn > 1;
   await replay.begin(() => code.call(scope, (journal.input ?? null) as never));
   await replay.receive(resultsOf(journal.entries, 0, turn.after));
-  replay.isReplaying = false;
-  await replay.receive(resultsOf(journal.entries, turn.after, turn.upTo));
+  replay.isRepeating = false;
+  await replay.receive(resultsOf(journal.entries, turn.after, lastOf(journal.entries, turn)));
   replay.checkJournal();
   return state;
 }
@@ -171,6 +200,15 @@ async function readJournal(context: Pick<Context, "ask">): Promise<Omit<JournalP
     after = page.next;
   }
   return { ...begin, entries };
+}
+
+/** A turn that is handed out again may have been continued: then the journal has results behind those of the turn. They have no gaps. */
+function lastOf(entries: readonly JournalEntry[], { upTo, goesOn }: Turn): number {
+  if (goesOn !== true) return upTo;
+  const places = new Set(entries.map(({ result }) => result?.place));
+  let last = upTo;
+  while (places.has(last + 1)) last++;
+  return last;
 }
 
 function resultsOf(entries: readonly JournalEntry[], after: number, upTo: number): CommandResult[] {

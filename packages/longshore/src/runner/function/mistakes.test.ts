@@ -7,6 +7,8 @@ import { watchMistakes } from "./mistakes.ts";
 import { FunctionReplay } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
+const nothing = async () => ({ results: [], stop: true });
+
 /** Globals of their own: those of this process belong to all tests. */
 function globalsOf() {
   function OwnDate(...args: []) {
@@ -35,7 +37,7 @@ async function told(body: (w: FunctionScope, made: Made) => Promise<unknown>) {
   const w = makeScope({ runId: "r", replay, random: seededRandom("r"), cancelled, log: () => {} });
   await replay.begin(() => call(w, null as never));
   for (let node = 1; node < 10 && replay.end === null; node++) {
-    await replay.settle(async () => {});
+    await replay.settle(nothing);
     await replay.receive([{ node, place: replay.place + 1, state: "done", at: 0, output: null }]);
   }
   return { lines, end: replay.end };

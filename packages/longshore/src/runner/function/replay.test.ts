@@ -6,6 +6,8 @@ import { type CommandResult, commandsSize } from "../../core/turn.ts";
 import { FunctionReplay } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
+const nothing = async () => ({ results: [], stop: true });
+
 const double = task("double", async (n: number) => n * 2);
 
 /** Calls the function for the first time. `result` gives it the result of a command. */
@@ -15,10 +17,23 @@ async function begin(body: (w: FunctionScope) => unknown) {
   await replay.begin(() => body(makeScope({ runId: "r", replay, random: seededRandom("r"), cancelled, log: () => {} })));
   const receive = async (node: number, result: Partial<CommandResult> = {}) => {
     await replay.receive([{ node, place: replay.place + 1, state: "done", at: 0, ...result }]);
-    await replay.settle(async () => {});
+    await replay.settle(nothing);
   };
-  await replay.settle(async () => {});
+  await replay.settle(nothing);
   return { replay, receive, commands: () => replay.takeCommands(100, commandsSize) };
+}
+
+/** A first turn that goes on after its reports, which are noted. */
+async function beginTurn(body: (w: FunctionScope) => Promise<unknown>, log: string[]) {
+  const replay = new FunctionReplay({ input: null, startedAt: 0, after: 0, journal: new Map() });
+  const { signal: cancelled } = new AbortController();
+  await replay.begin(() => body(makeScope({ runId: "r", replay, random: seededRandom("r"), cancelled, log: () => {} })));
+  const flush = async () => {
+    const commands = replay.takeCommands(100, commandsSize).map(({ name, place }) => (place === undefined ? name : `${name} ${place}`));
+    log.push(`reports ${commands.join(", ")}`);
+    return { results: [], stop: false };
+  };
+  return { replay, flush };
 }
 
 function unhandledRejections() {
@@ -87,6 +102,40 @@ describe("a durable function in memory", () => {
     await receive(1, { state: "failed", error: "broken" });
     expect(replay.end).toBeNull();
     expect(commands().map(({ kind }) => kind)).toEqual(["step", "signal"]);
+  });
+
+  it("begins a side effect only when the results before it are reported", async () => {
+    const log: string[] = [];
+    const { replay, flush } = await beginTurn(async (w) => {
+      const effect = (name: string) => w.local(name, () => void log.push(name));
+      await Promise.all([effect("a"), effect("b")]);
+      await effect("c");
+      w.version("change", 2);
+      await effect("d");
+      return "end";
+    }, log);
+    await replay.settle(flush, true);
+    expect(log).toEqual(["a", "b", "reports a 1, b 2", "c", "reports c 3, change 4", "d"]);
+    expect(replay.end).toEqual({ kind: "done", output: "end" });
+    expect(replay.takeCommands(100, commandsSize)).toMatchObject([{ name: "d", place: 5 }]);
+  });
+
+  it("receives a side effect in the order of the server while a step is open", async () => {
+    const log: string[] = [];
+    const { replay, flush } = await beginTurn(async (w) => {
+      const step = w.step(double, 1).then((result) => log.push(`step ${result}`));
+      await w.local("a", () => void log.push("a"));
+      await w.local("b", () => void log.push("b"));
+      await step;
+      return "end";
+    }, log);
+    const results = [
+      { node: 1, place: 1, state: "done" as const, at: 1, output: 2 },
+      { node: 2, place: 2, state: "done" as const, at: 1 },
+    ];
+    // The first report opens the step, with the result of `a`, which was received before.
+    await replay.settle(async () => (replay.place === 1 ? flush() : { ...(await flush()), results }), true);
+    expect(log).toEqual(["a", "reports double, a 1", "b", "reports b"]);
   });
 
   it("takes no number of its own for the pauses of a side effect that is repeated", async () => {

@@ -4,13 +4,19 @@
 //
 // The function is deterministic between results, so after each result this class waits until the function itself waits again
 // (`#untilItWaits`) before it passes on the next one.
+//
+// The result of a side effect. While the server has no open command of the function, nothing else can have a result: then it gets the next number
+// here, and the function receives it at once. Otherwise the server numbers it (core/turn.ts). A side effect that begins later may depend on it, so it
+// is held back until the result is in the journal (`#held`).
 
-import { LongshoreError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
-import { toJson } from "../../core/json/to-json.ts";
-import { sizeOf, type ValueSize } from "../../core/text-size.ts";
+import type { ValueSize } from "../../core/text-size.ts";
 import { type Command, type CommandResult, commandText, type JournalEntry, type TurnEnd } from "../../core/turn.ts";
+import { blocked, commandInside, doneWith, failedWith } from "./function-end.ts";
+import { handled } from "./handled.ts";
+import { ServerTime } from "./server-time.ts";
 import { StepError } from "./step-error.ts";
+import { Unreported } from "./unreported.ts";
 
 /** A command without what this class adds. */
 export type Asked = Omit<Command, "node" | "after">;
@@ -24,6 +30,19 @@ class Continued extends Error {
     super("The function has called continueAs: this pass of it is over.");
   }
 }
+
+/** How a turn goes on after a report in the middle of it. */
+export interface GoesOn {
+  /** Results that the server has numbered. */
+  readonly results: readonly CommandResult[];
+  /** The time of the server. */
+  readonly now?: number;
+  /** No other side effect may begin in this turn. */
+  readonly stop: boolean;
+}
+
+/** Reports commands in the middle of a turn. */
+export type Flush = () => Promise<GoesOn>;
 
 interface Waiting {
   readonly command: Asked;
@@ -48,12 +67,19 @@ export class FunctionReplay {
   readonly #isCheck: boolean;
   readonly #waiting = new Map<number, Waiting>();
   /** Commands that the journal does not have, in order, until they are reported. */
-  readonly #fresh: Command[] = [];
+  readonly #fresh = new Unreported();
   /** Results of side effects that ran here. */
   readonly #own = new Map<number, LocalResult>();
   /** The side effect whose function is being called. */
   #calling: string | null = null;
   readonly #running = new Set<Promise<void>>();
+  /** Side effects that have ended, and whose results have no numbers. */
+  readonly #ended: Command[] = [];
+  /** Side effects that begin when the results so far are in the journal. */
+  #held: (() => void)[] = [];
+  /** Commands whose results come from the server. */
+  readonly #open = new Set<number>();
+  readonly #serverTime: ServerTime;
   readonly #versions = new Map<string, number>();
   readonly #set: { [key: string]: Json } = {};
   #hasSet = false;
@@ -65,14 +91,17 @@ export class FunctionReplay {
   /** False outside of turns: a command that is given then comes from something that the function must not wait for. */
   #isTurn = false;
   #strays: string | null = null;
-  /** True while the function repeats what it did before. */
-  isReplaying = false;
+  readonly #lastRecorded: number;
+  /** True while the function receives results that it received in earlier turns. */
+  isRepeating = false;
 
   constructor({ after, startedAt, journal, isCheck = false }: Beginning) {
     this.#isCheck = isCheck;
     this.#place = after;
     this.#now = startedAt;
+    this.#serverTime = new ServerTime(startedAt);
     this.#journal = journal;
+    this.#lastRecorded = Math.max(0, ...journal.keys());
   }
 
   /** The number of the newest result that the function has received. */
@@ -82,6 +111,11 @@ export class FunctionReplay {
 
   get now(): number {
     return this.#now;
+  }
+
+  /** True while the function repeats what it did before. */
+  get isReplaying(): boolean {
+    return this.isRepeating || this.#nodes < this.#lastRecorded;
   }
 
   get end(): TurnEnd | null {
@@ -105,7 +139,7 @@ export class FunctionReplay {
     try {
       called = call();
     } catch (error) {
-      this.#finish(this.#failure(error));
+      this.#fail(error);
       return;
     }
     if (!isPromise(called)) {
@@ -114,8 +148,8 @@ export class FunctionReplay {
       return;
     }
     called.then(
-      (output) => this.#finish(this.#done(output)),
-      (error: unknown) => this.#finish(this.#failure(error)),
+      (output) => this.#finish(doneWith(output)),
+      (error: unknown) => this.#fail(error),
     );
     await this.#untilItWaits();
   }
@@ -130,20 +164,48 @@ export class FunctionReplay {
     }
   }
 
-  /** Waits until the side effects of this turn have ended. `flush` is called while they run, when other commands can start already. */
-  async settle(flush: () => Promise<void>): Promise<void> {
+  /**
+   * Waits until the side effects of this turn have ended. `flush` reports commands: while side effects run, so that others start already, and
+   * before the next one begins. `goesOn`: the function receives the results of side effects in this turn.
+   */
+  async settle(flush: Flush, goesOn = false): Promise<void> {
     await this.#untilItWaits();
-    while (this.#running.size > 0 && this.#end === null) {
-      if (this.#fresh.length > 0) await flush();
-      await Promise.race(this.#running);
+    for (let stops = false; this.#end === null; ) {
+      if (goesOn && !stops && (await this.#passOn())) continue;
+      for (const command of this.#ended.splice(0)) this.#fresh.push(command);
+      const isHeld = !stops && (this.#held.length > 0 || (goesOn && this.#fresh.unplaced > 0));
+      if (this.#fresh.size > 0 && (isHeld || this.#running.size > 0)) {
+        const { results, stop, now } = await flush();
+        this.#serverTime.learn(now);
+        stops ||= stop;
+        await this.receive(results);
+        continue;
+      }
+      if (isHeld) for (const begin of this.#held.splice(0)) begin();
+      else if (this.#running.size === 0) break;
+      else await Promise.race(this.#running);
       await this.#untilItWaits();
     }
     this.#isTurn = false;
   }
 
+  /** Passes the result of one side effect on, when the next number is its own. False when there is none, or another result can come before it. */
+  async #passOn(): Promise<boolean> {
+    if (this.#open.size > 0) return false;
+    // The results of `version` are numbered as well. The function does not wait for them.
+    if (this.#fresh.unplaced > 0) this.#fresh.place(() => ({ place: ++this.#place, at: this.#now }));
+    const command = this.#ended.shift();
+    if (command === undefined) return false;
+    const placed = { ...command, place: this.#place + 1, at: this.#serverTime.now };
+    this.#fresh.push(placed);
+    this.#deliver({ node: placed.node, place: placed.place, at: placed.at, state: "done" });
+    await this.#untilItWaits();
+    return true;
+  }
+
   /** Whether the function waits for a command. */
   get isWaiting(): boolean {
-    return this.#waiting.size > 0 || this.#fresh.length > 0;
+    return this.#waiting.size > 0 || this.#fresh.size > this.#fresh.placed;
   }
 
   /** After a replay: the function must have asked for everything that the journal has. */
@@ -162,23 +224,31 @@ export class FunctionReplay {
     return state !== "done" || output !== undefined || this.#own.has(node);
   }
 
+  /** The function has ended: of what has not been reported, drops all but the side effects whose results it has received. */
+  dropUnreceived(): void {
+    if (this.#end?.kind === "continued") this.#fresh.clear();
+    else this.#fresh.keepPlaced();
+  }
+
+  /** Whether one report has room for all commands. */
+  isFit(max: number, size: ValueSize): boolean {
+    return this.#fresh.isFit(max, size);
+  }
+
   /** Takes at most `max` commands that have not been reported, and fewer when their values are large together; at least one. */
-  takeCommands(max: number, { chars, values }: ValueSize): Command[] {
-    let count = 0;
-    for (const left = { chars, values }; count < Math.min(max, this.#fresh.length); count++) {
-      const { input = null, output = null } = this.#fresh[count] as Command;
-      for (const value of [input, output]) {
-        const size = sizeOf(value, left);
-        left.chars -= size.chars;
-        left.values -= size.values;
-      }
-      if (count > 0 && (left.chars < 0 || left.values < 0)) break;
-    }
-    return this.#fresh.splice(0, count);
+  takeCommands(max: number, size: ValueSize): Command[] {
+    const taken = this.#fresh.take(max, size);
+    for (const { node, place } of taken) if (place === undefined && this.#waiting.has(node)) this.#open.add(node);
+    return taken;
   }
 
   get hasCommands(): boolean {
-    return this.#fresh.length > 0;
+    return this.#fresh.size > 0;
+  }
+
+  /** Whether side effects begin in the next turn. */
+  get isHeld(): boolean {
+    return this.#held.length > 0;
   }
 
   takeSet(): { readonly [key: string]: Json } | undefined {
@@ -193,7 +263,8 @@ export class FunctionReplay {
   ask(command: Asked): Promise<Json> {
     const node = this.#next(command);
     if (node === null) return new Promise<Json>(() => {});
-    if (!this.#journal.has(node)) this.#fresh.push({ ...command, node, after: this.#place });
+    if (this.#journal.has(node)) this.#open.add(node);
+    else this.#fresh.push({ ...command, node, after: this.#place });
     return this.#wait(node, command);
   }
 
@@ -203,14 +274,19 @@ export class FunctionReplay {
     const node = this.#next(command);
     if (node === null) return new Promise<Json>(() => {});
     const result = this.#wait(node, command);
+    if (this.#journal.has(node)) this.#open.add(node);
     if (this.#journal.has(node) || this.#isCheck) return result;
     const after = this.#place;
-    const running = this.#call(name, run).then((made) => {
-      this.#running.delete(running);
-      this.#own.set(node, made);
-      this.#fresh.push({ ...command, node, after, ...made });
-    });
-    this.#running.add(running);
+    const begin = () => {
+      const running = this.#call(name, run).then((made) => {
+        this.#running.delete(running);
+        this.#own.set(node, made);
+        this.#ended.push({ ...command, node, after, ...made });
+      });
+      this.#running.add(running);
+    };
+    if (this.#held.length > 0 || this.#fresh.placed > 0) this.#held.push(begin);
+    else begin();
     return result;
   }
 
@@ -283,6 +359,8 @@ export class FunctionReplay {
     const { node, place, at } = result;
     this.#place = place;
     this.#now = Math.max(this.#now, at);
+    this.#serverTime.learn(at);
+    this.#open.delete(node);
     const waiting = this.#waiting.get(node);
     const recorded = this.#journal.get(node)?.command;
     // The result of `version` is known without waiting.
@@ -300,18 +378,9 @@ export class FunctionReplay {
     else waiting.reject(new StepError(waiting.command, { ...result, node, error: error ?? result.error ?? "failed" }));
   }
 
-  #done(output: unknown): TurnEnd {
-    try {
-      return { kind: "done", output: toJson(output) };
-    } catch (error) {
-      return { kind: "failed", error: `The output of the function is not JSON: ${toError(error).message}` };
-    }
-  }
-
-  #failure(error: unknown): TurnEnd {
+  #fail(error: unknown): void {
     this.#thrown = error;
-    const node = nodeOf(error);
-    return { kind: "failed", error: toError(error).message || toError(error).name, ...(node === undefined ? {} : { node }) };
+    this.#finish(failedWith(error));
   }
 
   #finish(end: TurnEnd): void {
@@ -325,40 +394,6 @@ export class FunctionReplay {
   }
 }
 
-function blocked(node: number, recorded: string, now: string): TurnEnd {
-  const error = `The code does not match the journal at command ${node}: the journal has ${recorded}, ${now}.`;
-  return { kind: "blocked", error };
-}
-
-/**
- * Marks a promise as handled. A function may start two steps and await the first one only later; when that one fails before, Node finds a rejection
- * without a handler and ends the process, with all functions of this worker.
- */
-export function handled(promise: Promise<unknown>): void {
-  promise.catch(() => {});
-}
-
-/** A side effect holds the turn until it ends, so the result of a command would never reach it. */
-function commandInside(local: string, text: string): LongshoreError {
-  const todo = "call w outside of w.local(), and pass its results in";
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `The side effect ${local} asks for ${text}, which it cannot wait for: ${todo}.`);
-}
-
 function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
-}
-
-/** The command whose error this is, also behind causes. */
-function nodeOf(error: unknown): number | undefined {
-  let link: unknown = error;
-  for (let depth = 0; depth < 10 && link instanceof Error; depth++, link = link.cause) if (link instanceof StepError) return link.node;
-  return undefined;
-}
-
-/** The error for a function that waits for something else than a command. */
-export function waitsElsewhere(name: string): LongshoreError {
-  return new LongshoreError(
-    "LONGSHORE_BAD_DEFINITION",
-    `The function ${name} waits for something that is not a command, such as fetch() or setTimeout(): put it into w.local(name, fn), or use w.sleep().`,
-  );
 }

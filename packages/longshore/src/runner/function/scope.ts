@@ -13,7 +13,8 @@ import type { Task } from "../../core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts";
 import { type Command, definesCharsMax, definesMax } from "../../core/turn.ts";
 import { codeDefinitions, type Member } from "../../core/workflow-family.ts";
-import { type Asked, type FunctionReplay, handled, type LocalResult } from "./replay.ts";
+import { handled } from "./handled.ts";
+import type { Asked, FunctionReplay, LocalResult } from "./replay.ts";
 
 /** The options of a step of a durable function. */
 export interface CommandOptions extends TaskStepOptions {
@@ -77,6 +78,7 @@ export interface FunctionScope {
   /**
    * Runs `fn` on this worker and stores its result in the journal; a replay gets that result and does not run `fn`. If the worker crashes before
    * the result is stored, `fn` runs again. It keeps the slot of the worker while it runs. The result is stored as JSON: a `Date` comes back as text.
+   * The result is stored before the next side effect begins, together with the commands that follow it, or with the end of the function.
    */
   local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Jsonify<Output>>;
   /** Shows a value to clients under this name, in the status of the run. */

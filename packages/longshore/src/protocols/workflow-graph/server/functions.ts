@@ -29,6 +29,7 @@ export async function addCommands({ board }: FunctionDeps, request: HttpRequest)
   expectJson(request.headers);
   const hold = parseLeaseId(request.params.lease as string);
   if (hold === undefined) return conflict;
-  const verdict = await board.command(hold, request.text);
-  return statusOfVerdict[verdict] === 200 ? ok : conflict;
+  const { verdict, news } = await board.command(hold, request.text);
+  if (statusOfVerdict[verdict] !== 200) return conflict;
+  return news === null ? ok : { status: 200, headers: jsonHeaders, body: news };
 }

@@ -1,7 +1,7 @@
 // The worker's HTTP calls, one method per endpoint of the worker protocol. Answers are parsed here, once.
 
 import { LongshoreError } from "../../../core/errors.ts";
-import { isObject, parseOrUndefined } from "../../../core/json/json.ts";
+import { isObject, type Json, parseOrUndefined } from "../../../core/json/json.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
 import { type SpanIds, spanIdsOfHeader } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
@@ -115,12 +115,13 @@ export class Client {
     return reply.text;
   }
 
-  /** Adds commands of a durable function. */
-  async command(leaseId: string, report: unknown, signal: AbortSignal): Promise<Verdict> {
-    const reply = await this.#send({ method: "POST", path: `/jobs/${encodeURIComponent(leaseId)}/commands`, body: report, signal });
+  /** Adds commands of a durable function. Returns the news for its turn; only the verdict when the server has sent none. */
+  async command(leaseId: string, body: unknown, signal: AbortSignal): Promise<Json> {
+    const path = `/jobs/${encodeURIComponent(leaseId)}/commands`;
+    const reply = await this.#send({ method: "POST", path, body, carriesJob: true, signal });
     const verdict = verdictOfStatus(reply.status);
     if (verdict === undefined) throw unexpected("commands", reply);
-    return verdict;
+    return verdict === "ok" && reply.text !== "" ? (JSON.parse(reply.text) as Json) : verdict;
   }
 
   async complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Completed> {

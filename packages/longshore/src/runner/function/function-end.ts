@@ -1,0 +1,45 @@
+// How a durable function ends, and the errors for code that cannot go on.
+
+import { LongshoreError, toError } from "../../core/errors.ts";
+import { toJson } from "../../core/json/to-json.ts";
+import type { TurnEnd } from "../../core/turn.ts";
+import { StepError } from "./step-error.ts";
+
+export function doneWith(output: unknown): TurnEnd {
+  try {
+    return { kind: "done", output: toJson(output) };
+  } catch (error) {
+    return { kind: "failed", error: `The output of the function is not JSON: ${toError(error).message}` };
+  }
+}
+
+export function failedWith(error: unknown): TurnEnd {
+  const node = nodeOf(error);
+  return { kind: "failed", error: toError(error).message || toError(error).name, ...(node === undefined ? {} : { node }) };
+}
+
+export function blocked(node: number, recorded: string, now: string): TurnEnd {
+  const error = `The code does not match the journal at command ${node}: the journal has ${recorded}, ${now}.`;
+  return { kind: "blocked", error };
+}
+
+/** A side effect holds the turn until it ends, so the result of a command would never reach it. */
+export function commandInside(local: string, text: string): LongshoreError {
+  const todo = "call w outside of w.local(), and pass its results in";
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `The side effect ${local} asks for ${text}, which it cannot wait for: ${todo}.`);
+}
+
+/** The command whose error this is, also behind causes. */
+function nodeOf(error: unknown): number | undefined {
+  let link: unknown = error;
+  for (let depth = 0; depth < 10 && link instanceof Error; depth++, link = link.cause) if (link instanceof StepError) return link.node;
+  return undefined;
+}
+
+/** The error for a function that waits for something else than a command. */
+export function waitsElsewhere(name: string): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_BAD_DEFINITION",
+    `The function ${name} waits for something that is not a command, such as fetch() or setTimeout(): put it into w.local(name, fn), or use w.sleep().`,
+  );
+}
