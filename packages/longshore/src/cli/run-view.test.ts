@@ -38,7 +38,7 @@ function run(more: Partial<Run> = {}): Run {
 }
 
 function step(id: string, more: Partial<Step> = {}): Step {
-  const none = { taskId: null, holder: null, error: null, startedAt: null, endedAt: null, lastLine: null };
+  const none = { taskId: null, holder: null, error: null, queuedAt: null, dueAt: null, startedAt: null, endedAt: null, lastLine: null };
   return { id, state: "waiting", kind: "task", after: [], startedBy: [], attempt: 0, ...none, ...more };
 }
 
@@ -120,7 +120,7 @@ describe("a run in a terminal", () => {
       "✓ read  done",
       "    dead letter b2: bad_row after 3 tries: page…",
       "    dead letter b7: too_large after 1 try",
-      "    and 10 dead letters more",
+      "    and 10 more dead letters",
     ]);
   });
 

@@ -3,6 +3,7 @@
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
 import type { DeadLetter } from "../../../engine/board/dead-letter.ts";
+import type { LimitKey } from "../../../engine/board/limits.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import { shownState, type Waiting } from "../../../engine/board/wait-reason.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
@@ -35,7 +36,7 @@ export function signalBody(signal: Signal) {
   };
 }
 
-export function taskBody(task: TaskRow, waiting: Waiting | null, now: number) {
+export function taskBody(task: TaskRow, waiting: Waiting | null, now: number, childRunId?: string) {
   return {
     id: task.id,
     runId: task.runId,
@@ -53,11 +54,23 @@ export function taskBody(task: TaskRow, waiting: Waiting | null, now: number) {
     output: parsed(task.output),
     error: task.error,
     postedAt: task.postedAt,
+    queuedAt: task.queuedAt,
     dueAt: task.dueAt,
     startedAt: task.startedAt,
+    claimedAt: task.claimedAt,
     endedAt: task.endedAt,
+    holdUntil: task.holdUntil,
+    ...{ claimBy: task.claimBy, endBy: task.endBy, totalBy: task.totalBy },
+    deferrals: task.deferrals,
+    fault: task.fault,
+    limits: task.limits.map(limitBody),
+    childRunId,
     waiting: waiting ?? undefined,
   };
+}
+
+function limitBody({ key, held, rate }: LimitKey) {
+  return { key, ...(held !== undefined && { held }), ...(rate !== undefined && { rate: { ...rate } }) };
 }
 
 /** What is shown of a step besides its task. */
@@ -81,6 +94,8 @@ export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, 
     attempt: recorded ? task.attempt + 1 : 0,
     holder: recorded ? task.holder : null,
     error: recorded ? task.error : null,
+    queuedAt: recorded ? task.queuedAt : null,
+    dueAt: recorded ? task.dueAt : null,
     startedAt: recorded ? task.startedAt : null,
     endedAt: recorded ? task.endedAt : null,
     lastLine,
@@ -92,8 +107,11 @@ export function stepBody(plan: Plan, node: PlanNode, task: TaskRow | undefined, 
 }
 
 export function attemptBody(attempt: AttemptView) {
-  const { grant, holder, error, queuedAt, startedAt, endedAt, closedBy } = attempt;
-  return { attempt: attempt.attempt + 1, grant, holder, error, queuedAt, startedAt, endedAt, closedBy };
+  const { grant, holder, error, fault, overdue, deferrals, attemptAt, queuedAt, dueAt, claimedAt, startedAt, endedAt, closedBy } = attempt;
+  return {
+    ...{ attempt: attempt.attempt + 1, grant, holder, error, fault, overdue, deferrals },
+    ...{ attemptAt, queuedAt, dueAt, claimedAt, startedAt, endedAt, closedBy },
+  };
 }
 
 /** Whether a step has a task: one whose earlier life is void waits to be started again. */

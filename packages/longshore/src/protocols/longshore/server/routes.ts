@@ -7,6 +7,7 @@ import type { ProtocolEngine, Serving } from "../../server-half.ts";
 import { aboutOperations } from "./about.ts";
 import { blobOperations } from "./blobs.ts";
 import type { Changes } from "./changes.ts";
+import { dataOperations } from "./data.ts";
 import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
 import { HealthCheck } from "./health.ts";
@@ -46,6 +47,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...runOperations(engine),
     ...graphOperations(engine),
     ...taskOperations(engine),
+    ...dataOperations(engine),
     ...historyOperations(engine),
     ...logOperations(engine),
     ...partOperations(engine),

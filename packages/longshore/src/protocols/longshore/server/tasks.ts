@@ -8,22 +8,22 @@ import { isSameJson } from "../../../core/json/json-same.ts";
 import { wholeRow } from "../../../core/slices/slices.ts";
 import { looseTask } from "../../../engine/board/loose-task.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
-import { shownState } from "../../../engine/board/wait-reason.ts";
+import { shownState, type Waiting } from "../../../engine/board/wait-reason.ts";
 import type { PlanNode } from "../../../engine/run/plan.ts";
 import { pageCharsMax } from "../../../engine/run/reader.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
 import { taskNode } from "../../../engine/run/task-node.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { backoff, count, delay, labels, milliseconds, priority, taskName } from "../dialect/code-source.ts";
-import { apiPrefix, attemptShape, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
-import { attemptBody, isShown, stepBody, taskBody } from "./bodies.ts";
+import { apiPrefix, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
+import { isShown, stepBody, taskBody } from "./bodies.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position, waitMs } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
 import { givingUp } from "./waits.ts";
 
 const tag = "tasks";
-const noSuchTask = { 404: { description: "There is no such task." } };
+export const noSuchTask = { 404: { description: "There is no such task." } };
 
 const listQuery = z.strictObject({
   state: z
@@ -56,11 +56,13 @@ type TaskDeps = Pick<
 
 export function taskOperations(deps: TaskDeps): Operation[] {
   const { board, reader } = deps;
-  const body = async (task: TaskRow) => taskBody(await deps.shown.task(task), await deps.waiting()(task), deps.clock.now());
+  const bodyOf = async (task: TaskRow, waiting: Waiting | null) =>
+    taskBody(await deps.shown.task(task), waiting, deps.clock.now(), await childOf(deps, task));
+  const body = async (task: TaskRow) => bodyOf(task, await deps.waiting()(task));
   const bodies = async (tasks: readonly TaskRow[]) => {
     const why = deps.waiting();
     const shown = await shownOf(deps, tasks);
-    return Promise.all(shown.map(async (task) => taskBody(await deps.shown.task(task), await why(task), deps.clock.now())));
+    return Promise.all(shown.map(async (task) => bodyOf(task, await why(task))));
   };
   const post = async ({ id: given, input: value, ...options }: z.output<typeof postBody>) => {
     const id = given === undefined ? deps.makeId(deps.clock.now()) : (idOfUuid(given) as string);
@@ -101,7 +103,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
           const lastError = await lastErrorOf(deps, task);
-          const childRunId = node.kind === "run" && task !== undefined ? (await reader.childHeadOf(task.id, task.attempt))?.id : undefined;
+          const childRunId = node.kind === "run" && task !== undefined ? await childOf(deps, task) : undefined;
           const line = query.lines ? await lastLine(task) : undefined;
           items.push(stepBody(plan, node, task, deps.clock.now(), { waiting, lastError, childRunId, deadLetters, lastLine: line }));
         }
@@ -144,15 +146,6 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       handle: ({ body: given }) => post(given),
     }),
     operation({
-      ...{ id: "listTaskAttempts", tag, method: "GET", path: "/tasks/:id/attempts", action: "task.read", stored: true },
-      summary: "List the attempts of one task, oldest first.",
-      answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
-      async handle({ params }) {
-        const { id } = await knownTask(deps, params.id as string);
-        return json(200, { items: (await reader.attempts(id, 0)).map(attemptBody), next: null });
-      },
-    }),
-    operation({
       ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", action: "run.steer" },
       summary: "Cancel one task. A step that is cancelled fails its run, as a failed one does; one that has ended stays as it is.",
       answers: {
@@ -175,16 +168,23 @@ function idTaken(id: string): LongshoreError {
 }
 
 /** The tasks that are shown to people. */
-async function shownOf({ originOf }: TaskDeps, tasks: readonly TaskRow[]): Promise<TaskRow[]> {
+async function shownOf({ originOf }: Pick<TaskDeps, "originOf">, tasks: readonly TaskRow[]): Promise<TaskRow[]> {
   const isSeen = await Promise.all(tasks.map(async (task) => isShown(task) && !(await originOf(task)).isHidden));
   return tasks.filter((_task, at) => isSeen[at]);
 }
 
-async function knownTask(deps: TaskDeps, id: string): Promise<TaskRow> {
+export async function knownTask(deps: Pick<TaskDeps, "originOf" | "reader">, id: string): Promise<TaskRow> {
   const found = await deps.reader.task(id);
   const [task] = found === undefined ? [] : await shownOf(deps, [found]);
   if (task === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
+}
+
+/** Only a record that no worker takes has started a run. */
+async function childOf({ reader, slices }: TaskDeps, { id, attempt, lane, runId }: TaskRow): Promise<string | undefined> {
+  if (lane !== null || runId === null) return undefined;
+  await slices.turn(wholeRow);
+  return (await reader.childHeadOf(id, attempt))?.id;
 }
 
 async function lastErrorOf({ reader }: TaskDeps, task: TaskRow | undefined): Promise<string | undefined> {

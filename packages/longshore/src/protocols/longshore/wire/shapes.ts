@@ -99,6 +99,11 @@ export const journalShape = z
   })
   .meta({ id: "Journal" });
 
+const fault = z
+  .enum(["failed", "final", "lost", "timed-out", "unmade"])
+  .nullable()
+  .describe("Why it ended without a result: `final` is not tried again, `lost` had a worker that vanished, `unmade` could not begin.");
+
 export const taskShape = z
   .object({
     id: z.string(),
@@ -117,9 +122,27 @@ export const taskShape = z
     output: value,
     error: z.string().nullable(),
     postedAt: time,
+    queuedAt: time.describe("When it was last queued."),
     dueAt: time.describe("Not handed out before."),
     startedAt: maybeTime.describe("When this attempt was first handed out."),
+    claimedAt: maybeTime.describe("When its current holder got it."),
     endedAt: maybeTime,
+    holdUntil: maybeTime.describe("When its holder loses it, unless it is extended."),
+    claimBy: maybeTime.describe("When a worker must have taken it."),
+    endBy: maybeTime.describe("When the attempt must have ended."),
+    totalBy: maybeTime.describe("When all its attempts must have ended."),
+    deferrals: z.number().int().describe("How often the current attempt was deferred."),
+    fault,
+    limits: z
+      .array(
+        z.object({
+          key: z.string(),
+          held: z.number().int().optional().describe("At most so many tasks with this key are held at once."),
+          rate: z.object({ count: z.number().int(), windowMs: z.number().int() }).optional(),
+        }),
+      )
+      .describe("The limits under which it runs."),
+    childRunId: z.string().optional().describe("The run that its current attempt has started."),
     waiting: waitingShape
       .optional()
       .describe("Why it has not been taken, or what it waits for, while it is queued or on its way to workers."),
@@ -162,6 +185,8 @@ export const stepShape = z
     attempt: z.number().int(),
     holder: z.string().nullable(),
     error: z.string().nullable(),
+    queuedAt: maybeTime.describe("When it was last queued."),
+    dueAt: maybeTime.describe("Not handed out before."),
     startedAt: maybeTime,
     endedAt: maybeTime,
     lastLine: z.string().nullable().optional().describe("The last line of its log, on request."),
@@ -184,10 +209,20 @@ export const attemptShape = z
     grant: z.number().int(),
     holder: z.string().nullable(),
     error: z.string().nullable(),
-    queuedAt: time,
+    fault,
+    overdue: z.enum(["claimBy", "holdUntil", "endBy", "totalBy"]).nullable().describe("The deadline that has passed, for a timeout."),
+    deferrals: z.number().int(),
+    attemptAt: time.describe("When it was first queued."),
+    queuedAt: time.describe("When it was last queued."),
+    dueAt: time,
+    claimedAt: maybeTime.describe("When its last holder got it."),
     startedAt: maybeTime,
     endedAt: maybeTime,
     closedBy: z.string().nullable().describe("What ended it: complete, fail, defer, cancel or expire."),
+    inputChars: z.number().int().optional().describe("With `io`: how long its input is."),
+    input: value.optional().describe("With `io`, when it is not too long."),
+    outputChars: z.number().int().optional().describe("With `io`: how long its output is; absent when it has none."),
+    output: value.optional().describe("With `io`, when it is not too long."),
   })
   .meta({ id: "Attempt" });
 
