@@ -3,6 +3,7 @@
 
 import { Option } from "commander";
 import { byteQuotas, quotaDefaults, storedKinds } from "../core/quotas.ts";
+import { withoutLogin } from "../core/without-login.ts";
 import { retentionDefault } from "../engine/run/retention.ts";
 import { protocols } from "../protocols/index.ts";
 import type { ServerFlag } from "../protocols/protocol.ts";
@@ -46,7 +47,7 @@ export const serverSettings: readonly Setting[] = [
     return setting(`${flag} <number>`, "count", `maximum total size of ${what}, in bytes`, { default: quotaDefaults[quota] });
   }),
   setting("--otlp-endpoint <url>", "text", "send spans of runs, steps and attempts to this OpenTelemetry collector", {
-    otherVariable: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ...{ otherVariable: "OTEL_EXPORTER_OTLP_ENDPOINT", shown: (value) => withoutLogin(String(value)) },
   }),
   setting("--log-level <level>", "level", "lowest level to log", { defaults: { dev: "warn", start: "info" } }),
 ];

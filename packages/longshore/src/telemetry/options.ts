@@ -4,6 +4,7 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type Environment, variable } from "../core/environment.ts";
 import { LongshoreError } from "../core/errors.ts";
+import { withoutLogin } from "../core/without-login.ts";
 import type { TelemetryVariables } from "../runner/telemetry.ts";
 import type { OpenTelemetryApi } from "./api-tracer.ts";
 import { type Level, levels } from "./records.ts";
@@ -131,7 +132,7 @@ function endpointOf(text: string | undefined, variables: Variables): URL | undef
   // gRPC addresses are often written without a scheme.
   const url = /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url);
-  throw bad(variables.label("endpoint"), text, "a URL such as http://localhost:4317");
+  throw bad(variables.label("endpoint"), withoutLogin(text), "a URL such as http://localhost:4317");
 }
 
 const httpPort = "4318";
@@ -174,7 +175,7 @@ function pairs(text: string | undefined, field: string): Readonly<Record<string,
   if (text === undefined) return {};
   const entries = text.split(",").map((pair) => {
     const at = pair.indexOf("=");
-    if (at <= 0) throw bad(field, text, "pairs such as name=value, with commas between");
+    if (at <= 0) throw misspelt(field);
     return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
   });
   return Object.fromEntries(entries);
@@ -187,6 +188,12 @@ function decoded(text: string): string {
     // A lone percent sign stays a percent sign.
     return text;
   }
+}
+
+/** Headers are often secrets, so the message does not show them. */
+function misspelt(field: string): LongshoreError {
+  const expected = "pairs such as name=value, with commas between";
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `${field} cannot be read, expected ${expected}.`, { detail: { field, expected } });
 }
 
 function bad(field: string, value: unknown, expected: string): LongshoreError {

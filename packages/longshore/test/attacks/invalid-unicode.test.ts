@@ -25,6 +25,13 @@ it("two starts whose keys differ in half a pair are both refused, and none is an
   expect((await server.api("GET", "/runs")).body.items).toHaveLength(2);
 });
 
+it("a task with such a label is refused: after a restart of the server, its lane would be another", async () => {
+  const { api } = await startAdminServer();
+  const post = (label: string) => api("POST", "/tasks", `{"task":"t","labels":["${label}"]}`);
+  expect(await refusedBy(halves.map(post))).toEqual([400, 400, 400]);
+  expect((await post("a\\ud83d\\udea2")).status).toBe(201);
+});
+
 it("a start from a program is refused as well", async () => {
   const { server } = await startAdminServer();
   const double = task("double", (n: number) => n * 2);

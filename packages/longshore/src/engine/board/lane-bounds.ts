@@ -1,6 +1,7 @@
 // Limits for the lanes of one task. Lane names may come from data, and each lane stays in memory, in metrics and in lists of queues. So
 // these limits apply to every protocol, in addition to its own checks.
 
+import { isName } from "../../core/names.ts";
 import { shown } from "../../core/text.ts";
 import type { Lane } from "./task.ts";
 
@@ -30,8 +31,11 @@ export function beyondBounds(lanes: readonly Lane[]): string | undefined {
   return undefined;
 }
 
-/** NUL separates names and labels in the keys of lanes: with a NUL inside, the key would equal that of another lane. */
+/**
+ * NUL separates names and labels in the keys of lanes: with a NUL inside, the key would equal that of another lane. The store changes half of a
+ * surrogate pair: after a restart, the lane would be another.
+ */
 function wrongText(what: string, text: string, charsMax: number): string | undefined {
   if (text.length > charsMax) return `The ${what} ${shown(text)} has ${text.length} characters, expected at most ${charsMax}.`;
-  return text.includes("\u0000") ? `The ${what} ${shown(text)} has a NUL, expected none.` : undefined;
+  return isName(text) ? undefined : `The ${what} is ${shown(text)}, expected valid Unicode without the NUL character.`;
 }

@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { idFrom } from "../../core/ids.ts";
-import { Slices, turnRows } from "../../core/slices/slices.ts";
+import { Slices } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -48,6 +48,11 @@ interface Checked {
   readonly name: string;
   readonly rules: ScheduleRules;
 }
+
+/** Schedules that are read without a pause: each remembers up to 20 ticks. */
+const rowsAtOnce = 50;
+/** The weight of such a row in a turn of the event loop: reading 4 kB takes 40 us. */
+const rowWeight = 16;
 
 export class LocalSchedules implements ScheduleStore {
   readonly #commit: GroupCommit;
@@ -109,17 +114,19 @@ export class LocalSchedules implements ScheduleStore {
     const scan =
       workflow === undefined ? { by: ["name"], above: [after] } : { by: ["workflow", "name"], equal: [workflow], above: [after] };
     const enough = { chars: pageAtOnceCharsMax, of: ["input"] };
-    await this.#slices.turn(turnRows);
-    const rows = await this.#commit.read((tx) => [...this.#stored.scan(tx, { ...scan, enough, limit: limit + 1 })]);
     const items: Schedule[] = [];
     let chars = 0;
-    for (const row of rows) {
-      if (items.length === limit || chars >= pageAtOnceCharsMax) break;
-      items.push(row);
-      chars += row.input.length;
+    for (let above = [...scan.above]; ; above = [items.at(-1)?.name ?? after]) {
+      await this.#slices.turn(rowsAtOnce * rowWeight);
+      const rows = await this.#commit.read((tx) => [...this.#stored.scan(tx, { ...scan, above, enough, limit: rowsAtOnce })]);
+      if (rows.length === 0) return { items, next: null };
+      for (const row of rows) {
+        // Only a row beyond the page shows that there is a next one.
+        if (items.length === limit || chars >= pageAtOnceCharsMax) return { items, next: items.at(-1)?.name ?? null };
+        items.push(row);
+        chars += row.input.length;
+      }
     }
-    const hasMore = items.length < rows.length || chars >= pageAtOnceCharsMax;
-    return { items, next: hasMore ? (items.at(-1)?.name ?? null) : null };
   }
 
   remove(name: string): Promise<boolean> {

@@ -27,6 +27,8 @@ it("hides a password among the parameters as well, and takes sockets and setting
   expect({ secrets, settings }).toEqual({ secrets: ["pw"], settings: "-c work_mem=8MB" });
   expect(hosts).toEqual([{ name: "/run/postgresql", connectionString: "postgres:///shop?host=%2Frun%2Fpostgresql&password=pw" }]);
   expect(shown).not.toContain("pw");
+  const key = readAddress("postgres://ann@db/shop?sslpassword=hidden");
+  expect([key.secrets, key.shown]).toEqual([["hidden"], "postgres://ann@db/shop?schema=longshore"]);
 });
 
 it.each([
@@ -35,6 +37,7 @@ it.each([
   "/var/lib/longshore",
   "postgres:/db",
   "postgres://ann:top/secret@db/shop",
+  "postgres://ann:secret/top@db/shop",
   "postgres://ann:secret@db:port/shop",
   "postgres://ann:secret@db/shop?schema=a;drop",
   `postgres://ann:secret@${Array(17).fill("db").join(",")}/shop`,

@@ -21,6 +21,9 @@ const schemaDefault = "longshore";
 const hostsMax = 16;
 const form = /^(postgres(?:ql)?):\/\/(?:([^/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 const example = "expected postgres://user@host:5432/database?schema=longshore";
+const encoding = "In a password, write / as %2F, ? as %3F, # as %23.";
+/** Parameters that are passwords, as PostgreSQL's own programs name them. */
+const secretParameters = ["password", "sslpassword"] as const;
 
 /** Whether a text is the address of data in PostgreSQL rather than the name of a folder. */
 export function isAddress(text: string): boolean {
@@ -30,12 +33,7 @@ export function isAddress(text: string): boolean {
 /** Throws LONGSHORE_BAD_CONFIG for an address that cannot be used. The error does not show the address: it may have a password. */
 export function readAddress(url: string): PostgresAddress {
   const match = form.exec(url);
-  if (match === null)
-    throw bad(
-      isAddress(url)
-        ? `cannot be read; ${example}. In a password, write / as %2F, ? as %3F, # as %23.`
-        : `is no address of PostgreSQL; ${example}.`,
-    );
+  if (match === null) throw bad(isAddress(url) ? `cannot be read; ${example}. ${encoding}` : `is no address of PostgreSQL; ${example}.`);
   const [, scheme, login = "", list = "", path = "", query = ""] = match;
   const [user = "", ...rest] = login.split(":");
   const password = rest.join(":");
@@ -49,11 +47,12 @@ export function readAddress(url: string): PostgresAddress {
   const hosts = names.map((name) => {
     const connectionString = `${scheme}://${login === "" ? "" : `${login}@`}${name}${path}${textOf(parameters)}`;
     // Checked here, because the library parses it later, and its error does not explain what to do.
-    if (!URL.canParse(connectionString)) throw bad(`has a host that cannot be read: ${name}; ${example}.`);
+    // The host is not shown: behind a `/` that is not encoded, it is a part of the password.
+    if (!URL.canParse(connectionString)) throw bad(`has a host or port that cannot be read; ${example}. ${encoding}`);
     return { name: parameters.get("host") ?? name, connectionString };
   });
-  const given = [password, parameters.get("password") ?? ""].filter((text) => text !== "");
-  parameters.delete("password");
+  const given = [password, ...secretParameters.map((name) => parameters.get(name) ?? "")].filter((text) => text !== "");
+  for (const name of secretParameters) parameters.delete(name);
   const plain = `${scheme}://${user === "" ? "" : `${user}@`}${list}${path}${textOf(parameters)}`;
   parameters.set("schema", schema);
   const shown = `${scheme}://${user === "" ? "" : `${user}@`}${list}${path}${textOf(parameters)}`;

@@ -10,6 +10,7 @@ import type { ProtocolEngine } from "../../server-half.ts";
 import { putBody, scheduleShape, wholeScheduleShape } from "../wire/schedule-shapes.ts";
 import { apiPrefix, pageOf, runShape } from "../wire/shapes.ts";
 import { runBody } from "./bodies.ts";
+import { jsonPage } from "./json-page.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { limit } from "./query.ts";
 
@@ -45,9 +46,9 @@ const previewQuery = z.strictObject({
 });
 const previewShape = z.object({ times: z.array(z.number().int()).describe("The times, without jitter.") }).meta({ id: "Preview" });
 
-type ScheduleDeps = Pick<ProtocolEngine, "schedules" | "shown" | "clock" | "makeId">;
+type ScheduleDeps = Pick<ProtocolEngine, "schedules" | "reader" | "shown" | "clock" | "makeId">;
 
-export function scheduleOperations({ schedules, shown, clock, makeId }: ScheduleDeps): Operation[] {
+export function scheduleOperations({ schedules, reader, shown, clock, makeId }: ScheduleDeps): Operation[] {
   const whole = async (row: Schedule) => ({ ...scheduleBody(row), upcoming: await schedules.upcoming(row, upcomingShown) });
   const changed = async (name: string | undefined, change: (name: string) => Promise<Schedule | undefined>) =>
     json(200, await whole(known(name, await change(name as string))));
@@ -62,8 +63,7 @@ export function scheduleOperations({ schedules, shown, clock, makeId }: Schedule
       }),
       answers: { 200: { description: "A page; it may be short and still have a next.", schema: pageOf(scheduleShape) } },
       async handle({ query }) {
-        const { items, next } = await schedules.list(query);
-        return json(200, { items: items.map(scheduleBody), next });
+        return jsonPage(reader, await schedules.list(query), scheduleBody);
       },
     }),
     operation({

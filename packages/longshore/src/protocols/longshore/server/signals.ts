@@ -7,6 +7,7 @@ import { signalKeyMax, signalNameMax } from "../../../engine/signal/signal.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { pageOf, signalShape } from "../wire/shapes.ts";
 import { signalBody } from "./bodies.ts";
+import { jsonPage } from "./json-page.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
@@ -62,7 +63,7 @@ export function signalOperations({ signals, reader }: Pick<ProtocolEngine, "sign
       async handle({ params, query }) {
         const { id } = await knownRun((run) => reader.runHead(run), params.id);
         const { items, next } = await signals.list(id, query);
-        return json(200, { items: items.map(signalBody), next: next === null ? null : String(next) });
+        return jsonPage(reader, { items, next: next === null ? null : String(next) }, signalBody);
       },
     }),
   ];
