@@ -59,7 +59,7 @@ async function remote(request: FunctionsRequest): Promise<FunctionsAnswer> {
 const submitTo =
   (client: Client, shape: ShapeName): Side["submit"] =>
   async (input) =>
-    (await client.start<Output>(shape, input)).result();
+    client.execute<Output>(shape, input);
 
 /** Restate runs a handler by one request, whose response is its result. Its own client sends it by `fetch`, as ours does. */
 function submitBy(address: string): Side["submit"] {

@@ -30,7 +30,7 @@ export async function openFunctions(folder: string, point: Point, handler: Handl
   await server.define(run);
   const worker = await work({ tasks: [step], workflows: [run], on: server, slots: slotsFor(point) });
   return {
-    submit: async (input) => (await server.start<Output>(run.name, input)).result(),
+    submit: (input) => server.execute<Output>(run.name, input),
     close: async () => {
       await worker.stop();
       await server.close();

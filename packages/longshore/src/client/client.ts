@@ -21,6 +21,13 @@ export interface Client {
     input: NoInfer<Input>,
     options?: StartOptions,
   ): Promise<RunHandle<Output>>;
+  /** The same as `start()` and `result()` together, with one request over HTTP. */
+  execute<Output = unknown>(workflow: string, input?: unknown, options?: ExecuteOptions): Promise<Output>;
+  /**
+   * Starts a run and resolves with its output. Rejects with the errors of `start()` and of `result()`. The run continues when the caller stops
+   * waiting.
+   */
+  execute<Input, Output>(workflow: string | Workflow<Input, Output>, input: NoInfer<Input>, options?: ExecuteOptions): Promise<Output>;
   /** Returns a handle of a run that was started before. Sends no request: with a wrong id, the first use of the handle fails. */
   run<Output = unknown>(id: string): RunHandle<Output>;
   /** The runs, newest first. Pages are read as the caller iterates. */
@@ -90,6 +97,9 @@ export interface StartOptions extends RequestOptions {
   /** Added to the priority of its tasks. Smaller is taken first. Default: 0. */
   priority?: number;
 }
+
+/** The options of `execute()`: those of `start()` and of `result()`. */
+export interface ExecuteOptions extends StartOptions, WaitOptions {}
 
 /** The options of `result()`. */
 export interface WaitOptions extends RequestOptions {

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../test/support/parts.ts";
-import { until } from "../../test/support/until.ts";
+import { until, untilElsewhere } from "../../test/support/until.ts";
 import { task } from "../core/task.ts";
 import { graph } from "../graph.ts";
 import type { Ref } from "../reference.ts";
@@ -161,6 +161,38 @@ describe("a lost answer", () => {
     expect(runs).toBe(1);
     expect((await run.status()).signals.sent).toBe(1);
     expect(worker.status().counts.done).toBe(2);
+  });
+});
+
+describe("a start that waits for the end", () => {
+  it("is one request, and changes nothing twice when its answer is lost", async () => {
+    const { fetch, sent } = losing((path) => path.endsWith("/runs"));
+    const { server, client } = await setup({ fetch });
+    const worker = await work({ tasks: [echo], on: server, logger: false, signals: false });
+    onTestFinished(() => worker.stop({ force: true }));
+    await client.define(echoing);
+    expect(await client.execute("echoing", 5)).toBe(5);
+    expect(sent.filter((path) => path.includes("/v1/runs"))).toHaveLength(2);
+    expect(await client.execute("echoing", 6)).toBe(6);
+    expect(sent.filter((path) => path.includes("/v1/runs"))).toHaveLength(3);
+    expect(worker.status().counts.done).toBe(2);
+  });
+
+  it("survives the end of its server", async () => {
+    const data = temporaryFolder();
+    const first = await serve({ data, port: 0, logger: { level: "silent" } });
+    const client = connect(first.url as string);
+    const result = client.execute(echoing, { n: 1 });
+    await untilElsewhere(async () => {
+      for await (const _ of first.runs()) return true;
+      return false;
+    });
+    await first.close();
+    const second = await serve({ data, port: first.port as number, logger: { level: "silent" } });
+    onTestFinished(() => second.close());
+    const worker = await work({ tasks: [echo], on: second, logger: false, signals: false });
+    onTestFinished(() => worker.stop({ force: true }));
+    expect(await result).toEqual({ n: 1 });
   });
 });
 

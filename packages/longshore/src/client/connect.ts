@@ -14,6 +14,7 @@ import type {
   CallOptions,
   Client,
   DefinitionFilter,
+  ExecuteOptions,
   RequestOptions,
   RunFilter,
   RunHandle,
@@ -21,15 +22,16 @@ import type {
   StartOptions,
   WorkflowVersion,
 } from "./client.ts";
+import { withDeadline } from "./deadline.ts";
 import { newId } from "./new-id.ts";
 import { pagesOf } from "./pages.ts";
 import { Requests } from "./requests.ts";
-import { taskOutputOf } from "./run-failed.ts";
+import { outputOf, taskOutputOf } from "./run-failed.ts";
 import { HttpRun } from "./run-handle.ts";
 import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } from "./schedule.ts";
 import { HttpSchedule, schedulePath } from "./schedule-handle.ts";
 import { timers } from "./timers.ts";
-import { type Ending, untilEnded } from "./until-ended.ts";
+import { type Ending, endWaitMs, untilEnded } from "./until-ended.ts";
 
 /** The options of `connect()`. */
 export interface ConnectOptions {
@@ -82,27 +84,43 @@ class HttpClient implements Client {
   }
 
   async start<Output>(workflow: string | Workflow, input?: unknown, options: StartOptions = {}): Promise<RunHandle<Output>> {
+    return this.run((await this.#started(workflow, input, options)).id);
+  }
+
+  execute<Output>(workflow: string | Workflow, input?: unknown, options: ExecuteOptions = {}): Promise<Output> {
+    const { clock } = this.#requests;
+    const what = `The run of ${typeof workflow === "string" ? workflow : workflow.name}`;
+    return withDeadline(options, { clock, what }, async (signal) => {
+      const askedAt = clock.now();
+      const run = await this.#started(workflow, input, { ...options, signal }, endWaitMs);
+      const path = `/runs/${encodeURIComponent(run.id)}`;
+      return outputOf(await untilEnded(this.#requests, path, signal, { body: run, askedAt })) as Output;
+    });
+  }
+
+  /** The run as the server replies to its start, or within `waitMs` to its end. */
+  async #started(workflow: string | Workflow, input: unknown, options: StartOptions, waitMs = 0): Promise<RunStatus> {
     if (typeof workflow !== "string") {
       await checkStartInput(workflow, input);
       await this.#defineOnce(workflow, options);
     }
     const name = typeof workflow === "string" ? workflow : workflow.name;
-    const start = () => this.#start(name, input, options);
-    const { id } = await start().catch(async (error: unknown) => {
+    const start = () => this.#start(name, input, options, waitMs);
+    return start().catch(async (error: unknown) => {
       if (typeof workflow === "string" || !isForgotten(error)) throw error;
       // The server has other data than before.
       this.#defined.delete(workflow);
       await this.#defineOnce(workflow, options);
       return start();
     });
-    return this.run(id);
   }
 
-  #start(workflow: string, input: unknown, { key, delay, priority, signal }: StartOptions): Promise<RunStatus> {
+  #start(workflow: string, input: unknown, { key, delay, priority, signal }: StartOptions, waitMs: number): Promise<RunStatus> {
     const delayMs = delay === undefined ? undefined : durationMs(delay, "delay");
     // With a key, a request that is sent again after a broken connection starts nothing twice.
     const body = { workflow, input: toJson(input), key: key ?? this.#newId(), delayMs, priority };
-    return this.#requests.post("/runs", { body, signal });
+    const wait = waitMs === 0 ? {} : { query: { waitMs }, waitMs };
+    return this.#requests.post("/runs", { body, signal, ...wait });
   }
 
   run<Output>(id: string): RunHandle<Output> {

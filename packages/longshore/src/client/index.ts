@@ -5,6 +5,7 @@ export type {
   CallOptions,
   Client,
   DefinitionFilter,
+  ExecuteOptions,
   RequestOptions,
   RunFilter,
   RunHandle,

@@ -115,12 +115,13 @@ export class Requests {
     try {
       const response = await this.#fetch(method, path, ask, {}, limit.signal);
       if (!response.ok) throw await this.#refusal(response);
-      const answer = response.status === 204 ? null : this.#parsed(await response.text());
-      return { status: response.status, answer: answer as Answer };
+      const text = response.status === 204 ? "null" : await response.text();
+      // Nothing is left to read, so the request need not be aborted: that costs a tenth of it.
+      limit.stop();
+      return { status: response.status, answer: this.#parsed(text) as Answer };
     } catch (error) {
-      throw this.#failure(error, ask.signal);
-    } finally {
       limit.end();
+      throw this.#failure(error, ask.signal);
     }
   }
 
@@ -165,6 +166,7 @@ export class Requests {
         stop();
         stop = arm();
       },
+      stop: () => stop(),
       end() {
         stop();
         // Closes a connection that is still read.

@@ -8,18 +8,31 @@ export interface Ending {
 }
 
 /** Shorter than the timeouts of proxies, and than the limit of the server. */
-const waitMs = 25_000;
+export const endWaitMs = 25_000;
 /** A server that closes ends its long polls early. The next one then waits this long, so that the client does not flood the server. */
 const earlyMs = 1_000;
 
+/** A reply to a request that has waited already. */
+interface Waited<Body> {
+  readonly body: Body;
+  readonly askedAt: number;
+}
+
 /** The run or task at `path`, after its end. */
-export async function untilEnded<Body extends Ending>(requests: Requests, path: string, signal: AbortSignal | undefined): Promise<Body> {
+export async function untilEnded<Body extends Ending>(
+  requests: Requests,
+  path: string,
+  signal: AbortSignal | undefined,
+  first?: Waited<Body>,
+): Promise<Body> {
   const { clock } = requests;
-  for (;;) {
+  const ask = async (): Promise<Waited<Body>> => {
     const askedAt = clock.now();
-    const body = await requests.get<Body>(path, { query: { waitMs }, waitMs, signal });
-    if (body.endedAt !== null) return body;
-    if (clock.now() - askedAt < earlyMs) await pause(clock, earlyMs, signal);
+    return { askedAt, body: await requests.get<Body>(path, { query: { waitMs: endWaitMs }, waitMs: endWaitMs, signal }) };
+  };
+  for (let waited = first ?? (await ask()); ; waited = await ask()) {
+    if (waited.body.endedAt !== null) return waited.body;
+    if (clock.now() - waited.askedAt < earlyMs) await pause(clock, earlyMs, signal);
     signal?.throwIfAborted();
   }
 }

@@ -4,6 +4,7 @@ export type {
   CallOptions,
   Client,
   DefinitionFilter,
+  ExecuteOptions,
   RequestOptions,
   RunFilter,
   RunHandle,

@@ -4,12 +4,14 @@ import type {
   CallOptions,
   Client,
   DefinitionFilter,
+  ExecuteOptions,
   RunFilter,
   RunHandle,
   RunStatus,
   StartOptions,
   WorkflowVersion,
 } from "../client/client.ts";
+import { withDeadline } from "../client/deadline.ts";
 import { taskOutputOf } from "../client/run-failed.ts";
 import type { ScheduleFilter, ScheduleHandle, ScheduleInfo } from "../client/schedule.ts";
 import { durationMs } from "../core/duration.ts";
@@ -47,6 +49,14 @@ export class LocalClient implements Client {
     const delayMs = delay === undefined ? 0 : durationMs(delay, "delay");
     const { run } = await this.#engine.runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key, delayMs, priority });
     return this.run(run.id);
+  }
+
+  execute<Output>(workflow: string | Workflow, input?: unknown, options: ExecuteOptions = {}): Promise<Output> {
+    const what = `The run of ${typeof workflow === "string" ? workflow : workflow.name}`;
+    return withDeadline(options, { clock: this.#engine.clock, what }, async (signal) => {
+      const run = await this.start<Output>(workflow, input, { ...options, ...(signal === undefined ? {} : { signal }) });
+      return run.result({ ...(signal === undefined ? {} : { signal }) });
+    });
   }
 
   run<Output>(id: string): RunHandle<Output> {

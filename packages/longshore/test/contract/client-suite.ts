@@ -78,6 +78,27 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(JSON.parse(JSON.stringify(run))).toEqual({ id: run.id });
       });
 
+      it("and waiting for the end at once resolves with the output, or rejects as the result does", async () => {
+        const { client } = await withWorker();
+        expect(await client.execute(doubling, { n: 21 }, { key: "once" })).toEqual({ twice: 42 });
+        expect(await client.execute("doubling", { n: 21 }, { key: "once" })).toEqual({ twice: 42 });
+        expect(await all(client.runs())).toHaveLength(1);
+        await expect(client.execute(failing, null)).rejects.toBeInstanceOf(RunFailed);
+        await expect(client.execute("nothing", null)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
+      });
+
+      it("and waiting for the end stops after a time, while the run continues", async () => {
+        const { client, clock } = await setup();
+        const late = expect(client.execute(idle, 1, { timeout: "10s" })).rejects.toMatchObject({
+          code: "LONGSHORE_DEADLINE",
+          message: expect.stringMatching(/^The run of idle has not ended within /),
+        });
+        while ((await all(client.runs())).length === 0);
+        await clock.advance(10_000);
+        await late;
+        expect(await all(client.runs())).toMatchObject([{ state: "running" }]);
+      });
+
       it("a name starts the newest version, and an unknown name is refused", async () => {
         const { client } = await withWorker();
         expect(await client.define(doubling)).toMatchObject({ name: "doubling", version: 1, dialect: "code" });

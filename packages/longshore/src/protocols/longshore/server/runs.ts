@@ -6,6 +6,7 @@ import { writeExact } from "../../../core/json/json-exact.ts";
 import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { runsWaiting } from "../../../engine/run/run-waiting.ts";
+import type { HttpRequest } from "../../../net/http/http.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { delay, priority } from "../dialect/code-source.ts";
 import { apiPrefix, journalShape, runShape } from "../wire/shapes.ts";
@@ -67,21 +68,26 @@ export function runOperations(deps: RunDeps): Operation[] {
     return bodies;
   };
   const wholeBody = async (run: Run) => (await bodiesOf([run], isRunOpen(run.state)))[0];
+  /** The run at its end, or after this time. */
+  const atEnd = (run: Run, ms: number, request: HttpRequest): Run | Promise<Run> =>
+    ms === 0 || !isRunOpen(run.state) ? run : knownRun((id) => runs.result(id, givingUp(deps, request, ms)), run.id);
   const newRun = async (run: Run) => json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   return [
     operation({
       ...{ id: "startRun", tag, method: "POST", path: "/runs", action: "run.start" },
-      summary: "Start a run.",
+      summary: "Start a run; with `waitMs`, wait for its end.",
+      query: z.strictObject({ waitMs }),
       body: startBody,
       answers: {
-        201: { description: "It has started.", schema: runShape },
+        201: { description: "It has started. With `waitMs`: its state at the end, or when the wait is over.", schema: runShape },
         200: { description: "A run with this key was started before; this is its current state.", schema: runShape },
         404: { description: "There is no such workflow." },
         409: { description: "The run with this key was started with another input; `run` names it." },
       },
-      async handle({ body: { input, ...options } }) {
+      async handle({ body: { input, ...options }, query, request }) {
         const { run, created } = await runs.start({ ...options, input: writeExact(input ?? null) });
-        return created ? newRun(run) : json(200, await bodyOf(run));
+        const last = await atEnd(run, query.waitMs, request);
+        return created ? newRun(last) : json(200, await bodyOf(last));
       },
     }),
     runListOperation({ ...deps, bodiesOf }),
@@ -92,8 +98,7 @@ export function runOperations(deps: RunDeps): Operation[] {
       answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...runNotFound },
       async handle({ params, query, request }) {
         const run = await knownRun((id) => runs.run(id), params.id);
-        if (query.waitMs === 0 || !isRunOpen(run.state)) return json(200, await wholeBody(run));
-        return json(200, await wholeBody(await knownRun((id) => runs.result(id, givingUp(deps, request, query.waitMs)), run.id)));
+        return json(200, await wholeBody(await atEnd(run, query.waitMs, request)));
       },
     }),
     operation({
