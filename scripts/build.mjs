@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildDashboard } from "./build-dashboard.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const packageFolder = join(root, "packages/longshore");
@@ -10,6 +11,7 @@ const packageFolder = join(root, "packages/longshore");
 /** Answers whether it compiled without errors; the compiler writes its files either way. */
 export function build() {
   removeOrphans();
+  buildDashboard();
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const result = spawnSync(process.execPath, [tsc, "-p", join(packageFolder, "tsconfig.build.json")], { cwd: root, stdio: "inherit" });
   return result.status === 0;

@@ -17,6 +17,7 @@ const COLORS = process.stdout.isTTY ? "force" : "off";
 const STEPS: readonly Step[] = [
   { name: "lint", says: "format and lint", command: ["biome", "ci", "--error-on-warnings", `--colors=${COLORS}`, "."] },
   { name: "types", says: "types of source, tests and tools", command: ["tsc", "-p", "tsconfig.json"] },
+  { name: "pages", says: "types of the dashboard", command: ["tsc", "-p", "packages/dashboard/tsconfig.json"] },
   { name: "imports", says: "the import rule of the layers", command: ["tsx", "scripts/import-rule.ts"] },
   { name: "without", says: "types without each protocol in turn", command: ["tsx", "scripts/without-protocol.ts", "--types"] },
   {

@@ -2,6 +2,7 @@
 // visible.
 
 import type { Server } from "../server/index.ts";
+import { dashboardAddress } from "./open.ts";
 import { onOption } from "./options.ts";
 import type { Paint } from "./terminal.ts";
 
@@ -11,13 +12,16 @@ export interface WelcomeOptions {
   readonly data: string;
   /** The folder of `--workflows`. */
   readonly folder: string | undefined;
+  /** False with `--no-ui`. */
+  readonly hasPages: boolean;
   readonly paint: Paint;
 }
 
-export function opening({ server, data, folder, paint }: WelcomeOptions): string[] {
+export function opening({ server, data, folder, hasPages, paint }: WelcomeOptions): string[] {
   const names = server.workflows.defined.map(({ definition }) => definition.name);
   return [
     `${paint("bold", "Longshore")} serves on ${paint("cyan", server.url ?? "")}, with its data ${data}.`,
+    ...(hasPages ? [`Dashboard: ${paint("cyan", dashboardAddress(server.url ?? ""))}`] : []),
     ...(names.length === 0 ? [] : [`Defined from ${folder}: ${names.join(", ")}.`]),
   ];
 }

@@ -54,7 +54,13 @@ async function dev(files: readonly string[], typed: { store?: string }, command:
   const server = await serve({ ...options, tokens, badWorkflows: "skip", ...(await serverTelemetry(flags.otlpEndpoint)) });
   const paint = painter(process.stdout);
   const say = (...lines: string[]) => void process.stdout.write(lines.map((line) => `${line}\n`).join(""));
-  const welcome = { server, data: flags.ephemeral ? `${data}: nothing survives this process` : data, folder: flags.workflows, paint };
+  const welcome = {
+    server,
+    data: flags.ephemeral ? `${data}: nothing survives this process` : data,
+    folder: flags.workflows,
+    hasPages: flags.ui !== false,
+    paint,
+  };
   say(...opening(welcome));
   const defined = new Set(server.workflows.defined.map(({ definition }) => definition.name));
   // Comes before the first code runs: a run of an earlier start may continue at once.

@@ -15,6 +15,7 @@ import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { migrateCommand } from "./migrate.ts";
 import { nodesCommand } from "./nodes.ts";
+import { openCommand } from "./open.ts";
 import { queuesCommand } from "./queues.ts";
 import { replayCommand } from "./replay.ts";
 import { rerunCommand } from "./rerun.ts";
@@ -52,6 +53,7 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
   {
     heading: "Look around:",
     commands: [
+      openCommand,
       configCommand,
       definitionsCommand,
       defineCommand,

@@ -38,6 +38,8 @@ export interface ServerFlags {
   insecure?: boolean;
   origin?: string[];
   allowHost?: string[];
+  /** False with --no-ui. */
+  ui?: boolean;
   tlsCert?: string;
   tlsKey?: string;
   keepFor: Duration;
@@ -92,6 +94,7 @@ export function serveOptions(flags: ServerFlags, log: Around): ServeOptions {
     insecure: flags.insecure,
     origins: flags.origin,
     hosts: flags.allowHost,
+    ui: flags.ui,
     tls: tlsOf(flags),
     secretFiles: [...(flags.tlsKey === undefined ? [] : [flags.tlsKey]), ...protocolFlags.flatMap((one) => one.secretFiles?.(flags) ?? [])],
     retention: {

@@ -37,6 +37,7 @@ export const serverSettings: readonly Setting[] = [
   setting("--insecure", "switch", "listen on other addresses than loopback without requiring tokens"),
   setting("--origin <origins>", "list", "web origins whose pages may call this server, such as https://ops.example"),
   setting("--allow-host <names>", "list", "further host names of this server"),
+  setting("--no-ui", "switch", "serve no dashboard at /ui", { variable: "LONGSHORE_UI" }),
   setting("--tls-cert <file>", "path", "TLS certificate, PEM; with --tls-key"),
   setting("--tls-key <file>", "path", "key of the TLS certificate, PEM"),
   setting("--keep-for <duration>", "duration", "how long runs are kept after their end", { default: "30d" }),

@@ -20,7 +20,7 @@ interface Rule {
 }
 
 const table = {
-  "server.greet": { who: "anyone", what: "see the fixed page at `/`", reads: true },
+  "server.greet": { who: "anyone", what: "see the page at `/` and the files of the dashboard, which hold no data", reads: true },
   "server.health": { who: "anyone", what: "learn whether the server can take work", reads: true, vital: true },
   "server.version": { who: "anyone", what: "learn the server's version", reads: true },
   "token.check": { who: "anyone", what: "show a token and learn whether the server knows it", reads: true },

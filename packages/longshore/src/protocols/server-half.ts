@@ -213,6 +213,8 @@ export interface Tokens {
 export interface Serving {
   readonly version: string;
   readonly metrics: Metrics;
+  /** Whether the server has a dashboard at `/ui`. */
+  readonly hasPages: boolean;
   /** Whether callers must send a token, and whether a token is valid. */
   readonly tokens: Tokens;
   /** Reads a definition file of any protocol. */

@@ -49,6 +49,8 @@ export interface ServeOptions extends ProtocolOptions {
   origins?: readonly string[];
   /** Further names of this server that requests may have in the Host header. */
   hosts?: readonly string[];
+  /** Serve the dashboard at `/ui`. Default: true. */
+  ui?: boolean;
   /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows, which are loaded at the start. */
   workflows?: string;
   /**

@@ -24,6 +24,7 @@ export interface IdleTableDeps {
   readonly auth: Auth;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly hasPages: boolean;
   /** What differs from the engine of a server that does not share its data. */
   readonly own: { readonly storage: Storage; nodes(): Promise<readonly NodeView[]> };
 }
@@ -46,10 +47,10 @@ export class IdleTable {
     const dialects = deps.prepared.flatMap((each) => each.dialects);
     const engine = await openEngine({ directory: null, dialects });
     const reads = new NodeReads();
-    const { metrics, auth, shared, own } = deps;
+    const { metrics, auth, shared, own, hasPages } = deps;
     const stored = storedEngine({ idle: { ...engine, ...own }, dialects, shared, isIdle: () => !reads.areServed });
     const protocols = await openProtocols(deps.prepared, stored, deps.logger, { isIdle: true });
-    const table = await tableOf({ engine, protocols: protocols.list, metrics, auth });
+    const table = await tableOf({ engine, protocols: protocols.list, metrics, auth, hasPages });
     reads.areServed = true;
     return new IdleTable(deps.node, engine, protocols, table, reads);
   }

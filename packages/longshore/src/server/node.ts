@@ -28,6 +28,7 @@ import { nodeMetrics, withOwned } from "./node-metrics.ts";
 import { nodeProgram } from "./node-program.ts";
 import { nodeStorage } from "./node-storage.ts";
 import { takeOver } from "./owned-data.ts";
+import { pageRoutes } from "./pages.ts";
 import { loadWorkflows, noWorkflows } from "./workflows.ts";
 
 export interface NodeDeps {
@@ -81,12 +82,13 @@ export async function serveNode({ options, store, prepared, tokens, logger }: No
     auth,
     logger,
     metrics: withOwned(metrics, owned.metrics),
+    hasPages: options.ui !== false,
     own,
   });
   nodeMetrics(metrics, node, link, owned, table);
   const { host, hosts, origins, insecure, limits, tls } = options;
   const listener = await listen({
-    ...{ groups: table.groups, methods: table.methods, fallback: table.fallback },
+    ...{ groups: options.ui === false ? table.groups : [...table.groups, pageRoutes()], methods: table.methods, fallback: table.fallback },
     port: options.port ?? portDefault,
     ...{ auth, clock, host, hosts, origins, insecure, limits, tls, metrics, logger, watch },
     upgrade: { path: linkPath, take: (request, socket, head) => owned.link(request, socket, head) },

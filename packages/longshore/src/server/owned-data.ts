@@ -107,7 +107,9 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     throw error;
   };
   const protocols = await openProtocols(prepared, engine, logger).catch(orClose);
-  const { served, groups } = await tableOf({ engine, protocols: protocols.list, metrics, auth }).catch(orClose);
+  const { served, groups } = await tableOf({ engine, protocols: protocols.list, metrics, auth, hasPages: options.ui !== false }).catch(
+    orClose,
+  );
   instrument(engine, metrics);
   const methods = served.flatMap((each) => each.methods ?? []);
   const program = (verb: string, given: readonly unknown[]) => performProgram({ engine, handles: protocols.handles }, verb, given);

@@ -11,6 +11,7 @@ import { portDefault, type ServeOptions } from "./config.ts";
 import { DefinitionReader } from "./definition-reader.ts";
 import type { Engine } from "./engine.ts";
 import { instrument } from "./instruments.ts";
+import { pageRoutes } from "./pages.ts";
 import { definitionFiles } from "./protocols.ts";
 
 export interface ServerPort {
@@ -33,10 +34,10 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
   const { engine, options, tokens, logger, metrics } = parts;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const auth = createAuth(tokens);
-  const { served, groups, fallback } = await tableOf({ ...parts, auth });
+  const { served, groups, fallback } = await tableOf({ ...parts, auth, hasPages: options.ui !== false });
   instrument(engine, metrics);
   const listener = await listen({
-    groups,
+    groups: options.ui === false ? groups : [...groups, pageRoutes()],
     methods: served.flatMap(({ methods = [] }) => methods),
     fallback,
     port: options.port ?? portDefault,
@@ -59,14 +60,17 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
 
 export interface TableDeps extends Pick<ServerPortDeps, "engine" | "protocols" | "metrics"> {
   readonly auth: Auth;
+  /** Whether `/` sends browsers to the dashboard. */
+  readonly hasPages?: boolean;
 }
 
 /** The open protocols, and the route table in their order. */
-export async function tableOf({ engine, protocols, metrics, auth }: TableDeps) {
+export async function tableOf({ engine, protocols, metrics, auth, hasPages = false }: TableDeps) {
   const files = new DefinitionReader(engine.clock);
   const serving: Serving = {
     version: packageVersion(),
     metrics,
+    hasPages,
     tokens: {
       required: auth.required,
       known: (token) => auth.identify(`Bearer ${token}`) !== undefined,

@@ -48,10 +48,23 @@ afterAll(() => rmSync(place, { recursive: true, force: true }));
 describe("the packed package", () => {
   it("holds the built files and its papers, and no sources or tests", () => {
     const paths = packed.map((file) => file.path);
-    for (const path of ["LICENSE", "README.md", "package.json", "dist/index.js", "dist/index.d.ts", "bin/longshore.js"])
+    for (const path of [
+      "LICENSE",
+      "README.md",
+      "package.json",
+      "dist/index.js",
+      "dist/index.d.ts",
+      "bin/longshore.js",
+      "dist/ui/manifest.json",
+    ])
       expect(paths).toContain(path);
     expect(
-      paths.filter((path) => !/^(LICENSE|README\.md|package\.json|bin\/longshore\.js|dist\/.+\.(js|d\.ts|js\.map))$/.test(path)),
+      paths.filter(
+        (path) =>
+          !/^(LICENSE|README\.md|package\.json|bin\/longshore\.js|dist\/.+\.(js|d\.ts|js\.map)|dist\/ui\/(manifest\.json|[\w-]+\.(js|css|svg)\.(br|gz)))$/.test(
+            path,
+          ),
+      ),
     ).toEqual([]);
     expect(paths.filter((path) => path.includes(".test."))).toEqual([]);
     expect((packed.find((file) => file.path === "bin/longshore.js")?.mode ?? 0) & 0o111).not.toBe(0);

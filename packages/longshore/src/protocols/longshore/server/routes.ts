@@ -33,13 +33,13 @@ export interface OwnGroup extends RouteGroup {
 
 export interface OwnDeps {
   readonly engine: ProtocolEngine;
-  readonly serving: Pick<Serving, "metrics" | "version" | "readDefinition" | "definitionFiles" | "tokens">;
+  readonly serving: Pick<Serving, "metrics" | "version" | "hasPages" | "readDefinition" | "definitionFiles" | "tokens">;
   readonly changes: Changes;
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   const { board, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
-  const { metrics, version, readDefinition, definitionFiles: files, tokens } = serving;
+  const { metrics, version, hasPages, readDefinition, definitionFiles: files, tokens } = serving;
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
@@ -62,6 +62,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...systemOperations({
       health,
       metrics,
+      hasPages,
       // Created at the first read: most servers never need it.
       document: () => {
         document ??= openApi(routes, version, () => slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));

@@ -19,7 +19,7 @@ describe("health", () => {
 
 describe("the page at /", () => {
   it("shows any caller where to look, as text or for browsers as HTML", async () => {
-    const { api } = await startAdminServer({ tokens: ["0123456789abcdef"] });
+    const { api } = await startAdminServer({ tokens: ["0123456789abcdef"], ui: false });
     const text = await api("GET", "/");
     expect(text.status).toBe(200);
     expect(text.headers["content-type"]).toBe("text/plain; charset=utf-8");
@@ -32,6 +32,13 @@ describe("the page at /", () => {
       expect(text.body).toContain(path);
       expect(page.body).toContain(`href="${path}"`);
     }
+  });
+
+  it("sends browsers to the dashboard, where there is one", async () => {
+    const { api } = await startAdminServer({ tokens: ["0123456789abcdef"] });
+    const page = await api("GET", "/", undefined, { accept: "text/html" });
+    expect({ status: page.status, location: page.headers.location }).toEqual({ status: 303, location: "ui" });
+    expect((await api("GET", "/")).body).toContain("/ui");
   });
 
   it("discloses nothing about the server, and is closed to foreign web pages like everything else", async () => {

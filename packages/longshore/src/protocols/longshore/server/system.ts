@@ -21,13 +21,15 @@ const healthShape = z
 export interface SystemDeps {
   readonly health: HealthCheck;
   readonly metrics: Metrics;
+  /** Whether browsers find a dashboard at `/ui`. */
+  readonly hasPages: boolean;
   /** The OpenAPI document as JSON text. */
   readonly document: () => Promise<string>;
 }
 
-export function systemOperations({ health, metrics, document }: SystemDeps): Operation[] {
+export function systemOperations({ health, metrics, hasPages, document }: SystemDeps): Operation[] {
   return [
-    welcomeOperation(tag),
+    welcomeOperation(tag, hasPages),
     stateOperation("health", "/health", {
       summary: "Report whether the server can take work. Needs no token.",
       yes: "It can.",

@@ -1,0 +1,36 @@
+// Where the pages and the API are. A proxy may serve both below another path, so everything is relative to the address of this script.
+
+/** Set by the build: the file names of the worker that lays out graphs, and of the styles. */
+declare const WORKER_FILE: string;
+declare const STYLE_FILE: string;
+
+/** Data that an exported run holds in itself; null on a server. */
+export const exported: ExportedData | null = readExported();
+
+export interface ExportedData {
+  readonly run: string;
+  readonly at: number;
+  readonly server: string;
+  /** Answers of the API, by path. */
+  readonly answers: { readonly [path: string]: unknown };
+}
+
+const script = exported === null ? import.meta.url : "http://export.invalid/ui/assets/main.js";
+
+/** The path of the pages without a slash at its end, such as `/ui`. */
+export const pagesPath = new URL("..", script).pathname.replace(/\/$/, "");
+
+/** The address of the server without a slash at its end. */
+export const serverUrl = new URL("../..", script).href.replace(/\/$/, "");
+
+export const apiUrl = `${serverUrl}/api/longshore/v1`;
+
+export const workerUrl = new URL(WORKER_FILE, script).href;
+
+/** The addresses of what an exported run must hold. */
+export const ownFiles = { script, style: new URL(STYLE_FILE, script).href };
+
+function readExported(): ExportedData | null {
+  const element = document.getElementById("longshore-export");
+  return element === null ? null : (JSON.parse(element.textContent ?? "null") as ExportedData);
+}

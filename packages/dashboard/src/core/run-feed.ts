@@ -1,0 +1,158 @@
+// The list of runs that match a query, newest first: read page by page as the user scrolls, and kept up to date by changes. Rows in view change
+// in place; new runs come in on top, but never while the user is in the list.
+
+import { batch, signal } from "@preact/signals";
+import { ApiError, call } from "./api.ts";
+import { now } from "./format.ts";
+import { type Change, onChange } from "./live.ts";
+import { parameters, parseQuery } from "./run-query.ts";
+import type { RunList, RunSummary } from "./shapes.ts";
+
+const pageSize = 100;
+/** A page of a search may be empty; so many of them are read before the user has to ask for more. */
+const emptyPagesMax = 400;
+const refreshGapMs = 1_000;
+
+export class RunFeed {
+  readonly rows = signal<readonly RunSummary[]>([]);
+  readonly state = signal<"reading" | "idle" | "stopped" | "end">("reading");
+  readonly looked = signal(0);
+  readonly of = signal<number | null>(null);
+  readonly error = signal<ApiError | null>(null);
+  /** Runs that have begun since, and that are not shown yet. */
+  readonly newer = signal(0);
+  readonly #query: string;
+  readonly #controller = new AbortController();
+  readonly #isBusy: () => boolean;
+  #next: string | null | undefined;
+  #reading = false;
+  #leave = () => {};
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastAt = 0;
+  readonly #unseen = new Set<string>();
+
+  /** `isBusy`: whether the user is in the list, so that nothing may move. */
+  constructor(query: string, isBusy: () => boolean) {
+    this.#query = query;
+    this.#isBusy = isBusy;
+  }
+
+  start(): void {
+    this.#leave = onChange((change) => this.#take(change));
+    void this.more();
+  }
+
+  stop(): void {
+    this.#leave();
+    clearTimeout(this.#timer);
+    this.#controller.abort();
+  }
+
+  /** Ends a search that goes on. */
+  pause(): void {
+    if (this.state.value === "reading") this.state.value = "stopped";
+  }
+
+  /** Reads until there is another page of rows. */
+  async more(): Promise<void> {
+    if (this.#reading || this.#next === null) return;
+    this.#reading = true;
+    this.state.value = "reading";
+    try {
+      const wanted = this.rows.value.length + pageSize / 2;
+      for (let page = 0; page < emptyPagesMax && this.rows.value.length < wanted; page++) {
+        const read = await this.#page(this.#next);
+        if (this.#controller.signal.aborted) return;
+        this.#next = read.next;
+        batch(() => {
+          this.rows.value = [...this.rows.value, ...read.items];
+          this.looked.value += read.looked;
+          this.of.value = read.of;
+          this.error.value = null;
+        });
+        performance.mark("longshore:runs");
+        if (this.#next === null || (this.state.value as string) === "stopped") break;
+      }
+      if ((this.state.value as string) !== "stopped") this.state.value = this.#next === null ? "end" : "idle";
+    } catch (error) {
+      if (this.#controller.signal.aborted) return;
+      this.error.value = error instanceof ApiError ? error : new ApiError(0, String(error));
+      this.state.value = "idle";
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  /** Shows the runs that have begun since. */
+  async refresh(): Promise<void> {
+    this.#lastAt = Date.now();
+    try {
+      const read = await this.#page(undefined);
+      if (this.#controller.signal.aborted) return;
+      const fresh = new Set(read.items.map(({ id }) => id));
+      const oldest = read.items.at(-1)?.id;
+      // What the first page no longer has, does not match any more; what is older was not read again.
+      const rest = this.rows.value.filter(({ id }) => !fresh.has(id) && oldest !== undefined && read.next !== null && id < oldest);
+      batch(() => {
+        this.rows.value = [...read.items, ...rest];
+        this.of.value = read.of;
+        this.newer.value = 0;
+        this.error.value = null;
+        this.#unseen.clear();
+        if (this.#next === undefined) this.#next = read.next;
+      });
+    } catch (error) {
+      if (!this.#controller.signal.aborted && error instanceof ApiError) this.error.value = error;
+    }
+  }
+
+  #page(before: string | null | undefined): Promise<RunList> {
+    const given = parameters(parseQuery(this.#query), now.peek());
+    given.set("limit", String(pageSize));
+    if (before !== undefined && before !== null) given.set("before", before);
+    return call<RunList>(`/runs?${given}`, { signal: this.#controller.signal });
+  }
+
+  #take(change: Change): void {
+    if (change.kind === "lagged") return this.#soon();
+    if (change.kind !== "run") return;
+    const at = this.rows.value.findIndex(({ id }) => id === change.id);
+    if (at >= 0) {
+      this.#patch(at, change);
+      // Steps, retries and what does not match any more are read again.
+      if (!this.#isBusy()) this.#soon();
+      return;
+    }
+    const newest = this.rows.value[0]?.id;
+    if (newest !== undefined && change.id < newest) return;
+    this.#unseen.add(change.id);
+    if (this.#isBusy()) this.newer.value = this.#unseen.size;
+    else this.#soon();
+  }
+
+  #patch(at: number, { state, endedAt, left, failed, error }: Change): void {
+    const row = this.rows.value[at];
+    if (row === undefined) return;
+    const rows = [...this.rows.value];
+    rows[at] = {
+      ...row,
+      ...(state === undefined ? {} : { state: state as RunSummary["state"] }),
+      ...(endedAt === undefined ? {} : { endedAt, durationMs: endedAt === null ? null : endedAt - row.createdAt }),
+      ...(left === undefined ? {} : { left }),
+      ...(failed === undefined ? {} : { failed }),
+      ...(error === undefined ? {} : { firstError: error === null ? null : error.slice(0, 200) }),
+    };
+    this.rows.value = rows;
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined;
+        if (document.hidden || this.#reading) return this.#soon();
+        void this.refresh();
+      },
+      Math.max(60, this.#lastAt + refreshGapMs - Date.now()),
+    );
+  }
+}

@@ -1,0 +1,55 @@
+// The answers of the API, from the shapes that the server documents. Types only: nothing of the server is bundled.
+
+import type { z } from "zod";
+import type { runGraphShape, runTimelineShape } from "../../../longshore/src/protocols/longshore/wire/graph-shapes.ts";
+import type { RunListBody, RunSummaryBody } from "../../../longshore/src/protocols/longshore/wire/run-list-shapes.ts";
+import type { scheduleShape, wholeScheduleShape } from "../../../longshore/src/protocols/longshore/wire/schedule-shapes.ts";
+import type { infoShape, whoamiShape } from "../../../longshore/src/protocols/longshore/wire/server-shapes.ts";
+import type {
+  attemptShape,
+  chunkShape,
+  definitionShape,
+  journalShape,
+  queueShape,
+  runShape,
+  signalShape,
+  stepShape,
+  taskShape,
+  wholeDefinitionShape,
+  workerShape,
+} from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
+
+export type RunSummary = RunSummaryBody;
+export type RunList = RunListBody;
+export type Run = z.output<typeof runShape>;
+export type RunState = Run["state"];
+export type Step = z.output<typeof stepShape>;
+export type Task = z.output<typeof taskShape>;
+export type Attempt = z.output<typeof attemptShape>;
+export type Waiting = NonNullable<Step["waiting"]>;
+export type RunGraph = z.output<typeof runGraphShape>;
+export type RunTimeline = z.output<typeof runTimelineShape>;
+export type Journal = z.output<typeof journalShape>;
+export type Signal = z.output<typeof signalShape>;
+export type LogChunk = z.output<typeof chunkShape>;
+export type Definition = z.output<typeof definitionShape>;
+export type WholeDefinition = z.output<typeof wholeDefinitionShape>;
+export type Queue = z.output<typeof queueShape>;
+export type Worker = z.output<typeof workerShape>;
+export type Schedule = z.output<typeof scheduleShape>;
+export type WholeSchedule = z.output<typeof wholeScheduleShape>;
+export type Whoami = z.output<typeof whoamiShape>;
+export type Info = z.output<typeof infoShape>;
+
+export interface Page<Item> {
+  readonly items: Item[];
+  readonly next: string | null;
+}
+
+export interface Health {
+  readonly status: "ok" | "unavailable";
+  readonly version: string;
+  readonly store: string;
+  readonly message?: string;
+  readonly uptimeSeconds: number;
+}

@@ -1,0 +1,39 @@
+// Asks the worker for a layout. Small graphs are laid out at once; an exported file has no worker.
+
+import { exported, workerUrl } from "../core/place.ts";
+import { type Layout, type LayoutInput, layOut } from "./layout.ts";
+
+/** Up to this size, a layout takes a few milliseconds. */
+const smallMax = 120;
+
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): { createScriptURL: (url: string) => string };
+}
+
+let worker: Worker | undefined;
+let lastId = 0;
+const waiting = new Map<number, (layout: Layout) => void>();
+
+export function layOutBeside(input: LayoutInput): Promise<Layout> {
+  if (input.count <= smallMax || exported !== null) return Promise.resolve(layOut(input));
+  worker ??= start();
+  const id = ++lastId;
+  worker.postMessage({ id, input });
+  return new Promise((resolve) => waiting.set(id, resolve));
+}
+
+/** The one address that a script may be loaded from later. */
+function start(): Worker {
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+  const only = (url: string) => {
+    if (url !== workerUrl) throw new TypeError("No other script may be loaded.");
+    return url;
+  };
+  const policy = trustedTypes?.createPolicy("longshore", { createScriptURL: only });
+  const started = new Worker((policy?.createScriptURL(workerUrl) ?? workerUrl) as string, { type: "module" });
+  started.addEventListener("message", ({ data }: MessageEvent<{ id: number; layout: Layout }>) => {
+    waiting.get(data.id)?.(data.layout);
+    waiting.delete(data.id);
+  });
+  return started;
+}

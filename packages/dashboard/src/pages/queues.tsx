@@ -1,0 +1,120 @@
+// The lanes: what waits in each, and why.
+
+import { useMemo } from "preact/hooks";
+import { countText, durationText, now } from "../core/format.ts";
+import { useApi } from "../core/resource.ts";
+import { href, search, setQuery } from "../core/router.ts";
+import type { Page, Queue, Task } from "../core/shapes.ts";
+import { Why } from "../run/why.tsx";
+import { Button, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
+import { State } from "../ui/states.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+
+const columns: readonly Column<Queue>[] = [
+  {
+    name: "Lane",
+    width: "minmax(140px, 2fr)",
+    cell: ({ lane, labels }) => (
+      <>
+        <span class="strong">{lane}</span>
+        {labels.map((label) => (
+          <span key={label} class="label">
+            {label}
+          </span>
+        ))}
+      </>
+    ),
+  },
+  { name: "Ready", width: "80px", numeric: true, cell: ({ ready }) => countText(ready) },
+  { name: "Sent", width: "70px", numeric: true, minor: true, cell: ({ sent }) => countText(sent) },
+  { name: "Oldest", width: "110px", numeric: true, cell: ({ oldestAt }) => (oldestAt === null ? "" : durationText(now.value - oldestAt)) },
+  { name: "Workers", width: "80px", numeric: true, cell: ({ workers }) => countText(workers) },
+  { name: "Polled", width: "110px", minor: true, cell: ({ polledAt }) => (polledAt === null ? "never" : <Time at={polledAt} />) },
+  { name: "Why the oldest waits", width: "minmax(140px, 3fr)", minor: true, cell: ({ waiting }) => waiting?.text ?? "" },
+];
+
+const keyOf = ({ lane, labels }: Queue) => [lane, ...labels].join(" ");
+
+export function QueuesPage() {
+  const list = useApi<Page<Queue>>("/queues?limit=1000", { on: ({ kind }) => kind === "task", everyMs: 3_000 });
+  const chosen = search.value.get("lane");
+  // What waits the longest comes first.
+  const rows = useMemo(
+    () => [...(list.data.value?.items ?? [])].sort((one, other) => (one.oldestAt ?? Infinity) - (other.oldestAt ?? Infinity)),
+    [list.data.value],
+  );
+  const lane = rows.find((row) => keyOf(row) === chosen) ?? rows.find((row) => row.lane === chosen);
+  return (
+    <div class="list-page">
+      <PageHead
+        title="Queues"
+        note="A lane is a name and labels. Workers take tasks from the lanes that they name, if they have all labels."
+      />
+      <Problem error={list.error.value} />
+      {list.data.value?.items.length === 0 && (
+        <Empty title="No lane has tasks, and no worker asks for any.">
+          <p>
+            A lane is there while tasks wait in it or workers poll it. <a href={href(["workers"])}>Workers</a>
+          </p>
+        </Empty>
+      )}
+      <div class="split" data-open={lane !== undefined}>
+        {rows.length > 0 && (
+          <Table
+            label="Lanes"
+            rows={rows}
+            columns={columns}
+            keyOf={keyOf}
+            active={lane === undefined ? -1 : rows.indexOf(lane)}
+            onActive={(at) => setQuery({ lane: rows[at] === undefined ? null : keyOf(rows[at]) })}
+            onOpen={(row) => setQuery({ lane: keyOf(row) })}
+          />
+        )}
+        {lane !== undefined && <Lane lane={lane} />}
+      </div>
+    </div>
+  );
+}
+
+function Lane({ lane }: { lane: Queue }) {
+  const tasks = useApi<Page<Task>>(`/tasks?state=queued&limit=50&lane=${encodeURIComponent(lane.lane)}`, {
+    on: ({ kind }) => kind === "task",
+  });
+  const waiting = (tasks.data.value?.items ?? []).filter(({ labels }) => labels.join() === lane.labels.join());
+  return (
+    <section class="panel" aria-label={`Lane ${lane.lane}`}>
+      <div class="panel-head">
+        <h2>{lane.lane}</h2>
+        <Button kind="icon" icon="close" label="Close the lane" onClick={() => setQuery({ lane: null })} />
+      </div>
+      <div class="panel-body">
+        {lane.waiting !== null && (
+          <Why blocked={{ runId: null, step: "The oldest task", lane: lane.lane, labels: lane.labels, waiting: lane.waiting }} />
+        )}
+        <Facts
+          rows={[
+            ["Labels", lane.labels.length === 0 ? "none" : lane.labels.join(", ")],
+            ["Ready", countText(lane.ready)],
+            ["Sent", countText(lane.sent)],
+            ["Claims that wait", countText(lane.pollers)],
+            ["Live workers", countText(lane.workers)],
+            ["Last polled", lane.polledAt === null ? "never" : <Time at={lane.polledAt} />],
+          ]}
+        />
+        <h3>Tasks that wait</h3>
+        {waiting.length === 0 && <p class="dim">None.</p>}
+        <ul class="run-lines">
+          {waiting.map(({ id, runId, step, postedAt, state }) => (
+            <li key={id}>
+              <State state={state} />
+              {runId === null ? <code>{id}</code> : <a href={href(["runs", runId], { step })}>{step}</a>}
+              <span class="dim">
+                <Time at={postedAt} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  );
+}

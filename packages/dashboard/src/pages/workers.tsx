@@ -1,0 +1,108 @@
+// The workers: who is there, what each does, and what it holds.
+
+import { useMemo } from "preact/hooks";
+import { durationText, now } from "../core/format.ts";
+import { serverUrl } from "../core/place.ts";
+import { useApi } from "../core/resource.ts";
+import { href, search, setQuery } from "../core/router.ts";
+import type { Page, Worker } from "../core/shapes.ts";
+import { Button, Command, Copy, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
+import { State } from "../ui/states.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+
+const columns: readonly Column<Worker>[] = [
+  { name: "Status", width: "100px", cell: ({ status }) => <State state={status} /> },
+  { name: "Worker", width: "minmax(140px, 2fr)", cell: ({ id }) => <span class="strong">{id}</span> },
+  { name: "Protocol", width: "120px", cell: ({ protocol }) => protocol },
+  { name: "Holds", width: "64px", numeric: true, cell: ({ tasks }) => (tasks.length === 0 ? "" : tasks.length) },
+  { name: "Last heard", width: "110px", minor: true, cell: ({ seenAt }) => <Time at={seenAt} /> },
+  { name: "Labels", width: "minmax(80px, 1fr)", minor: true, cell: ({ labels }) => labels.join(", ") },
+  {
+    name: "What it does",
+    width: "minmax(140px, 3fr)",
+    minor: true,
+    cell: ({ does, lanes }) => (does.length > 0 ? does : lanes).join(", "),
+  },
+];
+
+const order: Readonly<Record<Worker["status"], number>> = { busy: 0, idle: 1, unheard: 2, offline: 3 };
+
+export function WorkersPage() {
+  const list = useApi<Page<Worker>>("/workers?limit=1000", { on: ({ kind }) => kind === "task", everyMs: 3_000 });
+  const rows = useMemo(
+    () =>
+      [...(list.data.value?.items ?? [])].sort((one, other) => order[one.status] - order[other.status] || one.id.localeCompare(other.id)),
+    [list.data.value],
+  );
+  const chosen = rows.find(({ id }) => id === search.value.get("worker"));
+  return (
+    <div class="list-page">
+      <PageHead title="Workers" />
+      <Problem error={list.error.value} />
+      {list.data.value?.items.length === 0 && (
+        <Empty title="No worker has connected yet.">
+          <p>A worker is a program of yours that takes tasks. This prints one for each protocol and language:</p>
+          <Command text={`npx longshore snippets --on ${serverUrl}`} />
+        </Empty>
+      )}
+      <div class="split" data-open={chosen !== undefined}>
+        {rows.length > 0 && (
+          <Table
+            label="Workers"
+            rows={rows}
+            columns={columns}
+            keyOf={({ id }) => id}
+            active={chosen === undefined ? -1 : rows.indexOf(chosen)}
+            onActive={(at) => setQuery({ worker: rows[at]?.id ?? null })}
+            onOpen={({ id }) => setQuery({ worker: id })}
+          />
+        )}
+        {chosen !== undefined && <Detail worker={chosen} />}
+      </div>
+    </div>
+  );
+}
+
+const meanings: Readonly<Record<Worker["status"], string>> = {
+  busy: "It holds tasks.",
+  idle: "It waits for tasks.",
+  unheard: "It is known from before the server started, and has been silent since.",
+  offline: "It has been silent for too long. Tasks that it held were given to others.",
+};
+
+function Detail({ worker }: { worker: Worker }) {
+  const { id, protocol, status, labels, lanes, does, registeredAt, seenAt, tasks } = worker;
+  return (
+    <section class="panel" aria-label={`Worker ${id}`}>
+      <div class="panel-head">
+        <State state={status} />
+        <h2>{id}</h2>
+        <Copy text={id} label="Copy the id of the worker" />
+        <Button kind="icon" icon="close" label="Close the worker" onClick={() => setQuery({ worker: null })} />
+      </div>
+      <div class="panel-body">
+        <p>{meanings[status]}</p>
+        <Facts
+          rows={[
+            ["Protocol", protocol],
+            ["Labels", labels.length === 0 ? "none" : labels.join(", ")],
+            ["Does", does.length === 0 ? "not said" : does.join(", ")],
+            ["Lanes it claims", lanes.length === 0 ? "none lately" : lanes.join(", ")],
+            ["First heard", <Time key="first" at={registeredAt} />],
+            ["Last heard", <Time key="last" at={seenAt} />],
+          ]}
+        />
+        <h3>Tasks it holds</h3>
+        {tasks.length === 0 && <p class="dim">None.</p>}
+        <ul class="run-lines">
+          {tasks.map(({ taskId, runId, step, claimedAt }) => (
+            <li key={taskId}>
+              {runId === null ? <code>{taskId}</code> : <a href={href(["runs", runId], { step })}>{step}</a>}
+              <span class="num dim">{durationText(now.value - claimedAt)}</span>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  );
+}

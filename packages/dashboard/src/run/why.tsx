@@ -1,0 +1,88 @@
+// Why a step waits, in one sentence, with the chain that leads to it and the command that ends it.
+
+import { timeText } from "../core/format.ts";
+import { serverUrl } from "../core/place.ts";
+import { href } from "../core/router.ts";
+import type { Waiting } from "../core/shapes.ts";
+import { Icon } from "../ui/icons.tsx";
+import { Command } from "../ui/parts.tsx";
+
+export interface Blocked {
+  readonly runId: string | null;
+  readonly step: string;
+  readonly lane: string | null;
+  readonly labels: readonly string[];
+  readonly waiting: Waiting;
+}
+
+/** A word that a shell takes as it is, or in quotes. */
+function word(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+const on = serverUrl === "http://127.0.0.1:4500" || serverUrl === "http://localhost:4500" ? "" : ` --on ${serverUrl}`;
+
+/** The command that ends the wait; undefined where nothing has to be done, or where no command does it. */
+function remedyOf({ runId, labels, lane, waiting }: Blocked): string | undefined {
+  if (waiting.reason === "signal" && runId !== null && waiting.signal !== undefined)
+    return `npx longshore signal ${word(runId)} ${word(waiting.signal)} 'null'${on}`;
+  if (waiting.reason !== "no-worker" || lane === null) return undefined;
+  const wanted = waiting.missing?.length ? labels : [];
+  return `npx longshore work tasks.mjs${wanted.length === 0 ? "" : ` --labels ${word(wanted.join(","))}`}${on}`;
+}
+
+/** What to do where there is no command. */
+function adviceOf({ waiting: { reason, key, workers = [] } }: Blocked): string | undefined {
+  if (reason === "busy")
+    return `Every worker that could take it is busy (${workers.slice(0, 3).join(", ")}${workers.length > 3 ? ", …" : ""}). Start another one, or give one more slots.`;
+  if (reason === "limit") return `The limit ${key ?? ""} is used up. It goes on when another step with this limit ends.`;
+  if (reason === "unreachable") return "The server cannot reach the workers. It tries again by itself.";
+  if (reason === "sent") return "The server has sent it; a worker that is slow or gone has not taken it. It is sent again after a while.";
+  return undefined;
+}
+
+export function Why({ blocked }: { blocked: Blocked }) {
+  const { step, lane, labels, waiting, runId } = blocked;
+  const remedy = remedyOf(blocked);
+  const advice = adviceOf(blocked);
+  const isCalm = waiting.reason === "not-due" || waiting.reason === "sleeping" || waiting.reason === "next" || waiting.reason === "record";
+  return (
+    <section class={`why ${isCalm ? "" : "why-bad"}`} aria-label={`Why ${step} waits`}>
+      <p class="why-text">
+        <Icon name="clock" />
+        <span>
+          <strong>{step}</strong> {waiting.text.startsWith("waiting") ? waiting.text : `waits: ${waiting.text}`}
+          {waiting.at === undefined ? "" : `, ${timeText(waiting.at)}`}
+        </span>
+      </p>
+      <ol class="chain" aria-label="What leads to it">
+        {runId !== null && <li>run</li>}
+        <li>{runId === null ? step : <a href={href(["runs", runId], { step })}>step {step}</a>}</li>
+        {lane !== null && (
+          <li>
+            <a href={href(["queues"], { lane })}>
+              lane {lane}
+              {labels.length === 0 ? "" : ` [${labels.join(", ")}]`}
+            </a>
+          </li>
+        )}
+        <li class="chain-end">{cause(waiting)}</li>
+      </ol>
+      {advice !== undefined && <p class="dim">{advice}</p>}
+      {remedy !== undefined && <Command text={remedy} />}
+    </section>
+  );
+}
+
+function cause({ reason, missing = [], key, signal }: Waiting): string {
+  if (reason === "no-worker")
+    return missing.length === 0 ? "no live worker takes from this lane" : `no live worker has the label ${missing.join(", ")}`;
+  if (reason === "limit") return `limit ${key ?? ""}`;
+  if (reason === "signal") return `signal ${signal ?? ""}`;
+  if (reason === "busy") return "all workers are busy";
+  if (reason === "unreachable") return "its workers cannot be reached";
+  if (reason === "sent") return "sent, and not taken";
+  if (reason === "next") return "taken at the next poll";
+  if (reason === "record") return "something else must end first";
+  return "its time has not come";
+}
