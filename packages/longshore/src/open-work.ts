@@ -9,6 +9,7 @@ import { counted } from "./core/text.ts";
 import { workflowFamily } from "./core/workflow-family.ts";
 import { type RunnerConfig, runnerConfig } from "./runner/config.ts";
 import type { WorkerEvents } from "./runner/events.ts";
+import type { ValueLimit } from "./runner/function/value-limit.ts";
 import { allAlive } from "./runner/health.ts";
 import type { HttpHandle, HttpOptions, Pages } from "./runner/http.ts";
 import { measure, type WorkerMetrics, workerMetrics } from "./runner/instruments.ts";
@@ -97,7 +98,17 @@ async function functionTasks(workflows: readonly FunctionWorkflow[], transports:
     throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: "workflows" } });
   }
   const { driverTasks } = await import("./runner/function/driver.ts");
-  return driverTasks(workflows.map(({ code }) => code));
+  return driverTasks(
+    workflows.map(({ code }) => code),
+    smallest(transports),
+  );
+}
+
+/** The limit for the values of commands that every transport takes; undefined without one. */
+function smallest(transports: readonly Transport[]): ValueLimit | undefined {
+  const limits = transports.flatMap(({ capabilities }) => capabilities.commandValue ?? []);
+  if (limits.length === 0) return undefined;
+  return { bytes: Math.min(...limits.map(({ bytes }) => bytes)), values: Math.min(...limits.map(({ values }) => values)) };
 }
 
 /** Servers in this process get the workflows of the worker. Over a protocol a worker may define nothing. */

@@ -55,8 +55,9 @@ export interface Command extends TaskStepSettings {
    * have.
    */
   readonly defines?: readonly CodeDefinition[];
-  /** For a `local` or `version` command: its result, or its error. */
+  /** Of a `local` or `version` command: its result. */
   readonly output?: Json;
+  /** Of a `local` command: its error. Of any other command: why the worker could not give it. Such a command has failed. */
   readonly error?: string;
   /** The same, when the function has received its result already: the number of the result, and when it had it. */
   readonly place?: number;

@@ -17,6 +17,7 @@ import type { Task } from "../core/task.ts";
 import type { SpanIds } from "../core/trace.ts";
 import type { Verdict } from "../core/verdict.ts";
 import type { EventName, TransportEvent, TransportEventName } from "./events.ts";
+import type { ValueLimit } from "./function/value-limit.ts";
 import type { Notice } from "./notices.ts";
 import type { WorkTrace } from "./telemetry.ts";
 
@@ -75,6 +76,8 @@ export interface Capabilities {
   readonly blobs: boolean;
   /** Turns of durable functions (core/turn.ts): `ask` reads journals and adds commands. When absent: `work()` refuses workflows. */
   readonly functions?: boolean;
+  /** The maximum size of one value of a command of a durable function. When absent: any size. */
+  readonly commandValue?: ValueLimit;
   /** Cancellation while the handler runs. When false: a cancellation is noticed at the report. */
   readonly cancel: boolean;
 }

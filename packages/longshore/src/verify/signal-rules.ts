@@ -12,8 +12,8 @@ export function checkSignals(run: Pick<Run, "id" | "signals">, signals: readonly
     const { number, value, takenAt, taskId } = signal;
     const brief = { ...signal, value: value === null ? null : "..." };
     if (number > sent) found.push(finding("signals-whole", run.id, `its signal ${number} is stored and it counts ${sent}`, brief));
-    if ((takenAt === null) !== (value !== null) || (takenAt === null) !== (taskId === null))
-      found.push(finding("signals-whole", run.id, `its signal ${number} is neither kept with its value nor taken by a step`, brief));
+    if ((takenAt === null) !== (value !== null) || (takenAt === null && taskId !== null))
+      found.push(finding("signals-whole", run.id, `its signal ${number} is neither kept with its value nor taken`, brief));
   }
   const stored = signals.filter(({ takenAt }) => takenAt === null).length;
   if (stored !== kept) found.push(finding("signals-whole", run.id, `it counts ${kept} kept signals and ${stored} are stored`));

@@ -204,7 +204,8 @@ class Driven {
     const { node, kind, name, after, shown, totalMs } = command;
     const input = writeExact(command.input ?? null);
     const step = { id: shown ?? (name === "" ? kind : name), command: `${after} ${commandText(command)}` };
-    if (kind === "local" || kind === "version") return this.#record(command, step, input);
+    // A command that its worker could not give, such as one with an input that is too large, has failed.
+    if (kind === "local" || kind === "version" || command.error !== undefined) return this.#record(command, step, input);
     const base = { kind: "post" as const, node, ordinal: 0, input, step };
     const placement = kind === "step" ? workPlacement(command) : waitPlacement(totalMs);
     if (kind === "step") {

@@ -23,6 +23,7 @@ import { stackOf } from "../stack.ts";
 import { waitsElsewhere } from "./function-end.ts";
 import { FunctionReplay, type GoesOn } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
+import type { ValueLimit } from "./value-limit.ts";
 
 /** The code of a durable function. */
 export interface FunctionCode {
@@ -44,7 +45,7 @@ interface Kept {
 }
 
 /** The tasks of a worker for the turns of these functions. Each function has two: for the lane of all workers, and for the lane of this worker. */
-export function driverTasks(functions: readonly FunctionCode[]): Task[] {
+export function driverTasks(functions: readonly FunctionCode[], limit?: ValueLimit): Task[] {
   const worker = randomBytes(6).toString("hex");
   const kept = new Map<string, Kept>();
   let turns = 0;
@@ -55,7 +56,7 @@ export function driverTasks(functions: readonly FunctionCode[]): Task[] {
       const before = kept.get(runId);
       kept.delete(runId);
       const state = before !== undefined && before.by === turn.by ? before : undefined;
-      const { after, report } = await takeTurn(code, turn, context, state, by);
+      const { after, report } = await takeTurn({ code, limit }, turn, context, state, by);
       if (report.end === undefined) keep(kept, runId, after);
       return report;
     };
@@ -71,13 +72,13 @@ function keep(kept: Map<string, Kept>, runId: string, state: Kept): void {
 }
 
 async function takeTurn(
-  code: FunctionCode,
+  { code, limit }: { readonly code: FunctionCode; readonly limit: ValueLimit | undefined },
   turn: Turn,
   context: Context,
   before: Kept | undefined,
   by: string,
 ): Promise<{ after: Kept; report: TurnReport }> {
-  const state = before ?? (await replayed(code, turn, context));
+  const state = before ?? (await replayed(code, turn, context, limit));
   state.context = context;
   state.by = by;
   const { replay, abort } = state;
@@ -158,7 +159,7 @@ async function newsOf(
 }
 
 /** The function at the point where this turn begins. */
-async function replayed(code: FunctionCode, turn: Turn, context: Context): Promise<Kept> {
+async function replayed(code: FunctionCode, turn: Turn, context: Context, limit: ValueLimit | undefined): Promise<Kept> {
   const { input, startedAt, pass } = turn;
   const isFirst = startedAt !== undefined && turn.commands === 0;
   const journal = isFirst ? { input, startedAt, pass, entries: [] } : await readJournal(context);
@@ -170,6 +171,7 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context): Promi
     startedAt: journal.startedAt ?? 0,
     after: isEmpty ? turn.after : first,
     journal: new Map(journal.entries.map((entry) => [entry.node, entry])),
+    limit,
   });
   const state: Kept = { replay, abort, by: "", context };
   const scope = makeScope({

@@ -5,6 +5,13 @@ import { toJson } from "../../core/json/to-json.ts";
 import type { TurnEnd } from "../../core/turn.ts";
 import { StepError } from "./step-error.ts";
 
+/** Thrown by `continueAs`, so that nothing behind it runs. The function has ended by then: code that catches this changes nothing. */
+export class Continued extends Error {
+  constructor() {
+    super("The function has called continueAs: this pass of it is over.");
+  }
+}
+
 export function doneWith(output: unknown): TurnEnd {
   try {
     return { kind: "done", output: toJson(output) };
@@ -24,9 +31,10 @@ export function blocked(node: number, recorded: string, now: string): TurnEnd {
 }
 
 /** A side effect holds the turn until it ends, so the result of a command would never reach it. */
-export function commandInside(local: string, text: string): LongshoreError {
+export function commandInside(locals: readonly string[], text: string): LongshoreError {
   const todo = "call w outside of w.local(), and pass its results in";
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `The side effect ${local} asks for ${text}, which it cannot wait for: ${todo}.`);
+  const which = locals.length === 1 ? `The side effect ${locals[0]}` : `One of the side effects ${locals.join(", ")}`;
+  return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${which} asks for ${text}, which it cannot wait for: ${todo}.`);
 }
 
 /** The command whose error this is, also behind causes. */

@@ -12,24 +12,19 @@
 import type { Json } from "../../core/json/json.ts";
 import type { ValueSize } from "../../core/text-size.ts";
 import { type Command, type CommandResult, commandText, type JournalEntry, type TurnEnd } from "../../core/turn.ts";
-import { blocked, commandInside, doneWith, failedWith } from "./function-end.ts";
+import { blocked, Continued, doneWith, failedWith } from "./function-end.ts";
 import { handled } from "./handled.ts";
 import { ServerTime } from "./server-time.ts";
+import { SideEffects } from "./side-effects.ts";
 import { StepError } from "./step-error.ts";
 import { Unreported } from "./unreported.ts";
+import { tooLarge, type ValueLimit } from "./value-limit.ts";
 
 /** A command without what this class adds. */
 export type Asked = Omit<Command, "node" | "after">;
 
 /** The result of a side effect. */
 export type LocalResult = { readonly output: Json } | { readonly error: string };
-
-/** Thrown by `continueAs`, so that nothing behind it runs. The function has ended by then: code that catches this changes nothing. */
-class Continued extends Error {
-  constructor() {
-    super("The function has called continueAs: this pass of it is over.");
-  }
-}
 
 /** How a turn goes on after a report in the middle of it. */
 export interface GoesOn {
@@ -60,19 +55,20 @@ export interface Beginning {
   readonly journal: ReadonlyMap<number, JournalEntry>;
   /** Only compares the code with the journal: side effects that the journal does not have are not run. */
   readonly isCheck?: boolean;
+  /** The size that a value of a command may have. A command with a larger one fails at once. */
+  readonly limit?: ValueLimit | undefined;
 }
 
 export class FunctionReplay {
   readonly #journal: ReadonlyMap<number, JournalEntry>;
   readonly #isCheck: boolean;
+  readonly #limit: ValueLimit | undefined;
   readonly #waiting = new Map<number, Waiting>();
   /** Commands that the journal does not have, in order, until they are reported. */
   readonly #fresh = new Unreported();
-  /** Results of side effects that ran here. */
+  /** Results that this copy knows before the server numbers them: of side effects that ran here, and of commands that are too large. */
   readonly #own = new Map<number, LocalResult>();
-  /** The side effect whose function is being called. */
-  #calling: string | null = null;
-  readonly #running = new Set<Promise<void>>();
+  readonly #effects = new SideEffects();
   /** Side effects that have ended, and whose results have no numbers. */
   readonly #ended: Command[] = [];
   /** Side effects that begin when the results so far are in the journal. */
@@ -95,7 +91,8 @@ export class FunctionReplay {
   /** True while the function receives results that it received in earlier turns. */
   isRepeating = false;
 
-  constructor({ after, startedAt, journal, isCheck = false }: Beginning) {
+  constructor({ after, startedAt, journal, isCheck = false, limit }: Beginning) {
+    this.#limit = limit;
     this.#isCheck = isCheck;
     this.#place = after;
     this.#now = startedAt;
@@ -135,6 +132,7 @@ export class FunctionReplay {
   /** Calls the function. It runs until it waits. */
   async begin(call: () => unknown): Promise<void> {
     this.#isTurn = true;
+    this.#effects.wake();
     let called: unknown;
     try {
       called = call();
@@ -174,7 +172,7 @@ export class FunctionReplay {
       if (goesOn && !stops && (await this.#passOn())) continue;
       for (const command of this.#ended.splice(0)) this.#fresh.push(command);
       const isHeld = !stops && (this.#held.length > 0 || (goesOn && this.#fresh.unplaced > 0));
-      if (this.#fresh.size > 0 && (isHeld || this.#running.size > 0)) {
+      if (this.#fresh.size > 0 && (isHeld || this.#effects.running > 0)) {
         const { results, stop, now } = await flush();
         this.#serverTime.learn(now);
         stops ||= stop;
@@ -182,8 +180,8 @@ export class FunctionReplay {
         continue;
       }
       if (isHeld) for (const begin of this.#held.splice(0)) begin();
-      else if (this.#running.size === 0) break;
-      else await Promise.race(this.#running);
+      else if (this.#effects.running === 0) break;
+      else await this.#effects.next();
       await this.#untilItWaits();
     }
     this.#isTurn = false;
@@ -264,8 +262,16 @@ export class FunctionReplay {
     const node = this.#next(command);
     if (node === null) return new Promise<Json>(() => {});
     if (this.#journal.has(node)) this.#open.add(node);
-    else this.#fresh.push({ ...command, node, after: this.#place });
+    else this.#give({ ...command, node, after: this.#place });
     return this.#wait(node, command);
+  }
+
+  /** The journal has a command whose input is too large as one that has failed. So it fails in each replay, whatever the limit is then. */
+  #give(command: Command): void {
+    const { input, ...rest } = command;
+    const error = input === undefined ? undefined : tooLarge(`the input of ${commandText(command)}`, input, this.#limit);
+    if (error !== undefined) this.#own.set(command.node, { error });
+    this.#fresh.push(error === undefined ? command : { ...rest, error });
   }
 
   /** Runs a side effect, unless the journal has its result. */
@@ -277,27 +283,20 @@ export class FunctionReplay {
     if (this.#journal.has(node)) this.#open.add(node);
     if (this.#journal.has(node) || this.#isCheck) return result;
     const after = this.#place;
-    const begin = () => {
-      const running = this.#call(name, run).then((made) => {
-        this.#running.delete(running);
+    const begin = () =>
+      this.#effects.begin(name, run, (result) => {
+        const made = this.#fitting(name, result);
         this.#own.set(node, made);
         this.#ended.push({ ...command, node, after, ...made });
       });
-      this.#running.add(running);
-    };
     if (this.#held.length > 0 || this.#fresh.placed > 0) this.#held.push(begin);
-    else begin();
+    else this.#effects.ask(begin);
     return result;
   }
 
-  /** Begins a side effect. */
-  #call(name: string, run: () => Promise<LocalResult>): Promise<LocalResult> {
-    this.#calling = name;
-    try {
-      return run();
-    } finally {
-      this.#calling = null;
-    }
+  #fitting(name: string, made: LocalResult): LocalResult {
+    const error = "output" in made ? tooLarge(`the result of side effect ${name}`, made.output, this.#limit) : undefined;
+    return error === undefined ? made : { error };
   }
 
   /** The version of a change in this run: 0 for a run that passed this place before the change existed. */
@@ -334,7 +333,7 @@ export class FunctionReplay {
   /** The number of the command; null when the function must not continue. */
   #next(command: Asked): number | null {
     const text = commandText(command);
-    if (this.#calling !== null) throw commandInside(this.#calling, text);
+    this.#effects.refuseInside(text);
     if (!this.#isTurn) {
       this.#strays = `It asked for ${text} after it had waited for something that is not a command.`;
       return null;
@@ -357,6 +356,7 @@ export class FunctionReplay {
 
   #deliver(result: CommandResult): void {
     const { node, place, at } = result;
+    this.#effects.wake();
     this.#place = place;
     this.#now = Math.max(this.#now, at);
     this.#serverTime.learn(at);
@@ -390,7 +390,7 @@ export class FunctionReplay {
 
   /** Everything that follows from a result runs before the next turn of the event loop. */
   #untilItWaits(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
+    return this.#effects.rest(() => this.#end === null);
   }
 }
 

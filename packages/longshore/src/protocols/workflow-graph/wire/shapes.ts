@@ -86,8 +86,9 @@ export interface LogChunk {
 }
 
 export interface CompleteRequest {
-  outputs: Outputs;
-  /** Ours: the handler's unchanged result. `outputs` has it as texts, which is all that the reference knows. */
+  /** The handler's result as texts, which is all that the reference knows. Absent with `output`. */
+  outputs?: Outputs;
+  /** Ours: the handler's unchanged result. */
   output?: Json;
   /** Ours: the claim of a worker that can take another job. The answer is that of a claim, or an empty body without a job. */
   next?: ClaimRequest;

@@ -157,10 +157,9 @@ export class LeasedJob implements Assignment {
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
   }
 
-  /** A Longshore server accepts the unchanged result in addition to the texts of the protocol. */
+  /** A Longshore server accepts the unchanged result in place of the texts of the protocol. */
   #completion(output: Json): CompleteRequest {
-    const outputs = encodeOutputs(output);
-    return !this.defers || isTexts(output) ? { outputs } : { outputs, output };
+    return this.defers && !isTexts(output) ? { output } : { outputs: encodeOutputs(output) };
   }
 
   /** Polls every `cancelPollMs` until the job has ended, or until heartbeats report cancels. */

@@ -21,7 +21,10 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
   return new WorkflowGraphTransport(settingsOf(url, options));
 }
 
-/** The capabilities of this protocol's worker half; the runner replaces the rest. */
+/**
+ * The capabilities of this protocol's worker half; the runner replaces the rest. A report with one value of a command is below the limits
+ * that a server has by default for a request: 2 MiB, 131,072 values.
+ */
 const capabilities: Capabilities = {
   defer: false,
   progress: false,
@@ -31,6 +34,7 @@ const capabilities: Capabilities = {
   blobs: false,
   cancel: true,
   functions: true,
+  commandValue: { bytes: 2_000_000, values: 120_000 },
 };
 
 /** With more helpers than this, the server's response time is the limit, not their number. */
