@@ -1,5 +1,5 @@
-// Static workflows written in code. `graph()` calls its builder once, at definition time, with references instead of values: the calls of the
-// builder become a graph. A reference has the type of its value, so a misspelt field is a compile error.
+// Static workflows written in code. `graph()` calls its builder once, when the workflow is defined. The builder gets references instead of
+// values, and its calls become a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
@@ -20,8 +20,8 @@ export interface StepOptions extends TaskStepOptions {
   /** Steps that must succeed first although their results are not used. */
   after?: readonly Ref<unknown>[];
   /**
-   * `first-part`: the step starts when each step in `after` whose result is not used has emitted its first part (`ctx.emit`), and reads
-   * further parts with `ctx.parts`. Default: all of them must have ended.
+   * `first-part`: the step does not wait for the end of steps in `after` whose results it does not use. It starts when each of them has
+   * emitted its first part (`ctx.emit`), and reads further parts with `ctx.parts`. Default: all of them must have ended.
    */
   startWhen?: "first-part";
   /** When this is false, the step and all steps that depend on it are skipped. */
@@ -62,19 +62,19 @@ export interface GraphBuilder {
   step<Input, Output>(task: Task<Input, Output>, input: Arg<NoInfer<Input>>, options?: StepOptions): Ref<Output>;
   /** Adds a step that runs another workflow to its end. The server defines that workflow before this one. */
   run<Input, Output>(workflow: Workflow<Input, Output>, input: Arg<NoInfer<Input>>, options?: RunStepOptions): Ref<Output>;
-  /** The same for a workflow that the server has under this name, written in any way. */
+  /** The same for a workflow that is defined on the server under this name, in any language. */
   run<Output = unknown>(workflow: string, input: unknown, options?: RunStepOptions): Ref<Output>;
   /**
-   * Adds one task for each item of a list, at most 20,000; returns a reference to the list of their results, in the same order. The data
-   * decides how many there are. `input` makes the input of each task from its item and its place in the list, from 0. When one of them
-   * fails, the others are cancelled and the step fails.
+   * Adds one task for each item of a list with at most 20,000 items. Returns a reference to the list of their results, in the same order.
+   * The number of items is known only when the step starts. `input` makes the input of each task from its item and its place in the list,
+   * from 0. When one of them fails, the others are cancelled and the step fails.
    */
   map<Item, Input, Output>(
     list: Ref<readonly Item[]> | readonly Arg<Item>[],
     task: Task<Input, Output>,
     options: MapOptions & { input: (item: Ref<Item>, index: Ref<number>) => Arg<NoInfer<Input>> },
   ): Ref<Output[]>;
-  /** The same for a list whose items are the inputs. */
+  /** The same for a list whose items are the inputs of the tasks. */
   map<Input, Output>(list: Arg<readonly NoInfer<Input>[]>, task: Task<Input, Output>, options?: MapOptions): Ref<Output[]>;
   /**
    * Adds a pause: of this length from its start, or until a time. Steps that name it in `after` wait for its end. No worker and no slot is

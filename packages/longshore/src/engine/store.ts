@@ -7,15 +7,15 @@ import type { BlobContents } from "./blob/contents.ts";
 import type { RowStore } from "./rows.ts";
 import type { Later } from "./tx.ts";
 
-/** How long a server may write without hearing from the store. */
+/** How long a server may write after the last reply of the store. */
 export interface Lease {
   /** Counts the servers that have had the data. */
   readonly epoch: number;
-  /** Without a renewal; 0 when another server may have taken over. */
+  /** The time that is left without a renewal; 0 when another server may have taken over. */
   readonly msLeft: number;
 }
 
-/** A part of what a store keeps, and how many bytes it takes. */
+/** One part of the stored data, and how many bytes it takes. */
 export interface StorePart {
   readonly part: string;
   readonly bytes: number;
@@ -28,15 +28,15 @@ export interface Store {
   readonly wasServed: boolean;
   /** Rows by key and by index, and their transactions. */
   readonly rows: RowStore;
-  /** The time that all servers on it agree on; absent where there is one machine. */
+  /** The time that all servers of this store agree on; absent for a store on one machine. */
   readonly clock?: Clock;
-  /** The right to write, where other servers could take it; absent where there is one machine. */
+  /** The right to write, which other servers could take; absent for a store on one machine. */
   readonly lease?: () => Lease;
   /** Contents of blobs. */
   readonly contents: BlobContents;
   /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;
-  /** The bytes that it takes, by part; absent where everything is in memory. */
+  /** The bytes that it takes, by part; absent for a store in memory. */
   size?(): Promise<readonly StorePart[]>;
   /** Adds advice to an error during the start, if the machine caused the error. */
   inWords(error: unknown): unknown;

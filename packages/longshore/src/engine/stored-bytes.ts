@@ -11,7 +11,7 @@ import type { Tx } from "./tx.ts";
 export const rowBytes = 64;
 
 export class StoredBytes {
-  /** Amounts that count rows instead of bytes, by name. */
+  /** The names of amounts that count rows instead of bytes. */
   readonly amounts: Amounts;
   readonly #byKind: ReadonlyMap<StoredKind, Room>;
 
@@ -67,7 +67,7 @@ export class Room {
     this.#kept.add(tx, bytes);
   }
 
-  /** Returns room, or takes it for data that cannot be refused. */
+  /** Gives room back, or takes room for data that cannot be refused. */
   add(tx: Tx, bytes: number): void {
     this.#kept.add(tx, bytes);
   }
@@ -110,6 +110,6 @@ export interface Place {
   take(bytes: number): void;
   /** The content is stored for the first time: its room stays taken. */
   keep(tx: Tx): void;
-  /** Returns the room of content that was not kept. */
+  /** Gives back the room of content that was not kept. */
   close(): void;
 }

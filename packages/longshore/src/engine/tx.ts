@@ -20,8 +20,8 @@ export interface Tx extends ReadTx {
    */
   spend(steps: number): void;
   /**
-   * Reports the number of characters that the operation writes. Large operations share no transaction, so that no transaction writes many
-   * megabytes at once.
+   * Reports the number of characters that the operation writes. Large operations do not share a transaction, so that no transaction writes
+   * many megabytes.
    */
   weigh(chars: number): void;
 }

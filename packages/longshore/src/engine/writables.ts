@@ -7,7 +7,7 @@ import type { Tx } from "./tx.ts";
 export interface Writable {
   /** True when something has to be written. */
   readonly dirty: boolean;
-  /** Called in every transaction that includes it, dirty or not: deferred changes are written along. */
+  /** Called in every transaction that includes it, dirty or not, because it may have deferred changes. */
   write(tx: Tx): void;
   /** The batch has ended. What is still pending is durable: failed changes were undone before. */
   applied(): void;
@@ -48,7 +48,7 @@ export class Writables {
   applied(): void {
     for (const place of this.#places) {
       if (!place.isTouched) continue;
-      // Set before the call: `applied` may mark it again, when something is left to write.
+      // Reset before the call, because `applied` may mark it again when something is left to write.
       place.isTouched = place.isAlwaysAsked;
       place.writable.applied();
     }

@@ -199,7 +199,7 @@ else
       expect(accepted.filter(({ asked }) => asked > takenAt)).toEqual([]);
       await expect(engine.reader.task("t0")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
       const why =
-        "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here.";
+        "Another Longshore server has taken over this data, because this server did not renew its lease in time. This server writes nothing more.";
       await expect(engine.board.post([newTask("late")])).rejects.toMatchObject({ message: why });
       expect((await second.engine.reader.task(accepted[0]?.id as string))?.state).toBe("queued");
     });

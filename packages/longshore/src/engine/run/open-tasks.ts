@@ -1,5 +1,5 @@
 // The open tasks of a run, in slices. When a run ends, some of them are cancelled in the same transaction, the others by messages of the
-// run to itself, each in a separate transaction. In between, board/unwritten-endings.ts shows all of them as they will be.
+// run to itself, each in a separate transaction. Until then, board/unwritten-endings.ts shows each of them as it will be.
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";
@@ -7,9 +7,9 @@ import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { type Message, type Step, taskIdOf } from "./run.ts";
 
-/** Tasks that one transaction changes, at up to 80 us each. */
+/** How many tasks one transaction changes, at up to 80 us each. */
 const sliceTasksMax = 100;
-/** Characters of their inputs and outputs, which are read along with them: some milliseconds. */
+/** How many characters of their inputs and outputs are read with them: some milliseconds. */
 const sliceCharsMax = 2_000_000;
 
 export interface OpenTasksDeps {
@@ -78,7 +78,7 @@ export class OpenTasks {
     return left;
   }
 
-  /** Ends the delays of some tasks: those behind `after`, or the first. Returns the id to continue behind; null at the end. */
+  /** Ends the delays of some tasks: the first ones, or those behind `after`. Returns the `after` of the next call; null at the end. */
   hasten(tx: Tx, runId: string, after: string = beginOf(runId)): string | null {
     const { board } = this.#options;
     return this.#slice(tx, runId, after, (id) => board.ofRuns.hasten(tx, id));
@@ -89,7 +89,7 @@ export class OpenTasks {
     return ids.map((id) => () => tasks.get(tx, id));
   }
 
-  /** `change` returns the number of characters in the row. Returns null at the end, or the id behind which the next slice starts. */
+  /** `change` returns the number of characters in the row. The result is the id behind which the next slice starts; null at the end. */
   #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
     const ids = [...this.#rows.scan(tx, { by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];

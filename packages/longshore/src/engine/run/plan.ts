@@ -7,7 +7,7 @@ import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../.
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 
-/** A value that is evaluated when a step starts. Opaque here: only the dialect that created it can resolve it. */
+/** A value that is evaluated when a step starts. Only the dialect that created it can evaluate it. */
 export type Template = unknown;
 
 export interface RetryPolicy {
@@ -43,8 +43,9 @@ export interface Timeouts {
 }
 
 /**
- * What follows when a step ends without a result. `skip`: steps that wait for its result are skipped, and the run fails when all have
- * settled. `end`: the run ends now. `tolerate`: as if it had succeeded. `permit`: the same, but the run fails in the end.
+ * What follows when a step ends without a result. `skip`: steps that wait for its result are skipped, and the run fails when all steps have
+ * settled. `end`: the run ends now. `tolerate`: the run continues as if the step had succeeded. `permit`: the same, but the run fails at
+ * its end.
  */
 export type OnFailure = "skip" | "end" | "tolerate" | "permit";
 
@@ -64,14 +65,17 @@ interface NodeBase {
   /** The nodes of `after` whose first part is enough. A node that ends without a part counts by its end, like the others. */
   readonly onFirstPart?: readonly number[];
   /**
-   * This many nodes of `after` are enough; the others are ignored. Default: all. A node that waits for results is skipped as soon as too
-   * many have failed. Not used with `any`.
+   * This many nodes of `after` are enough; the others are ignored. Default: all of them. A node that waits for results is skipped as soon
+   * as too many of them have failed. Not used with `any`.
    */
   readonly threshold?: number;
   readonly timeouts: Timeouts;
-  /** Started by the node that names it, never at the start of the run. */
+  /** The node is started by another node that names it, never at the start of the run. */
   readonly demanded?: boolean;
-  /** In a lazy plan: the nodes that this node requires, and that become wanted with it. The nodes that it waits for are also in `after`. */
+  /**
+   * In a lazy plan: the nodes that this node requires. They become wanted when this node becomes wanted. The nodes that it waits for are
+   * also in `after`.
+   */
   readonly demands?: readonly number[];
   /** Default: `skip`. */
   readonly onFailure?: OnFailure;
@@ -81,7 +85,7 @@ interface NodeBase {
   readonly freshInput?: boolean;
   /** The dialect added this node; it is not shown to people. */
   readonly hidden?: boolean;
-  /** What the dialect made it from; opaque here. */
+  /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }
 
@@ -116,8 +120,8 @@ export interface RunNode extends NodeBase {
   /** The name of the definition. Null when the input names what to start, in the format of the dialect. */
   readonly workflow: string | null;
   /**
-   * When its run is retried, the child run of the attempt that did not succeed is retried too, and keeps the results of its steps. A child
-   * with another definition or input is a new run. Default: always a new run.
+   * When its run is retried, the child run of the attempt that did not succeed is retried too, and keeps the results of its steps. With
+   * another definition or input, a new run is started instead. Default: always a new run.
    */
   readonly resumes?: boolean;
 }
@@ -184,9 +188,9 @@ export interface Plan {
   readonly index: ReadonlyMap<string, number>;
   /** For each node the nodes that wait for it, in definition order. */
   readonly dependents: readonly (readonly number[])[];
-  /** For each node whose first part others wait for, which of its dependents do. */
+  /** For each node whose first part starts others: those of its dependents that wait for the first part. */
   readonly onFirstPart: ReadonlyMap<number, ReadonlySet<number>>;
-  /** For nodes that other nodes start or choose: those other nodes, without the ones that wait for them anyway. */
+  /** For each node that other nodes start or choose: those other nodes, without the ones that are in its `after`. */
   readonly starters: ReadonlyMap<number, readonly number[]>;
   readonly output: Template;
   /**
@@ -199,11 +203,11 @@ export interface Plan {
   readonly outputAlways: boolean;
   /** The run succeeds when its output can be evaluated, whatever the results of its steps, and fails when it cannot. */
   readonly judgedByOutput: boolean;
-  /** Another run is started when this one fails or times out; the dialect decides which. */
+  /** When this run fails or times out, another run is started; the dialect decides which one. */
   readonly successor: boolean;
   /** A step that is retried along with its run keeps its count of failures, instead of a new budget. */
   readonly keepsCounting: boolean;
-  /** A child run that lives again makes its parent wait for it again, even a parent that had ended. */
+  /** When a child run begins another life, its parent waits for it again, even if the parent had ended. */
   readonly reopensParent: boolean;
   /**
    * The only node is the driver: a task whose worker decides, turn by turn, which commands follow. Each command becomes a node of that run
@@ -212,11 +216,14 @@ export interface Plan {
   readonly driven: boolean;
   /** The JSON Schema of the input: a start with an input that does not fit is refused. */
   readonly inputSchema?: JsonSchema | undefined;
-  /** What the dialect made it from; opaque here. */
+  /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }
 
-/** More steps than this in one definition is a generated mistake; a run of this size is still served at constant cost per step. */
+/**
+ * Maximum number of steps in one definition. A run of this size still has a constant cost per step, and only a faulty program generates a
+ * larger definition.
+ */
 export const nodesMax = 20_000;
 
 /** A source up to this length is compiled at once: some milliseconds in every dialect. */
@@ -226,7 +233,10 @@ interface PlanFields {
   dialect: string;
   nodes: readonly PlanNode[];
   output: Template;
-  /** Makes the plan lazy: these nodes are wanted, with all that they demand; of the others, those that are chosen. */
+  /**
+   * Makes the plan lazy: only some nodes run. These are wanted from the start, with all that they demand; others become wanted when they
+   * are chosen.
+   */
   wanted?: readonly number[];
   timeoutMs?: number | null;
   outputAlways?: boolean;
@@ -281,14 +291,14 @@ function withoutRepeats(node: PlanNode): PlanNode {
   return after.size === node.after.length ? node : { ...node, after: [...after] };
 }
 
-/** How many of its upstreams a node needs. */
+/** How many of its upstreams must settle before a node starts. */
 export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "after" | "threshold">): number {
   return threshold;
 }
 
 /**
- * Whether the node has a counter in each run. A node that waits for a single other one needs none: it starts when that one ends. A node that
- * starts a child run is the exception, because a child that was restarted may run before that other node has ended.
+ * Whether the node has a counter in each run. A node that waits for a single other node needs none: it starts when the other node ends. The
+ * exception is a node that starts a child run: when the child run was restarted, it may run before the other node has ended.
  */
 export function countsAlways({ after, kind }: Pick<PlanNode, "after" | "kind">): boolean {
   return after.length > 1 || kind === "join" || (kind === "run" && after.length > 0);
@@ -333,7 +343,10 @@ function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly n
   return starters;
 }
 
-/** Nodes that are wanted from the start, independent of choices, need no counter in each run: only the others are marked as demanded. */
+/**
+ * Some nodes are wanted from the start, independent of choices. They need no counter in each run, so only the other nodes are marked as
+ * demanded.
+ */
 function* markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): Sliced<PlanNode[]> {
   const certain = new Set(wanted);
   let walked = 0;
@@ -350,7 +363,7 @@ function* markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): S
   });
 }
 
-/** The ids along one cycle of `after` references, or null. Iterative: a chain of any length is fine. */
+/** The ids along one cycle of `after` references, or null. It is iterative, so a long chain does not overflow the stack. */
 export function findCycle(nodes: readonly { id: string; after: readonly number[] }[]): string[] | null {
   const state = new Uint8Array(nodes.length);
   for (let root = 0; root < nodes.length; root++) {

@@ -90,8 +90,8 @@ export class Propagation {
   }
 
   /**
-   * Returns false when the node has already ended. A report may also end a join: the steps that it waits for must not end it again, nor may
-   * a report that arrived during a later pause of the run.
+   * Returns false when the node has already ended. A report may also end a join. Then the steps that the join waits for must not end it
+   * again, and neither must a report that arrived during a later pause of the run.
    */
   #leave(at: number): boolean {
     const node = this.#draft.plan.nodes[at] as PlanNode;
@@ -127,7 +127,7 @@ export class Propagation {
     return { ...next, ...ordinal, ...(text === undefined ? {} : { input: text }), ...(wakes ? { wakeAt: until.value as number } : {}) };
   }
 
-  /** Without an input no child starts, and without a time nothing ends a wait: the step would never end, so it fails. */
+  /** Without an input no child run starts, and without a time nothing ends a wait. The step would never end, so it fails. */
   #cannotTryAgain(at: number, { failures, lost }: NextTry, attempt: number, how: { failed: string; fault?: Fault }): NextTry {
     const { failed: error, fault = "final" } = how;
     this.end(at, { state: "failed", error, fault, attempt: attempt - 1 });
@@ -136,7 +136,8 @@ export class Propagation {
 
   cancel(error: string | null, parent?: { error: string | null }): void {
     const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
-    // The caller's reason, if any, and not the step that had failed before: that is the step's own error.
+    // The error is the caller's reason, if there is one. It is not the failure of an earlier step, because that step shows its error
+    // itself.
     this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
@@ -201,7 +202,7 @@ export class Propagation {
       this.#draft.need.all = true;
       return;
     }
-    // It ended before it had begun, so there is nothing to keep.
+    // The run ended before it had begun, so there is nothing to keep.
     if (records.size === 0 && how.from === undefined) return this.restart();
     const begun = this.#begunBefore();
     if (begun === null) return;
@@ -229,7 +230,7 @@ export class Propagation {
     this.#endJoins(again.all);
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
     for (const node of again.reopen) this.#draft.reopen(node, again.passed.has(node));
-    // Only after the counters are updated: a step that is skipped at once reaches other steps, whose counters must be correct by then.
+    // This comes after the counters are updated: a step that is skipped at once reaches other steps, and their counters must be correct.
     for (const node of again.start) {
       // The named step has an input of its own, so it is started in this decision.
       if (node !== how.from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
@@ -239,8 +240,8 @@ export class Propagation {
   }
 
   /**
-   * The run has continued behind this step: steps that have started there continue, and nodes that wait for several steps wait for this one
-   * again.
+   * The run has already continued with the steps after this one. Those that have started go on, and nodes that wait for several steps wait
+   * for this one again.
    */
   waitAgain(at: number): void {
     this.#draft.update({ left: this.#draft.run.left + 1 });
@@ -279,8 +280,8 @@ export class Propagation {
   }
 
   /**
-   * Follows the edges of settled nodes, and of nodes that settle or become wanted because of them. Leaves what is too much for one decision
-   * for the next; then checks whether the run has ended.
+   * Follows the edges of settled nodes, and of nodes that settle or become wanted because of them. What is too much for one decision is
+   * left for the next. Then checks whether the run has ended.
    */
   #pursue(): void {
     let [settled, wanted] = [0, 0];
@@ -376,7 +377,7 @@ export class Propagation {
 /** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
 function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
   const due = new Set<number>();
-  // For nodes that wait for several others, planRestart itself counts the upstreams that have settled.
+  // For nodes that wait for several others, planRestart counts the settled upstreams.
   const reach = (node: number) => {
     for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
   };

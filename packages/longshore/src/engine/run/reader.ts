@@ -1,4 +1,4 @@
-// Reads for display: a separate port, so that no view can change anything, and no view adds to what a store must write.
+// Reads for display. This is a separate port, so views cannot change anything, and a new view needs no new write in a store.
 
 import type { Growth, ListOptions } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
@@ -53,7 +53,7 @@ export interface AttemptView {
   readonly output: string | null;
 }
 
-/** The filters of a search; an absent one does not filter. Times are milliseconds since 1970, and bounds are not included. */
+/** The filters of a search; an absent one does not filter. Times are milliseconds since 1970. A time that equals a bound does not match. */
 export interface RunSearch {
   readonly ids?: readonly string[];
   readonly workflows?: readonly string[];
@@ -81,10 +81,10 @@ export interface CountsView {
 /** Lists are newest first by default. */
 export interface Reader {
   run(id: string): Promise<Run | undefined>;
-  /** The same without its texts: for callers that need only its state, and when there may be hundreds of readers. */
+  /** The same without its texts: for callers that need only its state, or where there may be hundreds of readers. */
   runHead(id: string): Promise<RunHead | undefined>;
   runs(query: RunQuery): Promise<Page<Run>>;
-  /** The same without their texts: a page is not shorter because they are large. */
+  /** The same without their texts. Large texts do not make a page shorter. */
   runHeads(query: RunQuery): Promise<Page<RunHead>>;
   /** Searches at most the newest `searchMax` runs. The found runs are read one by one, as the caller iterates. */
   search(search: RunSearch): Promise<{ total: number; runs: AsyncIterable<Run>; heads: AsyncIterable<RunHead> }>;
@@ -101,14 +101,17 @@ export interface Reader {
   openRuns(workflow: string, limit?: number): Promise<Pick<RunHead, "id" | "createdAt" | "settings">[]>;
   /** The newest run with this alias. */
   runByAlias(alias: string): Promise<Run | undefined>;
-  /** Every record of a run, in the order of the plan's nodes. Read one by one, as the caller iterates: together they may have gigabytes. */
+  /**
+   * Every record of a run, in the order of the plan's nodes. They are read one by one, as the caller iterates, because together they may
+   * have gigabytes.
+   */
   records(runId: string): AsyncIterable<TaskRow>;
   /** The same without their texts, all at once. */
   heads(runId: string): Promise<TaskRowHead[]>;
   task(id: string): Promise<TaskRow | undefined>;
   taskHead(id: string): Promise<TaskRowHead | undefined>;
   tasks(query: TaskQuery): Promise<Page<TaskRow>>;
-  /** The same without their texts: a page is not shorter because they are large. */
+  /** The same without their texts. Large texts do not make a page shorter. */
   taskHeads(query: TaskQuery): Promise<Page<TaskRowHead>>;
   /** Oldest first; empty when there is no such task. Above `charsMax` characters, the oldest are returned without texts; with 0, all of them. */
   attempts(taskId: string, charsMax?: number): Promise<AttemptView[]>;
@@ -131,15 +134,15 @@ export interface Reader {
   longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes>;
 }
 
-/** Maximum number of runs that a search visits: below a second even when every text is read, in slices. */
+/** Maximum number of runs that a search visits: it takes less than a second, in slices, even when every text is read. */
 export const searchMax = 200_000;
 
 /** Maximum characters of inputs and outputs in one page, which the last row may exceed: a thousand rows may have gigabytes together. */
 export const pageCharsMax = 8 * 1_048_576;
 
 /**
- * The same for a page that is read and written in one turn of the event loop, which it has for itself: up to 10 ms. Its rows hold less, so
- * a page has hundreds of them.
+ * The same for a page that is read and written in one turn of the event loop: up to 10 ms, without other work in this turn. Its rows are
+ * smaller, so a page has hundreds of them.
  */
 export const pageAtOnceCharsMax = 1_048_576;
 

@@ -1,4 +1,4 @@
-// What the graph and the timeline of a run show of its records: names, states and times, without texts.
+// The fields of records that the graph and the timeline of a run show: names, states and times, without texts.
 
 import type { Lane, TaskState, Verb } from "../board/task.ts";
 
@@ -41,8 +41,9 @@ export interface RecordReader {
   /** All records of the run, in the order of their nodes. */
   records(runId: string): Promise<RecordTimes[]>;
   /**
-   * Records of the run with their attempts, behind the record of the node `after`, in the order of their ids: not in that of the nodes. `limit`
-   * counts attempts; the last record may exceed it. `next` is the `after` of the following page; null at the end.
+   * Records of the run with their attempts, behind the record of the node `after`. They are in the order of their ids, which is not the
+   * order of the nodes. `limit` counts attempts; the last record may exceed it. `next` is the `after` of the following page; null at the
+   * end.
    */
   timed(runId: string, page: { readonly after?: number; readonly limit: number }): Promise<{ items: TimedRecord[]; next: number | null }>;
 }

@@ -29,7 +29,7 @@ export interface RecordsDeps {
 const atOnceMax = 200;
 /** Maximum time that the records stay in memory if their operation fails. */
 const keptMs = 5_000;
-/** After this many tries, a result from records that change all the time is computed at once. */
+/** When the records changed during this many tries, the result is computed at once. */
 const triesMax = 5;
 
 type Heads = ReadonlyMap<number, TaskRow>;
@@ -50,7 +50,7 @@ interface Reading {
   isDone: boolean;
   /** Rises with each change. */
   version: number;
-  /** What a decision makes of them. */
+  /** A result that a decision computes from the records. */
   made: { readonly key: string; readonly version: number; readonly result: unknown } | undefined;
   tries: number;
   /** The number of computations in progress: the records are kept until these end. */
@@ -187,7 +187,7 @@ export class Records {
     return this.#heads.scan(tx, { by: ["id"], above: [after], below: [`${runId}/`], limit });
   }
 
-  /** A row of a scan has no texts; a row that a commit has changed since has its own. */
+  /** A row of a scan has no texts. A row that a commit has changed since then has its texts. */
   #withTexts(tx: Tx, task: TaskRow): TaskRow {
     if ((task.input as string | undefined) !== undefined) return task;
     const whole = () => this.#rows.get(tx, task.id);

@@ -16,7 +16,7 @@ const bytesMax = 4 * 1_048_576;
 /** Recorded ids that one transaction removes in addition. */
 const notesMax = 100;
 
-/** The remaining budget of a slice. */
+/** What is left of the budget of a slice. */
 interface Budget {
   rows: number;
   bytes: number;
@@ -119,7 +119,7 @@ function stepsOf(store: RowStore, commit: GroupCommit, table: RemnantTable): ((t
   });
   const removals = new Additions<Remnant>(commit, (remnant) => rows.remove(remnant.key));
   const step = (ownedBy: Owners) => (tx: Tx, budget: Budget) => {
-    // At least one, so that a row above the budget is also removed; one by one, because only then can the bytes end the slice.
+    // At least one row, so that even a row above the budget is removed. One by one, so that the bytes can end the slice.
     const limit = Math.max(1, budget.rows);
     let found = 0;
     let removed = 0;

@@ -18,7 +18,8 @@ export interface RestartPlan {
   reopen: number[];
   joins: Map<number, Counter>;
   /**
-   * Steps that wait for their children again although their run has continued behind them: steps that have ended there keep their results.
+   * Steps that wait for their child runs again, although their run has already continued with the steps after them. Of these later steps,
+   * those that have ended keep their results.
    */
   passed: ReadonlySet<number>;
   /** Steps that keep a failure after which their run continued. */
@@ -28,11 +29,11 @@ export interface RestartPlan {
 export interface RestartOptions {
   /** Also restart this step, in any state. */
   from?: number;
-  /** This step's child run lives again: the step waits, and is not started. */
+  /** This step's child run has begun another life: the step waits for it, and is not started. */
   reopen?: number;
   /** Steps that were skipped by order stay skipped. */
   skips: Pick<Skips, "has" | "isReached" | "text">;
-  /** In a lazy plan: nodes that were wanted before, of those that have to be demanded. */
+  /** In a lazy plan: the nodes that another node had demanded before. */
   begun: ReadonlySet<number>;
   /** Nodes whose turn had come when the run ended, and which had not begun yet. */
   due: ReadonlySet<number>;
@@ -53,7 +54,8 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const { all, passed } = yield* everythingAgain(plan, records, options, { permitted: new Set(permitted), behind });
   const following = yield* behindStep(plan, options.from, all);
   const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
-  // What leads to it is chosen again, or is not wanted any more: it chooses when it is wanted again, and what it has chosen waits for that.
+  // The nodes before it are chosen again, or are not wanted any more. So it chooses only when it is wanted again, and the nodes that it had
+  // chosen wait for that.
   if (wanted !== null)
     yield* eachInSlices(plan.nodes, (node, at) => {
       if (node.kind === "instant" && node.choice !== undefined && hasRecord(at) && !wanted.has(at)) all.add(at);
@@ -78,7 +80,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
       continue;
     }
     if (at === options.reopen) {
-      // Those before it that start again must not start it beside its child.
+      // Nodes before it that start again must not start it while its child run is running.
       again.joins.set(at, { left: -1, begun: true, missed: 0 });
       again.reopen.push(at);
       continue;
@@ -90,10 +92,10 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
     if ((countsAlways(node) || lazy) && node.waitsFor !== "any")
       again.joins.set(at, { left: ready ? -1 : left, begun: lazy && wanted.has(at), missed: 0 });
     if (ready) again.start.push(at);
-    // What has its result begins as if it had never been tried; what has none is tried again.
+    // A step with a result begins as if it had never been tried. A step without a result is tried again.
     if (isVoid && (!ready || (node.kind === "task" && records.get(at)?.state === "done"))) again.forget.push(at);
   }
-  // A join that waits for nothing would wait without an end: it is evaluated as if it had just started.
+  // A join that waits for nothing would never end, so it is evaluated as if it had just started.
   const over = again.reopen.filter((node) => again.joins.get(node)?.left === 0);
   if (over.length > 0) again.reopen = again.reopen.filter((node) => again.joins.get(node)?.left !== 0);
   for (const at of over) {
@@ -104,8 +106,8 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
 }
 
 /**
- * Steps whose run has continued behind them while they wait for their children again. Steps that have ended there keep their results, and
- * only nodes that wait for several steps wait for these.
+ * Steps that wait for their child runs again, although their run has already continued with the steps after them. Later steps that have
+ * ended keep their results. Only nodes that wait for several steps wait for these steps again.
  */
 function passedSteps(plan: Plan, records: ReadonlyMap<number, TaskRow>, { from, reopen }: RestartOptions): ReadonlySet<number> {
   const isPassed = (at: number, { state, streamed }: TaskRow) => (at === reopen && state === "done") || (streamed && state !== "done");
@@ -120,8 +122,8 @@ function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOpt
 }
 
 /**
- * The nodes that are wanted in the next life of a lazy plan before anything is chosen again: those that always are, those chosen by a node
- * that keeps its choice, the step that the caller named, and what all these demand.
+ * The nodes that are wanted in the next life of a lazy plan before any node has chosen again. These are: nodes that are always wanted,
+ * nodes chosen by a node that keeps its choice, the step that the caller named, and all nodes that these demand.
  */
 function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOptions): Sliced<ReadonlySet<number>> {
   const wanted = new Set<number>();
@@ -129,7 +131,7 @@ function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOpti
     if (!node.demanded || at === options.from) wanted.add(at);
   });
   let walked = 0;
-  // What is added on the way is walked over as well.
+  // The loop also visits nodes that are added on the way.
   for (const at of wanted) {
     if (++walked % sliceItems === 0) yield;
     const node = plan.nodes[at] as PlanNode;
@@ -157,7 +159,7 @@ function* everythingAgain(
     if (!accepted || at === options.from || at === options.reopen) again.add(at);
   });
   const repeats = (at: number) => again.has(at) && !passed.has(at);
-  // What is added on the way is walked over as well.
+  // The loop also visits nodes that are added on the way.
   let walked = 0;
   for (const at of again) {
     if (++walked % sliceItems === 0) yield;
@@ -171,7 +173,7 @@ function* everythingAgain(
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
-  // A passed step that starts again because of its upstreams is followed by everything after it.
+  // When a passed step starts again because of its upstreams, everything after it starts again too.
   const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
   return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, { permitted, behind }, still);
 }
@@ -183,7 +185,7 @@ function* everythingAgain(
 function* behindStep(plan: Plan, step: number | undefined, among?: ReadonlySet<number>): Sliced<ReadonlySet<number>> {
   const behind = new Set<number>(step === undefined ? [] : nextOf(plan, step));
   let walked = 0;
-  // Nodes that are added on the way are visited as well.
+  // The loop also visits nodes that are added on the way.
   for (const at of behind) {
     if (++walked % sliceItems === 0) yield;
     if (among === undefined || among.has(at)) for (const next of nextOf(plan, at)) behind.add(next);
@@ -192,12 +194,12 @@ function* behindStep(plan: Plan, step: number | undefined, among?: ReadonlySet<n
 }
 
 /**
- * Failures with which the run continued on its way to a step that now continues by itself. They stay: a retry would reach that step a
- * second time.
+ * Failures after which the run continued to a step that now continues by itself. They are kept, because retrying them would reach that step
+ * a second time.
  */
 function permittedBefore(plan: Plan, records: ReadonlyMap<number, TaskRow>, step: number | undefined): number[] {
   const before = new Set<number>(step === undefined ? [] : leadingTo(plan, step));
-  // What is added on the way is walked over as well.
+  // The loop also visits nodes that are added on the way.
   for (const at of before) for (const earlier of leadingTo(plan, at)) before.add(earlier);
   return [...before].filter((at) => plan.nodes[at]?.onFailure === "permit" && endedAlone(records.get(at)));
 }
@@ -284,10 +286,10 @@ function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
 }
 
-/** The node starts again, or a node that leads to it does. Nothing leads to a node in a branch that was not chosen and is not chosen again. */
+/** The node starts again, or a node that leads to it does. False for a node in a branch that was not chosen and is not chosen again. */
 function comesAgain(plan: Plan, at: number, { all, lives }: Pick<Surroundings, "all" | "lives">): boolean {
   const leading = new Set([at]);
-  // Nodes that are added on the way are visited as well.
+  // The loop also visits nodes that are added on the way.
   for (const node of leading) {
     if (!all.has(node)) continue;
     if (lives(node) || leadingTo(plan, node).length === 0) return true;

@@ -12,9 +12,9 @@ export interface Keep {
 
 /** How long ended work stays in the data file, by kind. */
 export interface RetentionPolicy {
-  /** Runs that ended, with their tasks, attempts and logs. */
+  /** Ended runs, with their tasks, attempts and logs. */
   readonly runs: Keep;
-  /** Tasks that ended and belong to no run. */
+  /** Ended tasks that belong to no run. */
   readonly tasks: Keep;
   /** Logs that are removed before their run or task; the count is how many runs or tasks keep their logs. */
   readonly logs: Keep;
@@ -22,7 +22,7 @@ export interface RetentionPolicy {
   readonly blobs: Keep;
 }
 
-/** The name in the data file for how long runs are kept: a checker needs it to distinguish removed runs from lost ones. */
+/** The name in the data file for how long runs are kept. A checker needs this time to distinguish removed runs from lost runs. */
 export const keptProperty = "kept";
 
 /** Reads a value that was written as JSON, which has null for Infinity. */
@@ -35,7 +35,7 @@ export type RetentionSettings = { readonly [What in keyof RetentionPolicy]?: Par
 
 const dayMs = 86_400_000;
 
-/** A month of history, or as much as fits on a laptop's disk without notice: a small run with its task is about 1 KB. */
+/** A month of history, but at most as much as a laptop's disk easily holds: a small run with its task takes about 1 KB. */
 export const retentionDefault: RetentionPolicy = {
   runs: { ageMs: 30 * dayMs, count: 500_000 },
   tasks: { ageMs: 7 * dayMs, count: 500_000 },

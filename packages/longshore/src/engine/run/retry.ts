@@ -20,7 +20,7 @@ export type NextTry =
   | { again: true; dueAt: number; failures: number; lost: number; ordinal?: number; input?: string; wakeAt?: number; lane?: Lane }
   | { again: false; error: string; failures: number; lost: number; ordinal?: number };
 
-/** For a step that no worker holds. A child run that took too long is not started again: it would take as long. */
+/** For a step that no worker holds. A child run that took too long is not started again, because it would take as long again. */
 export const tryOnce: RetryPolicy = { failures: 0, lost: 0, backoff: { kind: "fixed", delayMs: 0 } };
 
 /** For a task without a policy: the crash of one worker is tolerated. */

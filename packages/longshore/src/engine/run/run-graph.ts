@@ -1,5 +1,5 @@
-// The graph of a run for display, as columns: the nodes that people see, and what leads from one to the next. It is made from a plan; of a
-// durable function, whose plan has one node, from the commands that it has given (function-graph.ts).
+// The graph of a run for display, as columns: the nodes that people see, and the edges between them. It is made from a plan. The plan of a
+// durable function has only one node, so its graph is made from the commands that it has given (function-graph.ts).
 
 import { type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import { namedBy, type Plan, type PlanNode, requiredOf } from "./plan.ts";
@@ -15,7 +15,7 @@ export type EdgeKind = (typeof edgeKinds)[number];
 export interface GraphGroup {
   /** The case that was chosen, or the first step of the branch. */
   readonly label: string;
-  /** The position of the node that starts or chooses the branch; null when it is not shown. */
+  /** The position of the node that starts or chooses the branch; null when this node is not shown. */
   readonly of: number | null;
   /** The group around this one. */
   readonly parent: number | null;
@@ -42,7 +42,10 @@ export interface RunGraph {
   readonly isCut: boolean;
 }
 
-/** More edges than this cannot be drawn. It bounds the answer: hidden nodes between two large layers stand for the product of both. */
+/**
+ * More edges than this cannot be drawn. The limit also bounds the response: when hidden nodes connect two large layers, there is an edge
+ * from each node of one to each node of the other.
+ */
 export const edgesMax = 100_000;
 
 interface Lead {
@@ -85,7 +88,7 @@ export function* planGraph(plan: Plan): Sliced<RunGraph> {
   };
 }
 
-/** For each node, what leads to it. */
+/** For each node, the edges that lead to it. */
 function* leadsOf(plan: Plan): Sliced<Lead[][]> {
   const chosen = plan.nodes.map(choicesOf);
   const leads: Lead[][] = [];
@@ -105,7 +108,7 @@ function* leadsOf(plan: Plan): Sliced<Lead[][]> {
     });
     const starts = (plan.starters.get(at) ?? []).flatMap((from) => {
       const choice = chosen[from]?.get(at);
-      // A fork makes its join wait: the join follows the ends of the branches.
+      // A fork starts the wait of its join, but in the graph the join follows the ends of the branches.
       const isJoined = node.kind === "join" && waits.length > 0 && !plan.nodes[from]?.hidden;
       return choice === undefined || isJoined ? [] : [{ from, ...choice }];
     });
@@ -119,7 +122,7 @@ function* leadsOf(plan: Plan): Sliced<Lead[][]> {
   return leads;
 }
 
-/** Whether another node follows in every case: then the node never continues with those that wait for it. */
+/** Returns whether every case names a next node. Then this node never continues with its own dependents. */
 function alwaysChooses(plan: Plan, at: number): boolean {
   const node = plan.nodes[at] as PlanNode;
   if (node.kind !== "instant" || node.choice === undefined) return false;
@@ -141,7 +144,7 @@ function choicesOf(node: PlanNode): Map<number, { kind: "starts" | "case"; label
   return found;
 }
 
-/** What leads to a node, with hidden nodes replaced by what leads to them. A choice on the way stays visible. */
+/** The edges that lead to a node. A hidden node is replaced by the nodes that lead to it; a choice on the way stays visible. */
 function* throughHidden(plan: Plan, leads: readonly Lead[][], at: number): Generator<Lead, void> {
   const known = new Set<number>();
   const stack = [...(leads[at] ?? [])].reverse();

@@ -1,4 +1,4 @@
-// A run as users see it: the API returns it, and so does the client of a server in the program's own process.
+// A run as users see it. The API returns this form, and so does the client of a server in the program's own process.
 
 import { signalCountsOf } from "../signal/signal.ts";
 import type { Run } from "./run.ts";

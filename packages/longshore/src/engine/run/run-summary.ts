@@ -1,5 +1,5 @@
-// Runs without their data, with many filters: for pages that show tables of runs. A page looks at a bounded number of runs, and reports at
-// how many it has looked, so that its caller can show how far a search has come, and end it.
+// Runs without their data, with many filters: for pages that show tables of runs. A page visits a bounded number of runs and reports that
+// number, so that its caller can show the progress of a search, and end it.
 
 import type { Json } from "../../core/json/json.ts";
 import type { TaskRowHead } from "../board/task.ts";
@@ -16,7 +16,7 @@ export interface RunSummary {
   readonly createdAt: number;
   readonly startAt: number | null;
   readonly endedAt: number | null;
-  /** Steps that have begun, including those that began again. */
+  /** The number of started steps; a step that was started twice counts twice. */
   readonly steps: number;
   readonly left: number;
   readonly failed: number;
@@ -38,7 +38,7 @@ export interface ValueFilter {
   readonly value: string;
 }
 
-/** The filters; an absent one does not filter. Times are milliseconds since 1970. Their bounds are not included. */
+/** The filters; an absent one does not filter. Times are milliseconds since 1970. A time that equals a bound does not match. */
 export interface RunFilter {
   readonly states?: readonly RunState[] | undefined;
   readonly workflows?: readonly string[] | undefined;
@@ -73,7 +73,7 @@ export interface SummaryPage {
   readonly items: RunSummary[];
   /** Null at the end. A page may be short, even empty, and still have a next. */
   readonly next: string | null;
-  /** The number of runs that the page has looked at. */
+  /** The number of runs that the page has visited. */
   readonly looked: number;
   /** The number of stored runs; null where only the owner of the data knows it. */
   readonly of: number | null;
@@ -81,7 +81,7 @@ export interface SummaryPage {
 
 export interface RunSummaries {
   page(query: SummaryQuery): Promise<SummaryPage>;
-  /** The first open tasks of a run: what it waits for, or works on. */
+  /** The first open tasks of a run. They show why it waits, or what it does. */
   openTasks(runId: string): Promise<TaskRowHead[]>;
 }
 
@@ -91,7 +91,7 @@ export const firstErrorMax = 200;
 /** Texts above this length are not parsed to find a value in them: parsing half a megabyte may take some milliseconds. */
 export const valueCharsMax = 262_144;
 
-/** Whether the value at this path has this text. */
+/** Returns whether the value at this path has this text. */
 export function hasValue(root: Json, { path, value }: ValueFilter): boolean {
   let at: unknown = root;
   for (const name of path) {
@@ -101,7 +101,7 @@ export function hasValue(root: Json, { path, value }: ValueFilter): boolean {
   return at === null ? value === "null" : String(at) === value && !isContainer(at);
 }
 
-/** Lists and objects have no text of their own. A number with all its digits is an object as well. */
+/** Lists and objects have no text. A number with more digits than a double is an object, too, but it has a text. */
 function isContainer(value: unknown): boolean {
   return Array.isArray(value) || (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype);
 }

@@ -5,8 +5,8 @@ import type { EndState, Fault } from "../board/task.ts";
 import type { ChildDefinition } from "./dialect.ts";
 
 /**
- * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code asked for something else than its
- * journal has: what it has started goes on, and a retry replays it with other code.
+ * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code gave other commands than its journal
+ * has. What it has started goes on, and a retry replays it with other code.
  */
 export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
@@ -26,8 +26,8 @@ export interface Run {
   /** When a run that was started with a delay begins; null once it has begun. Until then it has no records. */
   readonly startAt: number | null;
   /**
-   * Nodes that have started and not settled: when there are none, the run has ended. This number and the next three are stored, never
-   * counted.
+   * The number of nodes that have started and not settled. When it is 0, the run has ended. This number and the next three are stored, and
+   * never counted again.
    */
   readonly active: number;
   /** Nodes that are known not to have settled yet. */
@@ -40,13 +40,15 @@ export interface Run {
   readonly retries: number;
   /** When its timeout last started: at its start, a retry, or a resume. */
   readonly countedFrom: number;
-  /** Added to the priority of its tasks; smaller is taken first. */
+  /** Added to the priority of its tasks. Tasks with smaller numbers are taken first. */
   readonly priority: number;
   /** JSON text of an object with the variables that its steps have set. Null while there are none. */
   readonly variables: string | null;
   /** JSON text of the dialect's data for this run; opaque here. */
   readonly settings: string | null;
-  /** JSON texts: events during a pause and rests of decisions; and steps that are skipped when they are reached. */
+  /**
+   * JSON texts. The first has events during a pause and rests of decisions; the second has steps that are skipped when they are reached.
+   */
   readonly backlog: string | null;
   readonly skips: string | null;
   /** JSON text of the counts of its signals (signal/signal.ts). Null while there are none. */
@@ -63,7 +65,7 @@ export interface Run {
 /** A run without its texts, which may have megabytes. */
 export type RunHead = Omit<Run, "input" | "output" | "error" | "variables" | "backlog" | "skips">;
 
-/** The progress of a node that waits for several others, or to be wanted: absent until the first event. */
+/** The progress of a node that waits for several others, or until another node wants it. Absent until the first event. */
 export interface Join {
   readonly runId: string;
   readonly node: number;
@@ -100,7 +102,7 @@ export type Message =
       resumes?: number;
       /** With `workflow` null: what to start, instead of what `input` names. */
       definition?: ChildDefinition;
-      /** Definitions that are stored first, where there is none of their name. */
+      /** Definitions that are stored first; a definition is left out when its name is in use. */
       defines?: readonly CodeDefinition[];
       runId?: string;
       from: string;
@@ -117,7 +119,7 @@ export type Message =
       output: string | null;
       error: string | null;
     }
-  /** A child lives again, so its parent waits for it again. Carried out in the transaction that restarts the child. */
+  /** A child run has begun another life, so its parent waits for it again. Carried out in the transaction that restarts the child run. */
   | { kind: "reopen-task"; taskId: string; attempt: number }
   /** The step has ended without its child, which must stop in this `life`. */
   | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
@@ -140,7 +142,7 @@ export type Step = readonly [node: number, attempt: number];
 export interface Settled {
   readonly node: number;
   readonly succeeded: boolean;
-  /** The node chose which nodes continue; its end reaches only joins. */
+  /** The node has chosen which nodes continue, so its end reaches only joins. */
   readonly chose?: boolean;
   /**
    * `first`: the node has produced its first part, which reaches those that wait only for it. `before`: it has ended after these were
@@ -177,13 +179,14 @@ export function backlogOf({ backlog }: Pick<Run, "backlog">): Waiting[] {
 }
 
 /**
- * Whether the backlog has events from a pause, besides rests of decisions. Searches the text: inside a value the quotes would be escaped.
+ * Whether the backlog has events from a pause, and not only rests of decisions. Searches the text, which is exact: inside a value the
+ * quotes would be escaped.
  */
 export function hasHappenings({ backlog }: Pick<Run, "backlog">): boolean {
   return backlog !== null && /\{"kind":"(?:part|done|closed|ended|turn)"/.test(backlog);
 }
 
-/** Adds to a backlog without reading it: thousands of steps may end while their run is paused. */
+/** Adds to a backlog without parsing it, because thousands of steps may end while their run is paused. */
 export function withHappening(backlog: string | null, happening: object): string {
   const text = JSON.stringify(happening);
   return backlog === null ? `[${text}]` : `${backlog.slice(0, -1)},${text}]`;
@@ -198,12 +201,12 @@ export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused" || state === "blocked";
 }
 
-/** The id of the run that a step starts in the format of its dialect: known before the run exists, and different for each attempt. */
+/** The id of the run that a step starts in the format of its dialect. It is known before the run exists, and differs for each attempt. */
 export function childIdOf(runId: string, node: number, attempt: number): string {
   return `${runId}-${node}-${attempt}`;
 }
 
-/** The id of the successor of a failed run: known before it exists, and different for each life of the run. */
+/** The id of the successor of a failed run. It is known before the successor exists, and differs for each life of the failed run. */
 export function successorIdOf(run: Run): string {
   return `${run.id}-${run.retries}f`;
 }

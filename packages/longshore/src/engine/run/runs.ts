@@ -24,18 +24,18 @@ export interface StartOptions {
   unlessRunning?: boolean;
   /** The run begins after this delay. */
   delayMs?: number;
-  /** Added to the priority of its tasks; smaller is taken first. */
+  /** Added to the priority of its tasks. Tasks with smaller numbers are taken first. */
   priority?: number;
 }
 
 /**
- * The workflows of a dialect by name, where more than one stored definition belongs to a name: a dialect may keep its own documents, and
- * make a definition of them when a run starts.
+ * The workflows of a dialect by name. Used for a dialect that keeps its own documents and makes a definition from them when a run starts,
+ * so that a name has several definitions.
  */
 export interface NamedWorkflows {
-  /** Stores a workflow from a source that the dialect's parser has accepted. Returns what a run of it would start from now. */
+  /** Stores a workflow from a source that the dialect's parser has accepted. Returns the definition that a run would now start. */
   define(source: string): Promise<Definition>;
-  /** What a start by name starts; `input` is JSON text. Undefined when the dialect has no workflow of this name. */
+  /** What a start by this name starts; `input` is JSON text. Undefined when the dialect has no workflow of this name. */
   start(name: string, input: string): Promise<NamedStart | undefined>;
 }
 
@@ -105,12 +105,12 @@ export class Runs {
     return this.#store.define({ id, name, dialect, source }, plan);
   }
 
-  /** Stores a definition that a person wrote in the way of its dialect. */
+  /** Stores a definition file in the way that its dialect requires. */
   defineNamed(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
     return this.#named.get(definition.dialect)?.define(definition.source) ?? this.define(definition);
   }
 
-  /** A definition may run itself. */
+  /** A definition may run itself, so its own name counts as defined. */
   async #refuseMissing(name: string, { nodes }: Plan): Promise<void> {
     const looked = new Set([name]);
     for (const node of nodes) {
@@ -139,7 +139,10 @@ export class Runs {
     return this.#startOnce({ ...run, id, workflow: run.workflow ?? id });
   }
 
-  /** Returns the run afterwards; undefined when there is none. Orders that do not apply to its state change nothing. */
+  /**
+   * Applies a request to a run, and returns the run afterwards; undefined when there is none. A request that does not fit its state changes
+   * nothing.
+   */
   async tell(runId: string, order: Order): Promise<Run | undefined> {
     const run = await this.#store.tell(runId, order);
     // A caller that ended a run finds its children ended too.
@@ -162,7 +165,7 @@ export class Runs {
     return this.#startOnce({ ...options, startAt, sameInput: true, id: this.#makeId(now), ...what });
   }
 
-  /** Asks the dialect of the newest definition, or all of them when there is none. */
+  /** Asks the dialect of the newest definition or, when there is no definition, all dialects. */
   async #namedStart(
     { workflow, input }: Pick<StartOptions, "workflow" | "input">,
     newest: Definition | undefined,
@@ -188,8 +191,8 @@ export class Runs {
   }
 
   /**
-   * Cancels a run that was found before, because of other runs or of a step that were cancelled. A run that has begun another life since is
-   * unchanged, and so is every run when one of the others has.
+   * Cancels a run that was found before, because other runs or a step were cancelled. Nothing is cancelled when this run, or one of the
+   * others, has begun another life since then.
    */
   cancelFound(found: RunHead, ...causes: readonly RunHead[]): Promise<Run | undefined> {
     const fence = [found, ...causes].map(({ id, retries }) => ({ runId: id, life: retries }));

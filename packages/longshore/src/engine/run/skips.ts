@@ -7,7 +7,7 @@ import type { Run } from "./run.ts";
 type Kept = readonly number[] | { readonly nodes: readonly number[]; readonly reached: readonly number[] };
 
 export class Skips {
-  /** By node, whether the run has reached it. Created on demand: few runs have any. */
+  /** For each skipped node, whether the run has reached it. Created on demand, because few runs have such nodes. */
   #reached: Map<number, boolean> | null = null;
 
   constructor({ skips }: Pick<Run, "skips">) {
@@ -21,7 +21,7 @@ export class Skips {
     return this.#reached?.has(node) === true;
   }
 
-  /** Whether the run has reached the step, and continued behind it. */
+  /** Whether the run has reached the step, and continued with the steps after it. */
   isReached(node: number): boolean {
     return this.#reached?.get(node) === true;
   }

@@ -1,4 +1,4 @@
-// What a decision knows about a run's steps: the loaded rows, with the changes of the decision so far. Rows are written only after the
+// The steps of a run as a decision sees them: the loaded rows, with the changes of the decision so far. Rows are written only after the
 // decision, so later parts of the decision must read from here.
 
 import type { Json } from "../../core/json/json.ts";

@@ -19,7 +19,10 @@ export async function taskOfStep({ runs, reader, plan }: StepTaskDeps, runId: st
   return definition === undefined ? undefined : stepTaskIn(reader, plan(definition), { runId, stepId });
 }
 
-/** The same in a known plan. Commands of a durable function are not in its plan, so their rows are searched: they must have been given. */
+/**
+ * The same in a known plan. Commands of a durable function are not in its plan, so their rows are searched, and only commands that were
+ * given are found.
+ */
 export async function stepTaskIn(
   reader: Pick<Reader, "heads">,
   plan: Plan,

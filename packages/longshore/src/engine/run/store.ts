@@ -21,8 +21,8 @@ export interface Life {
 }
 
 /**
- * Orders from a caller to a run. Orders that do not apply to its state are ignored. So is an order whose fence names a life that is over,
- * because the caller has decided before the next life began.
+ * Requests of a caller to a run. A request that does not fit the state of the run is ignored. So is a request whose fence names a life that
+ * is over: its caller decided before the next life began.
  */
 export type Order =
   | { kind: "cancel"; error?: string; fence?: readonly Life[] }
@@ -47,7 +47,7 @@ export interface NewRun {
   parentTaskId?: string | null;
   /** The attempt of the parent. Default: 0. */
   parentAttempt?: number;
-  /** The top run of the family, when a dialect knows it. Default: derived from the parent. */
+  /** The top run of the family, when a dialect knows it. Default: the top run of the parent's family. */
   rootId?: string | null;
   /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;

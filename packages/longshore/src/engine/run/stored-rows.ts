@@ -60,7 +60,7 @@ export function storedRows(store: RowStore): StoredRows {
       },
     },
     counts: {
-      // This number only decides which index is used, and PostgreSQL has one for open runs in the order of their ids.
+      // This number only decides which index is used. PostgreSQL has an index of open runs in the order of their ids.
       openRuns: 0,
       get endedRuns(): number {
         throw new NeedsOwner();

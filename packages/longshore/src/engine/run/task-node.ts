@@ -1,4 +1,4 @@
-// The node that a task is one activation of. A plan has it, except for the commands of a durable function: their rows describe them.
+// Finds the node of a task. It is in the plan of the run, except for the commands of a durable function: their rows describe them.
 
 import type { TaskRow } from "../board/task.ts";
 import { commandOf, isCommand } from "./driven-state.ts";

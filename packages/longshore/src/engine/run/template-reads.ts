@@ -1,5 +1,5 @@
 // Limits what one template reads from its run and what it produces. Every template of every dialect is evaluated under this limit, because
-// a decision cannot stop half-way: all that it reads and produces is in memory at once, and everything else waits.
+// a decision cannot stop half-way. All that it reads and produces is in memory at once, and all other work waits meanwhile.
 
 import type { Json } from "../../core/json/json.ts";
 import { payloadRequestBytes } from "../../core/payload-size.ts";
@@ -8,13 +8,14 @@ import { grownText, keptSize } from "./growth.ts";
 
 /**
  * Maximum characters of the inputs and outputs of steps that one template reads, not counting the largest: twice what it may produce. Only
- * this limit stops a template that takes a little from each of many large outputs.
+ * this limit stops a template that reads a small piece of each of many large outputs.
  */
 export const readCharsMax = 2 * payloadRequestBytes;
 
 /**
- * Maximum nesting of lists and objects that a template produces: five times what a request may contain, so that there is room around a
- * value, and half of what JSON readers of other languages accept. JSON.stringify overflows the stack from some thousands on.
+ * Maximum nesting of lists and objects that a template produces. It is five times the limit of a request, so that a template can put a
+ * value inside others, and half of what JSON readers of other languages accept. JSON.stringify overflows the stack at a nesting of some
+ * thousands.
  */
 const madeDepthMax = 500;
 

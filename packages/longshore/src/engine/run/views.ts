@@ -1,4 +1,4 @@
-// A protocol's views of definitions, created once for each: most requests are about runs of a few definitions.
+// A protocol's views of definitions. Each view is created once, because most requests are about runs of a few definitions.
 
 import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition } from "./dialect.ts";

@@ -37,8 +37,8 @@ export async function loadCronParser(): Promise<CronParser> {
 }
 
 /**
- * Looks again from the last second of February. When an expression has a day that February lacks, croner 11.0.0 passes over the first days of March
- * from any other moment of February: from there, `0 0 1,31 * *` leads to 31 March.
+ * Searches again from the last second of February. When an expression has a day that February lacks, croner 11.0.0 skips the first days of
+ * March in a search from any other moment of February: for `0 0 1,31 * *` it then finds 31 March.
  */
 function afterFebruary(next: (local: number) => number | null, local: number): number | null {
   const date = new Date(local);
@@ -67,7 +67,7 @@ export function nextCronTime(pattern: CronPattern, zone: TimeZone, after: number
   return null;
 }
 
-/** The clocks are set back at `change`, soon after `after`: local times before it come again. */
+/** The clocks are set back at `change`, soon after `after`: the local times before the change come again. */
 function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, change: number): number | null {
   const before = zone.offset(after);
   const first = pattern.next(after + before);
@@ -75,7 +75,7 @@ function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, 
   const offset = zone.offset(change);
   const again = pattern.next(change + offset - 1);
   if (again === null) return null;
-  // The match is so far away that another offset applies there.
+  // At the match, another offset applies.
   return zone.offset(again - offset) === offset ? again - offset : nextCronTime(pattern, zone, change - 1 + changeMsMax);
 }
 

@@ -20,13 +20,15 @@ import { inputOf, type Overlap, openMax, type Schedule, type ScheduleRules } fro
 import { fireAt, withTick } from "./step.ts";
 import type { BackfillRange, DeclaredSchedule, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
 
-/** Each has a row in memory and a deadline. */
+/** Maximum number of schedules: each has a row in memory and a deadline. */
 const schedulesMax = 10_000;
-/** Ticks of one backfill. */
+/** Maximum number of ticks in one backfill. */
 const backfillMax = 1_000;
-/** Ticks that start together after a downtime, with `catchUp: "all"`: each minute of the default window, and some more. */
+/**
+ * Maximum number of ticks that start together after a downtime, with `catchUp: "all"`: each minute of the default window, and some more.
+ */
 const catchUpTicksMax = 2_000;
-/** As much as a person writes. */
+/** Maximum length of a reason: people write less. */
 const reasonCharsMax = 1_000;
 
 export interface LocalSchedulesDeps {
@@ -213,7 +215,7 @@ export class LocalSchedules implements ScheduleStore {
     return { name, rules };
   }
 
-  /** How many ticks may start at once is decided when the schedule is made, and not after the downtime. */
+  /** The limit of ticks that start at once is checked when the schedule is made, and not after the downtime. */
   async #refuseManyMissed({ when, catchUp, catchUpMs }: ScheduleRules): Promise<void> {
     const first = catchUp === "all" ? this.#ticks.times.next(when, this.#clock.now()) : null;
     if (first === null) return;
@@ -221,7 +223,7 @@ export class LocalSchedules implements ScheduleStore {
     if ((await this.#ticks.times.list(when, range, this.#slices)).length > catchUpTicksMax) throw tooManyMissed(catchUpMs);
   }
 
-  /** Every tick would be refused for an input that does not fit. */
+  /** With an input that does not fit, every tick would be refused. */
   #fittingWorkflow(tx: ReadTx, rules: ScheduleRules): void {
     const { workflow } = rules;
     const definition = this.#runs.definitions.newest(tx, workflow);

@@ -1,5 +1,6 @@
-// The ticks of schedules, in the process that owns the data. A tick and the start of its run, or the decision to leave it out, are one transaction: a
-// server that is killed has done both or neither. The row of a schedule decides what is due; deadlines and ends of runs are only hints to look at it.
+// The ticks of schedules, in the process that owns the data. A tick is recorded in the same transaction in which its run is started or it
+// is left out: a server that is killed has done both or neither. The row of a schedule decides what is due; deadlines and ends of runs are
+// only hints to look at it.
 
 import type { Clock } from "../../core/clock.ts";
 import { isClosing, isTransient, toError } from "../../core/errors.ts";
@@ -19,7 +20,7 @@ import { Times } from "./times.ts";
 export const scheduleDeadlinePrefix = "schedule:";
 /** A schedule for a single time is removed this long after it. */
 const doneKeptMs = 7 * 86_400_000;
-/** When the last tick is further in the future than this, a clock that was wrong has written it. */
+/** When the last tick is further in the future than this, it was written while the clock was wrong. */
 const aheadMsMax = 3_600_000;
 /** The cost of a step in the budget of its transaction. One that starts a run takes about 100 us. */
 const stepSteps = 200;
@@ -61,7 +62,7 @@ export class LocalTicks {
     return this.#names.size;
   }
 
-  /** How many there are with those of this batch. */
+  /** How many there are, including those of this batch. */
   count(tx: Tx): number {
     return this.#names.size + this.rows.pending(tx).filter(({ name }) => !this.#names.has(name)).length;
   }
@@ -73,7 +74,7 @@ export class LocalTicks {
       await commit.run((tx) => this.#step(tx, name, null));
     } catch (error) {
       if (isTransient(error) || isClosing(error)) throw error;
-      // The start was undone with all that it changed. The tick is recorded as failed; without that it would stay due.
+      // The start was undone with all that it changed. The tick is recorded as failed, because otherwise it would stay due.
       await commit.run((tx) => this.#step(tx, name, toError(error).message));
     }
   }
@@ -157,7 +158,10 @@ export class LocalTicks {
     }
   }
 
-  /** Sets the deadline of the schedule. With `looks`, that is now when something is ready, or when it waits for runs, which may have ended. */
+  /**
+   * Sets the deadline of the schedule. With `looks`, the deadline is now when something is ready, or when the schedule waits for runs,
+   * because they may have ended.
+   */
   #arm(row: Schedule, looks: boolean): void {
     const { clock, deadline } = this.#deps;
     const { name } = row;

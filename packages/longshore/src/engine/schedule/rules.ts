@@ -22,18 +22,18 @@ export interface GivenRules {
   readonly jitter?: Duration | string;
 }
 
-/** Each tick starts a run. Work that is due more often belongs in a handler with a loop. */
+/** The shortest interval: each tick starts a run. Work that is due more often belongs in a handler with a loop. */
 const everyMsMin = 1_000;
 const dayMs = 86_400_000;
 const everyMsMax = 366 * dayMs;
 const jitterMsMax = dayMs;
-/** A server that is busy for some seconds must not lose a tick. */
+/** The smallest window: a server that is busy for some seconds must not lose a tick. */
 const catchUpMsMin = 10_000;
 const catchUpMsDefault = dayMs;
 const catchUpMsMax = 366 * dayMs;
 const queueDefault = 10;
 const queueMaxLimit = 100;
-/** Characters of the input, as JSON text: it is stored with the schedule and with each run. */
+/** Maximum number of characters of the input, as JSON text: it is stored with the schedule and with each run. */
 const inputCharsMax = 65_536;
 /** The name is part of the start key of each run, which is in an index. */
 const nameCharsMax = 200;

@@ -3,11 +3,14 @@
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import type { When } from "./times.ts";
 
-/** What happens to a tick while a run of an earlier one is open: it is left out, waits, ends that run first, or starts beside it. */
+/**
+ * What happens to a tick while a run of an earlier tick is open. The tick is left out, waits, cancels that run first, or starts a second
+ * run.
+ */
 export const overlaps = ["skip", "queue", "cancel-previous", "allow"] as const;
 export type Overlap = (typeof overlaps)[number];
 
-/** Which ticks start when several are due at once, because no server was there at their time. */
+/** Which ticks start when several are due at once, because no server was running at their times. */
 export const catchUps = ["last", "all"] as const;
 export type CatchUp = (typeof catchUps)[number];
 
@@ -29,8 +32,8 @@ export interface ScheduleRules {
 }
 
 /**
- * What became of a tick. `missed`: no server was there at its time. `failed`: its run could not be started. `present`: its run was there
- * already, because another caller has started it with the key of the tick.
+ * The outcome of a tick. `missed`: no server was running at its time. `failed`: its run could not be started. `present`: its run existed
+ * already, because another caller has started a run with the key of the tick.
  */
 export type Outcome = "started" | "present" | "queued" | "skipped" | "missed" | "failed";
 
@@ -41,7 +44,7 @@ export interface Tick {
   /** When the server decided. */
   readonly decidedAt: number;
   readonly outcome: Outcome;
-  /** The run that was started; for `skipped`, the one in the way. */
+  /** The run that was started. For `skipped`: the open run that kept the tick from starting. */
   readonly runId: string | null;
   /** Why a run could not be started, or the tick was left out. */
   readonly reason: string | null;

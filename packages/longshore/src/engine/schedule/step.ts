@@ -1,5 +1,5 @@
-// What a schedule does next: a pure function of its row, the time, and which of its runs are open. A step starts at most one run. The caller starts
-// it in the same transaction, and takes steps until there is nothing to do.
+// Computes what a schedule does next, from its row, the time, and which of its runs are open. Pure functions. A step starts at most one
+// run. The caller starts it in the same transaction, and takes steps until there is nothing to do.
 
 import { type Backfill, historyMax, missedCountMax, type Outcome, openMax, type Schedule, type Tick } from "./schedule.ts";
 import { jitterOf, type Times } from "./times.ts";
@@ -40,7 +40,7 @@ export function stepAt(row: Schedule): number | null {
   return row.paused !== null || row.nextAt === null ? null : fireAt(row, row.nextAt);
 }
 
-/** Whether `nextStep` has something to do now even if no tick is due, and the runs whose end gives it something to do. */
+/** Whether `nextStep` has something to do now, even if no tick is due. Also returns the runs whose end gives it something to do. */
 export function waiting(row: Schedule): { readonly isReady: boolean; readonly runs: readonly string[] } {
   const { backfill, queued, open, paused } = row;
   if (paused !== null) return { isReady: false, runs: [] };
@@ -105,7 +105,7 @@ function afterMissed(row: Schedule, nextAt: number, { now, times }: StepView): {
   return { first, missed: { at: nextAt, outcome: "missed", runId: null, reason: "no server was there at its time", count } };
 }
 
-/** What the overlap rule makes of a tick that is due. */
+/** The outcome of a due tick by the overlap rule. */
 function tickStep(row: Schedule, tick: number, { now, isOpen }: StepView): Step {
   const open = row.open.filter(isOpen);
   const pruned = { ...row, open };

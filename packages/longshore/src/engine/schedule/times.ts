@@ -9,13 +9,16 @@ import { TimeZone } from "./time-zone.ts";
 /** The rule of a schedule's times. Times are epoch milliseconds. */
 export type When =
   | { readonly kind: "cron"; readonly cron: string; readonly timezone: string }
-  /** At the anchor, and at every multiple of the interval before and after it. */
+  /** Ticks at the anchor, and at every multiple of the interval before and after the anchor. */
   | { readonly kind: "every"; readonly everyMs: number; readonly anchor: number }
   | { readonly kind: "at"; readonly at: number };
 
-/** Parsed expressions in memory: each takes 83 kB, and parsing one takes 150 us. */
+/** How many parsed expressions are kept in memory: each takes 83 kB, and parsing one takes 150 us. */
 const patternsMax = 64;
-/** Rows for which one time counts in a turn of the event loop: most take 10 to 50 us, a Monday that is 29 February takes 200 us. */
+/**
+ * In a turn of the event loop, computing one time counts as this many rows. Most times take 10 to 50 us; a Monday that is 29 February takes
+ * 200 us.
+ */
 const nextRows = turnRows / 20;
 /** The cost of a time and of parsing an expression, in steps of a transaction's budget. */
 const nextSteps = 300;
@@ -33,7 +36,7 @@ export interface TimeRange {
   readonly max: number;
 }
 
-/** Computes times. A server has one of these, which loads the parser of cron expressions with the first one. */
+/** Computes times. A server has one `Times`, which loads the parser of cron expressions when it gets the first expression. */
 export class Times {
   readonly #patterns = new WeightedCache<CronPattern>(patternsMax);
   readonly #zones = new WeightedCache<TimeZone>(zonesMax);

@@ -1,5 +1,5 @@
-// Signals, in the process that owns the data. A signal is stored with the run that it is for; the oldest record of the run that waits for its
-// name takes it in the same transaction. A record waits while its row is open and names the signal, so nothing has to be removed when a wait is
+// Signals, in the process that owns the data. A signal is stored with its run. The oldest record of the run that waits for its name takes
+// it in the same transaction. A record waits while its row is open and names the signal, so nothing has to be removed when a wait is
 // cancelled, times out or belongs to an earlier life.
 
 import type { Clock } from "../../core/clock.ts";
@@ -54,7 +54,7 @@ export interface LocalSignalsDeps {
 const takenMax = 20;
 /** The cost of handing out one signal, in steps of a batch's budget: about 100 us. */
 const takingSteps = 1_000;
-/** Rows that are read at once in search of one that this batch has not changed. */
+/** How many rows are read at once, in search of a row that this batch has not changed. */
 const searchRows = 20;
 
 export class LocalSignals implements SignalStore {
@@ -141,7 +141,7 @@ export class LocalSignals implements SignalStore {
     this.#within(() => this.#matchEach(tx, runId, [...names]));
   }
 
-  /** Signals that records of these nodes took, which are void now: they are kept again, in their old places. */
+  /** The records of these nodes are void now. Signals that they took are kept again, in their old places. */
   giveBack(tx: Tx, runId: string, nodes: readonly number[]): void {
     const { tasks } = this.#options.board;
     const takers = new Map(nodes.map((node) => [taskIdOf(runId, node), tasks.get(tx, taskIdOf(runId, node))]));
@@ -156,7 +156,7 @@ export class LocalSignals implements SignalStore {
     }
   }
 
-  /** What these records have taken. They took it last, so it is among the newest signals. */
+  /** The signals that these records have taken. They took them last, so these are among the newest signals. */
   #newestTaken(tx: Tx, runId: string, takers: ReadonlyMap<string, TaskRow | null>): Signal[] {
     const names = new Set(Array.from(takers.values(), (task) => task?.signal));
     const isTheirs = ({ taskId, attempt }: Signal) => taskId !== null && takers.get(taskId)?.attempt === attempt;
@@ -185,7 +185,7 @@ export class LocalSignals implements SignalStore {
     return run !== null && run.signals !== null && isRunOpen(run.state) && signalCountsOf(run).kept > 0;
   }
 
-  /** One budget for an operation, whose decisions may post further records that wait. */
+  /** The operation has one budget for all signals, because its decisions may post further records that wait. */
   #within(work: () => void): void {
     if (this.#depth === 0) this.#taken = 0;
     this.#depth++;
@@ -305,7 +305,7 @@ export class LocalSignals implements SignalStore {
   }
 }
 
-/** The bytes that a kept signal counts. When it is taken, its row still has the value, so the result is the same. */
+/** The bytes that a kept signal counts. Just after it was taken, its row still has the value, so the result is the same. */
 function bytesOf({ name, value, key }: NewSignal): number {
   return rowBytes + Buffer.byteLength(name) + Buffer.byteLength(value) + (key == null ? 0 : Buffer.byteLength(key));
 }

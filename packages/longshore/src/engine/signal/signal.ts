@@ -9,13 +9,16 @@ import { shown } from "../../core/text.ts";
 export const signalNameMax = 200;
 /** Long enough for a hash, a URL, or the id of a message in another system. */
 export const signalKeyMax = 500;
-/** Signals that one run keeps until a step takes them. A caller that sends more is much faster than the run, or uses a wrong name. */
+/**
+ * Maximum number of signals that one run keeps until a step takes them. A caller that sends more is much faster than the run, or uses a
+ * wrong name.
+ */
 export const keptSignalsMax = 1_000;
 /** Bytes of all signals that one run keeps: the same as the largest request with a payload. */
 export const keptSignalBytesMax = 16 * 1_048_576;
 /**
- * The newest signals of a run whose keys are remembered after a step has taken them; the rows of older ones are removed, because a run may
- * take signals without end.
+ * How many signals of a run are remembered, with their keys, after a step has taken them. The rows of older ones are removed, because a run
+ * may take any number of signals.
  */
 export const rememberedSignalsMax = 10_000;
 
@@ -26,7 +29,7 @@ export interface Signal {
   readonly name: string;
   /** A second signal with the same key changes nothing. */
   readonly key: string | null;
-  /** JSON text; null when a step has taken it: then the step has it as its output. */
+  /** JSON text. Null when a step has taken the signal: then the value is the output of the step. */
   readonly value: string | null;
   readonly sentAt: number;
   readonly takenAt: number | null;
@@ -42,7 +45,7 @@ export interface NewSignal {
   readonly key?: string | null;
 }
 
-/** What a run knows of its signals, without reading them. */
+/** The counts of signals in the row of a run. */
 export interface SignalCounts {
   /** All that were ever sent. */
   readonly sent: number;

@@ -15,7 +15,7 @@ export interface RecordRow {
   readonly id: number;
   readonly key: string | null;
   readonly at: number;
-  /** As bytes: one of the drivers cuts texts at a NUL. */
+  /** Stored as bytes, because one of the drivers cuts texts at a NUL. */
   readonly value: Uint8Array;
 }
 

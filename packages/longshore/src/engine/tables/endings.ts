@@ -43,7 +43,7 @@ export const endedTasks: EndedKind = endedKind("task", { by, having: "ended_at",
 /** A run or a task that was removed, while some of its rows are left in other tables. */
 export const prunedTable = plainTable<{ readonly id: string }>("pruned", ["id"], { id: "id" });
 
-/** Facts about the data, by name. */
+/** Values about the data as a whole, by name. */
 export interface Property {
   readonly name: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-// The tables that lists and views are read from, and the indexes that come nearest to their questions.
+// The tables that lists and views read, and the best index for each of their filters.
 
 import type { TaskRow } from "../board/task.ts";
 import type { RowStore, Scan, TableRows } from "../rows.ts";
@@ -35,7 +35,7 @@ export function readerTables(store: RowStore): ReaderTables {
 
 export const openTasks: Scan = { by: ["id"], without: "ended_at", index: "task_open" };
 
-/** Open runs that are sorted to list them: about a millisecond. */
+/** How many open runs are sorted for a list: about a millisecond. */
 const sortMax = 2_000;
 /** States with an index of their own: few runs end like this. */
 const unsuccessful: readonly RunState[] = ["failed", "cancelled", "timed-out"];
@@ -62,8 +62,8 @@ export function runsIn(workflow: string | undefined, state: RunState | undefined
   if (workflow !== undefined) return { by: ["workflow", "id"], equal: [workflow] };
   if (state === undefined || state === "succeeded") return { by: ["id"] };
   if (!isRunOpen(state)) return { by: ["state", "id"], equal: [state], only: { state: unsuccessful } };
-  // Sorting them all would cost more than walking past those that have ended.
+  // Sorting them all would cost more than skipping those that have ended.
   if (openRuns > sortMax) return { by: ["id"] };
-  // Sorts the open runs, which are few beside those that ended. Left to itself SQLite would walk through all runs instead.
+  // Sorts the open runs, because far more runs have ended. SQLite by itself would scan all runs instead.
   return { by: ["id"], without: "ended_at", index: "run_open" };
 }

@@ -39,7 +39,7 @@ const changing: readonly Column<Run>[] = [
   ["skips", (run) => run.skips],
   ["signals", (run) => run.signals],
 ];
-/** Written once, except in the run of a durable function: there they are the state of the function. */
+/** Written once, except in the run of a durable function, where they are the state of the function. */
 const settings: readonly Column<Run>[] = [["settings", (run) => run.settings]];
 /** An open run has no `ended_at` on disk. Not writing it avoids an update of the index of open runs. */
 const ending: readonly Column<Run>[] = [["ended_at", (run) => run.endedAt]];

@@ -99,7 +99,7 @@ export const taskSizeTable: TableSpec<{ readonly id: string; readonly bytes: num
   of: (row) => ({ id: row.id as string, bytes: row.bytes as number }),
 };
 
-/** What the memory of the board needs of a queued task. */
+/** The fields of a queued task that the board keeps in memory. */
 export type OpenTask = Pick<
   TaskRow,
   "id" | "lane" | "priority" | "state" | "sequence" | "queuedAt" | "dueAt" | "claimBy" | "holdUntil" | "endBy" | "totalBy"
@@ -207,8 +207,8 @@ export function taskChars({ input, output }: TaskRow): number {
 }
 
 /**
- * Compares field by field: the functions of the columns would take 1 us, of 6 us for the statement that this may shorten. A test compares
- * the lists.
+ * Compares field by field. The functions of the columns would take 1 us, and the statement that this may shorten takes 6 us. A test
+ * compares the lists of fields and columns.
  */
 export function sameQueueing(one: TaskRow, other: TaskRow): boolean {
   return (
