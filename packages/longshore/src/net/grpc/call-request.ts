@@ -30,7 +30,7 @@ export interface CallRequestOptions {
 }
 
 export class CallRequest implements Moving {
-  /** When receiving began; Infinity once the message is complete. */
+  /** The time at which receiving began; Infinity once the message is complete. */
   since: number;
   readonly #shared: RequestShared;
   readonly #options: CallRequestOptions;

@@ -1,6 +1,6 @@
 // A gRPC client: one connection to one server, which is kept, and opened again when it breaks. Calls share it.
 //
-// Without a connection, a call waits for one, and so gets the connection error of the server. After a failure, each further try is delayed
+// Without a connection, a call waits for one, so it gets the error when connecting fails. After a failure, each further try is delayed
 // longer, and calls wait for that too. A call that the server has certainly not begun (it sent GOAWAY) is sent again.
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -45,7 +45,10 @@ export interface CallOptions {
 export interface StreamOptions extends CallOptions {
   /** Called when the server has accepted the call. */
   opened?: () => void;
-  /** Gets why a message cannot be read; it is left out, and those behind it are read. Without it the stream ends there. */
+  /**
+   * Called with the reason when a message cannot be read. The message is left out, and the next ones are read. Without this function, the
+   * stream ends with an error.
+   */
   unreadable?: (error: unknown) => void;
 }
 
@@ -74,7 +77,7 @@ export interface GrpcChannel {
 const CONNECT_MS = 20_000;
 const PING_MS = 30_000;
 const PING_TIMEOUT_MS = 20_000;
-/** How often a call is repeated that the server refused unseen. */
+/** How often a call is repeated when the server has refused it without reading it. */
 const REFUSALS_MAX = 3;
 
 /** Does not connect yet: the first call does. @throws LongshoreError for an invalid target. */
@@ -173,7 +176,7 @@ class Channel implements GrpcChannel {
     });
   }
 
-  /** Starts the call, repeats that while the server has not seen it, and returns the result of `answer`. */
+  /** Starts the call, starts it again while the server has not seen it, and returns the result of `answer`. */
   async #started<T>(call: ClientCall, answer: () => Promise<T>): Promise<T> {
     for (let refusals = 0; ; refusals++) {
       const connection = this.#connector.connection();

@@ -30,7 +30,7 @@ export interface Connection {
   heard(): void;
 }
 
-/** The delay between two tries: short for a server that restarts, at most a few seconds for one that stays unreachable. */
+/** The delay between two tries: short at first, because a server may just restart, and at most a few seconds. */
 const reconnect: Backoff = { kind: "exponential", delayMs: 100, factor: 1.6, maxMs: 5_000, jitter: 0.2 };
 /** The longest time between two pings, even if a server reports too many: a lost peer is noticed within this time. */
 const pingMsMax = 600_000;
@@ -50,7 +50,7 @@ export class Connector {
     this.#pingMs = options.pingMs;
   }
 
-  /** The connection; without waiting when it is open. @throws GrpcError UNAVAILABLE when it cannot be opened. */
+  /** The connection, at once when it is open. @throws GrpcError UNAVAILABLE when it cannot be opened. */
   connection(): Connection | Promise<Connection> {
     const current = this.#current;
     if (current !== undefined && !current.session.closed && !current.session.destroyed) return current;
@@ -154,7 +154,7 @@ const windowBytesMost = 2 ** 31 - 1;
  * message until the one before is acknowledged, and the kernel delays an acknowledgement by 40 ms unless something is sent. So this
  * function sends something: a frame that opens the connection's window by one more byte, which needs no reply. Measured with an
  * orchestrator of such a server and ten tasks at a time: 1,801 runs a second instead of 453, p99 15 ms instead of 61. A ping would cause a
- * reply, which is held back like everything else: 209 a second.
+ * reply, which the server holds back like everything else: 209 runs a second.
  */
 function acknowledger(session: ClientHttp2Session): () => void {
   let windowBytes = sessionWindowBytes;
@@ -162,7 +162,7 @@ function acknowledger(session: ClientHttp2Session): () => void {
     if (session.destroyed) return;
     // Sent together with everything else in this turn.
     if (++windowBytes <= windowBytesMost) session.setLocalWindowSize(windowBytes);
-    // After two billion messages: open calls may end, and the next call opens another connection.
+    // The window is used up after two billion messages. Then open calls may end, and the next call opens another connection.
     else if (!session.closed) session.close();
   };
 }

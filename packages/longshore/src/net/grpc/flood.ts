@@ -1,5 +1,5 @@
-// Recognises a client that only keeps the server busy, by what it does in one turn of the event loop: it opens streams and resets them
-// before their call has begun, or sends messages in very many tiny pieces. A client that waits for its responses never comes near these
+// Recognises a client that only keeps the server busy. In one turn of the event loop, such a client opens many streams and resets them
+// before their calls have begun, or sends messages in very many tiny pieces. A client that waits for its responses never comes near these
 // counts.
 //
 // Node and nghttp2 already do the following: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; they end a

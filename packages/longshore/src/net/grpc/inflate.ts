@@ -62,7 +62,7 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // Passes the place to the next in the queue, or frees it.
+      // Passes the place to the next operation in the queue, or frees it.
       const next = this.#waiting.shift();
       if (next === undefined) this.running--;
       else next();

@@ -53,7 +53,7 @@ export const sessionWindowBytes = 4_194_304;
 export const inflationsAtOnce = 2;
 
 /**
- * The memory limit of a session, in megabytes: the largest message, the data that waits before it, and a reserve. Node's default of 10 is
- * less than one message.
+ * The memory limit of a session, in megabytes: room for the largest message, for the data that waits before it, and a reserve. Node's
+ * default of 10 is less than one message.
  */
 export const sessionMemoryMb = 160;

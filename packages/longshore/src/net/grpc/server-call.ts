@@ -1,6 +1,6 @@
 // One call on the server's side. Its states: receiving (call-request.ts), running (the handler runs; a stream may be sending), over (the
-// status is being sent, or the caller has disconnected; call-answer.ts). The first of these events ends it, and later ones have no effect:
-// the handler's result or error, the deadline, a cancellation, the end of the connection, a server that closes.
+// status is being sent, or the caller has disconnected; call-answer.ts). A call ends with the first of these events, and later ones have no
+// effect: the handler's result or error, the deadline, a cancellation, the end of the connection, the closing of the server.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { actions, type Caller, stranger } from "../../core/actions.ts";
 import { valuesMaxOf } from "../http/request-size.ts";
@@ -21,7 +21,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
   id: string | undefined = undefined;
   deadline: number | undefined = undefined;
   method: GrpcMethod | undefined = undefined;
-  /** Set by the host: the account that pays for its place among concurrent calls. */
+  /** Set by the host: the account whose limit includes this call. */
   place: string | undefined = undefined;
   /** Set by the host: the caller whose answer slot it holds. */
   slotOf: string | undefined = undefined;
@@ -45,7 +45,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     this.#answer = new CallAnswer(stream, server, () => this.#leave());
   }
 
-  /** Nothing to do when the socket ends: the stream closes with it, and reports that by itself. */
+  /** Nothing has to be done when the socket ends: the stream closes with it, and reports this itself. */
   clientGone(): void {}
 
   get path(): string {
@@ -75,7 +75,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
     return this.#metadata;
   }
 
-  /** When its request began to be received; Infinity when none is being received. */
+  /** The time at which its request began to arrive; Infinity when no request is being received. */
   get receivingSince(): number {
     return this.#request?.since ?? Number.POSITIVE_INFINITY;
   }
@@ -183,7 +183,7 @@ export class ServerCall implements GrpcCall, GrpcSink<unknown> {
 
   async send(message: unknown): Promise<void> {
     if (this.#over) return;
-    // Throws for a message that cannot be encoded: that is a mistake of the handler, and does not end the stream by itself.
+    // Throws for a message that cannot be encoded. This is a mistake of the handler, and the stream stays open.
     const frame = this.#frameFor(message);
     if (this.#answer.unsent > this.#server.limits.messageBytes) {
       return this.end(new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, "The caller does not read what was sent."));

@@ -1,9 +1,9 @@
 // Serves gRPC on sockets that it receives. The host decides who may call, what is counted and what an error means. One connection is in
 // session.ts, one call in server-call.ts.
 //
-// Measured on two cores that the client shares (Node 20, including decoding and access check): a unary call costs the server 36 to 47 us of
-// CPU with 32 in flight and 77 to 110 us one at a time, most of it in node:http2; the client 55 to 69 and 100 to 145 us. A thousand idle
-// streams take 4 MB on one connection, and 46 MB on a connection each.
+// Measured on two cores that the client shares (Node 20, including decoding and access check): a unary call takes 36 to 47 us of the
+// server's CPU with 32 calls in flight, and 77 to 110 us with one call at a time, mostly in node:http2. For the client it is 55 to 69 us
+// and 100 to 145 us. A thousand idle streams take 4 MB on one connection, and 46 MB when each has its own connection.
 import type { Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
@@ -35,7 +35,7 @@ export interface GrpcHost {
    * resolves when it may.
    */
   enter?(call: ServerCall, method: GrpcMethod, bytes: number): Promise<void> | undefined;
-  /** Called when the response is ready, or the handler waits for an event. Called at least once for every unary call. */
+  /** Called when the response is ready, or when the handler waits for an event; at least once for every unary call. */
   leave?(call: ServerCall): void;
   /** Converts an error that is not a GrpcError. */
   explain(error: unknown, call: ServerCall): GrpcError;
@@ -95,13 +95,14 @@ export class GrpcServer {
       maxSessionMemory: sessionMemoryMb,
       settings: { maxConcurrentStreams: limits.streams, initialWindowSize: streamWindowBytes, maxHeaderListSize: limits.headerBytes },
     });
-    // The session reports this error too, and handles it; without a listener here it would end the process.
+    // The session reports this error too, and handles it. Without a listener here, the error would end the process.
     this.#http2.on("sessionError", () => {});
   }
 
   /** Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. */
   take(socket: Socket, bytes?: Buffer): GrpcSession {
-    // A peer that ends its side of HTTP/2 has disconnected. A half-open socket would never close, and its calls would not be notified.
+    // A peer that ends its side of HTTP/2 has disconnected. If the socket stayed half-open, it would never close, and its calls would not
+    // be notified.
     socket.allowHalfOpen = false;
     socket.setNoDelay(true);
     socket.pause();

@@ -15,7 +15,7 @@ export interface GrpcMethod<Request = unknown, Response = unknown> {
   readonly kind: "unary" | "server-stream";
   /** For `unary`. Throws a GrpcError to refuse; any other error is handled as for a route. */
   unary?(request: Request, call: GrpcCall): Promise<Response> | Response;
-  /** For `server-stream`. The stream ends when the promise settles or, without a promise, by `sink.end`. */
+  /** For `server-stream`. The stream ends when the promise settles. Without a promise, `sink.end` ends it. */
   stream?(request: Request, call: GrpcCall, sink: GrpcSink<Response>): void | Promise<void>;
 }
 
@@ -27,7 +27,10 @@ export interface GrpcCall {
   readonly caller: Caller;
   /** The address that the caller has called, from its own header: `host:port`. */
   readonly authority?: string;
-  /** Aborts when the result is not needed any more: cancelled, past its deadline, disconnected, or ended by a closing server. */
+  /**
+   * Aborts when the result is not needed any more: the call was cancelled, its deadline has passed, the caller has disconnected, or the
+   * server closes.
+   */
   readonly gone: AbortSignal;
   /** Address and port of the caller. */
   readonly peer: string;

@@ -62,8 +62,8 @@ export class GrpcSession {
   }
 
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // A stream that fails closes next, and its call listens to that. A stream that was reset together with its own headers has closed
-    // already: there is no caller to respond to, and trying to would throw.
+    // A stream that fails closes next, and its call is notified by the close. A stream that was reset together with its own headers has
+    // already closed: no caller waits, and a response would throw.
     stream.on("error", () => {});
     if (stream.destroyed || stream.closed) return this.#resetEarly();
     if (this.#waiting.size === 0 && !this.#share.used) return this.#begin(stream, headers);

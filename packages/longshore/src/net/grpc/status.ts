@@ -130,7 +130,7 @@ function detailsOf(text: string | string[] | undefined): GrpcDetail[] {
   try {
     return Status.decode(Buffer.from(text, "base64")).details;
   } catch {
-    // As above: code and message are valid without details.
+    // The details cannot be read. Code and message are valid without them.
     return [];
   }
 }

@@ -1,8 +1,8 @@
 // Streams of one connection whose call has not begun, because they arrived beyond its share of a turn of the event loop. They begin in
 // order, in later turns. Their number is bounded by the limit of open streams of a connection.
 //
-// A throttle of bytes, as before node:http (net/listener/socket-throttle.ts), would bound this too, but node:http2 takes a fifth less CPU
-// without one.
+// A throttle of bytes, as for node:http (net/listener/socket-throttle.ts), would limit this too, but node:http2 takes a fifth less CPU
+// without it.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Share } from "../../core/slices/loop-turns.ts";
 
@@ -39,7 +39,7 @@ export class WaitingStreams {
     });
   }
 
-  /** Begins as many calls as the share allows; the rest waits again. */
+  /** Begins as many calls as the share allows; the others wait again. */
   continue(share: Share): void {
     for (const [stream, headers] of this.#streams) {
       if (share.used) break;

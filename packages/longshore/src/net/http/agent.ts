@@ -25,7 +25,7 @@ export class HttpAgent {
     this.#connections = connections;
   }
 
-  /** Rejects without a complete response, and with LONGSHORE_LIMIT when it is larger than `bytesMax`. */
+  /** Rejects when there is no complete response. Rejects with LONGSHORE_LIMIT when the response is larger than `bytesMax`. */
   async send({ url, method, headers = {}, body, timeoutMs, signal, bytesMax, slowMs }: AgentCall): Promise<Reply> {
     this.#agent ??= import("undici").then((undici) => new undici.Agent({ connections: this.#connections }));
     const request = {

@@ -27,8 +27,8 @@ export interface HttpRequest {
   /** The caller, and what it may do. */
   readonly caller: Caller;
   /**
-   * One of our ids, in a cluster: the same when the request is performed again because an owner of the data was lost, and of no other
-   * request. Set before the route is called.
+   * In a cluster: the id of the request. When the request is performed again because an owner of the data was lost, it has the same id. Set
+   * before the route is called.
    */
   id?: string | undefined;
   /**
@@ -62,7 +62,7 @@ export interface HttpReply {
   body?: string | Uint8Array | LongBytes | Readable;
   /** Instead of a body: server-sent events, until `end` or until the client disconnects. */
   events?: (sink: EventSink) => void;
-  /** Called when the reply could not be delivered because the client had disconnected: take back what the reply granted. */
+  /** Called when the reply could not be delivered because the client had disconnected. It must take back what the reply granted. */
   undelivered?: () => void;
   /** Called when the system has taken the reply. Only together with `undelivered`. */
   delivered?: () => void;
@@ -74,7 +74,7 @@ export interface Route {
   readonly path: string;
   /** The action of the route; the table of actions defines which tokens allow it. */
   readonly action: Action;
-  /** A further action of the route, such as reading a run that the request changed: a token must allow both. */
+  /** A second action of the route, such as reading the run that the request changed. A token must allow both actions. */
   readonly also?: Action;
   /** True for a page that people open in a browser: links from other sites may lead to it. */
   readonly page?: boolean;
@@ -89,8 +89,8 @@ export interface Route {
   /** True when the route reads its `text` body in slices and counts the JSON values itself; otherwise the listener counts them. */
   readonly countsValues?: boolean;
   /**
-   * True for a route without a body that reads only through the engine: any node of a cluster may perform it on the rows that all nodes share,
-   * and passes it on when they do not suffice.
+   * True for a route without a body that reads only through the engine. Any node of a cluster may perform it with the rows that all nodes
+   * share; when the rows are not enough, the node passes the request on.
    */
   readonly stored?: true;
   /** True when a reply may be a stream or events; such replies of other routes are refused as programming errors. */
@@ -127,7 +127,10 @@ export interface Problem {
 export interface RouteGroup {
   readonly name: string;
   readonly routes: readonly Route[];
-  /** Paths of this protocol that the server does not serve, with what is below them: the refusal of a request names it. */
+  /**
+   * Paths of this protocol that the server does not serve, and for each the name of the missing feature. The refusal of a request contains
+   * this name.
+   */
   readonly unserved?: Readonly<Record<string, string>>;
   /** Converts a refusal to this protocol's error format. `route` is absent when none matched. */
   refuse(problem: Problem, route: Route | undefined): HttpReply;

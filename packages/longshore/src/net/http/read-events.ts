@@ -7,7 +7,7 @@ export interface EventMessage {
   readonly data: string;
 }
 
-/** The default size limit of an event; Longshore sends no longer ones. */
+/** The default size limit of an event. Longshore sends no longer events. */
 const eventCharsMaxDefault = 16 * 1024 * 1024;
 
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<EventMessage, void, void> {

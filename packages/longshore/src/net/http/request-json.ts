@@ -16,8 +16,8 @@ export function jsonOf({ text, parsed }: JsonBody): unknown {
 }
 
 /**
- * The mistake of a body that `jsonOf` refused. Scans the text a second time, which only invalid bodies cost; for large bodies the mistake
- * is known already.
+ * The mistake of a body that `jsonOf` refused. For a large body the mistake is known already. A smaller one is scanned a second time, which
+ * happens only for invalid bodies.
  */
 export function faultOf({ text, parsed }: JsonBody): JsonFault | null {
   return parsed?.fault ?? findJsonFault(text);

@@ -14,17 +14,21 @@ export interface Reply {
 /** An error text quotes this much of an unexpected response. */
 export const quoteCharsMax = 200;
 
-/** Longer than a healthy response takes, shorter than the shortest useful lease. */
+/** A healthy response takes less time, and the shortest useful lease lasts longer. */
 export const answerMsMax = 10_000;
 const connectMsMax = 5_000;
 /**
- * More than each of these: a claim with the outputs of all dependencies, a page of parts, a delivery of records with every byte escaped.
+ * The largest responses are smaller: a claim with the outputs of all dependencies, a page of parts, a delivery of records with every byte
+ * escaped.
  */
 const answerBytesMax = 64 * 1024 * 1024;
 /** The limit of short responses, such as acknowledgements: every running task may wait for one at the same time. */
 export const shortAnswerBytesMax = 64 * 1024;
 
-/** A large response may take long, but a slow one may not: a server that sends a byte now and then would hold a slot for days. */
+/**
+ * A large response may take a long time, but its rate has a minimum. Otherwise a server that sends a byte now and then would occupy a slot
+ * for days.
+ */
 const slowMsMax = answerMsMax;
 const bytesPerSecondMin = 1_024;
 

@@ -13,7 +13,7 @@ export function encodeSubscription(topics: readonly string[]): Buffer {
   return Buffer.concat([int16(0), int32(topics.length), ...topics.map(string16), int32(-1)]);
 }
 
-/** Throws a RangeError for invalid bytes: any program that may join a group sends them, and brokers do not check them. */
+/** Throws a RangeError for invalid bytes. Any program that may join a group sends such bytes, and brokers do not check them. */
 export function decodeSubscription(bytes: Buffer): string[] {
   const reader = new ByteReader(bytes);
   reader.skip(2);
@@ -107,7 +107,7 @@ class ByteReader {
 
   string16(): string {
     const length = this.#bytes.readInt16BE(this.#at);
-    // A negative length would move back, so that the same bytes are read without end.
+    // A negative length would move the reader back, so it would read the same bytes without end.
     if (length < 0 || this.#at + 2 + length > this.#bytes.length) throw new RangeError(`a text has ${length} bytes`);
     this.#at += 2 + length;
     return this.#bytes.toString("utf8", this.#at - length, this.#at);

@@ -1,6 +1,6 @@
 // Writes a batch of records in Kafka's format (version 2) into one buffer. The library's own writer makes several small buffers for each
-// record: 2.5 to 3 us for a record of 1 kB, against 0.9 us here, plus its preparation.
-// Layout: https://kafka.apache.org/documentation/#recordbatch
+// record. It takes 2.5 to 3 us for a record of 1 kB, and more to prepare the record; this writer takes 0.9 us. Layout:
+// https://kafka.apache.org/documentation/#recordbatch
 
 export interface BatchMessage {
   readonly key: Buffer | null;

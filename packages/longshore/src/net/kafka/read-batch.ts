@@ -7,7 +7,7 @@ export interface BatchRecord {
   readonly timestampDelta: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** The size of the whole record with key and headers: while a part of it is referenced, all of it stays in memory. */
+  /** The size of the whole record with key and headers. While a part of the record is referenced, all of it stays in memory. */
   readonly bytes: number;
 }
 

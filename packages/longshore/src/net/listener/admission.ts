@@ -1,7 +1,7 @@
-// Limits concurrent requests. Every connection has a few places of its own, which no other caller can take: a client that waits for its
-// responses is never refused. Further requests, such as pipelined ones and calls on one HTTP/2 connection, take places from a shared pool,
-// and one connection or token gets only a share of it. Requests that need no token have a small share, so half-sent ones cannot use up the
-// rest. Vital actions (health, metrics, cancellation) may exceed each of these limits by a reserve.
+// Limits concurrent requests. Every connection has a few places of its own, which no other caller can take, so a client that waits for its
+// responses is never refused. Further requests, such as pipelined ones and calls on one HTTP/2 connection, take places from a shared pool.
+// One connection or token gets only a share of the pool. Requests that need no token have a small share, so half-sent requests cannot use
+// up the rest. Vital actions (health, metrics, cancellation) have a reserve above each of these limits.
 
 import { type Action, actions } from "../../core/actions.ts";
 import type { Problem } from "../http/http.ts";
@@ -11,7 +11,7 @@ import { overloaded } from "./problems.ts";
 
 /** A request or call that may hold a place of the pool. */
 export interface Placed {
-  /** The account that pays for the place; undefined while it uses a place of its connection. */
+  /** The account that the place counts for; undefined while the request uses a place of its connection. */
   place: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export type AdmissionLimits = Pick<
   "inFlight" | "inFlightOwn" | "inFlightConnection" | "inFlightToken" | "inFlightOpen" | "inFlightReserve"
 >;
 
-/** Account names that cannot be token names, because those have no colon. */
+/** Names of accounts that no token can have, because token names have no colon. */
 const openCallers = ":open";
 const anyCaller = ":any";
 

@@ -2,13 +2,15 @@
 // next turn of the event loop, and a caller may have thousands of requests in progress. So only a few of each caller are built at once; the
 // others wait in a queue and hold only the request in memory.
 //
-// A handler that waits for an event, such as the end of a run, releases its slot as soon as it reads `gone`: a long poll would keep the
-// slot for long, and holds no data while it waits.
+// A handler that waits for an event, such as the end of a run, releases its slot as soon as it reads `gone`: a long poll holds no data
+// while it waits, and would keep the slot for a long time.
 
 import { type Action, actions } from "../../core/actions.ts";
 import { noRoomToWait, problemError } from "./problems.ts";
 
-/** More would gain nothing, because the event loop does one thing at a time; each may hold a page of 8 Mi characters. */
+/**
+ * More slots would not be faster, because the event loop does one thing at a time, and each response may hold a page of 8 Mi characters.
+ */
 export const madeAtOnce = 16;
 
 /** The limit of characters of all waiting requests: a quarter of what may be received at once. */
@@ -60,7 +62,7 @@ export class AnswerSlots {
     );
   }
 
-  /** The response is built, or waits for an event. Calling it again has no effect. */
+  /** To be called when the response is built, or waits for an event. Calling it again has no effect. */
   leave(holder: SlotHolder): void {
     const { slotOf } = holder;
     if (slotOf === undefined) return;

@@ -28,11 +28,11 @@ export interface Auth {
 
 /** Too long to guess over a network, even if a person typed the secret. */
 const secretCharsMin = 16;
-/** Bounds what is hashed for an unknown caller. */
+/** Limits the work of hashing for an unknown caller. */
 const secretCharsMax = 512;
 /** Every token is compared on every request, at about 0.2 us each. */
 const tokensMax = 256;
-/** More than `tokensMax` lines of the longest form. Prevents reading a wrong file (such as a disk image) completely. */
+/** Larger than `tokensMax` lines of the longest form. So a wrong file, such as a disk image, is not read completely. */
 const tokenFileBytesMax = 262_144;
 
 const digestChars = 64;
@@ -56,7 +56,7 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
     identify(authorization) {
       const secret = bearerSecret(authorization);
       if (secret === undefined) return undefined;
-      // All digests have the same length, which timingSafeEqual needs, and they do not disclose how much of a guess was right.
+      // All digests have the same length, as timingSafeEqual requires, and comparing them does not show how much of a guess was right.
       presented.write(digest(secret), "latin1");
       let found: Caller | undefined;
       for (const entry of entries) if (equal(entry.digest, presented)) found = entry.caller;
@@ -105,7 +105,7 @@ function bearerSecret(authorization: string | undefined): string | undefined {
   return match?.[1];
 }
 
-/** As hexadecimal text: 0.7 us, where a separate buffer costs 2.5 us and garbage collection. */
+/** A hexadecimal text takes 0.7 us. A separate buffer would take 2.5 us and cause garbage collection. */
 function digest(secret: string): string {
   return hash("sha256", secret, "hex");
 }

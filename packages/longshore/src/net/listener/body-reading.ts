@@ -34,8 +34,8 @@ export class BodyReading implements Moving {
   size = 0;
 
   /**
-   * Calls `done` once; never when the client disconnects before the end or after `stop`. After a refusal, the rest flows to the stream
-   * again. The text still occupies `held` bytes of the budget, which the caller gives back.
+   * Calls `done` once, but never after `stop`, or when the client disconnects before the end. After a refusal, the rest of the body flows
+   * to the stream again. The text still occupies `held` bytes of the budget, which the caller gives back.
    */
   constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome, held: number) => void) {
     this.#request = request;
@@ -45,7 +45,7 @@ export class BodyReading implements Moving {
     request.onChunk = (chunk) => this.#take(chunk);
   }
 
-  /** Drops what has been read. Calling it again has no effect. */
+  /** Drops the bytes that have been read. Calling it again has no effect. */
   stop(): void {
     this.#request.onChunk = undefined;
     this.#budget.give(this.#held);

@@ -8,7 +8,7 @@ import { pieceUnits, type Share } from "../../core/slices/loop-turns.ts";
 import { areTooTiny } from "../http/tiny-pieces.ts";
 import { bodyBrokeOff, bodyTooLarge, problemError } from "./problems.ts";
 
-/** The result of reading a body: its text, or why there is none. */
+/** The result of reading a body: its text, or the reason why there is no text. */
 export type BodyOutcome = { text: string } | "too-large" | "too-many-values" | "no-room" | "stalled" | "not-utf8";
 
 /** True when the headers announce a body, by a length above zero or by chunked encoding. A chunked body may still be empty. */
@@ -25,8 +25,8 @@ export function announcesMoreThan(headers: IncomingHttpHeaders, bytesMax: number
 }
 
 /**
- * A request whose body can be read directly from the parser. Small bodies are the main traffic of workers, and a Readable costs about 4 us
- * each for its listeners, ticks and end. The parser calls `push` with every chunk and then with null.
+ * A request whose body can be read directly from the parser. Workers send mostly small bodies, and for each body a Readable would take
+ * about 4 us for its listeners, ticks and end. The parser calls `push` with every chunk and then with null.
  */
 export class BodyRequest extends IncomingMessage {
   /** The connection's share of work in a turn of the event loop. */
@@ -76,7 +76,7 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
   // still gets the error.
   bounded.on("error", () => {});
   // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. When a client
-  // disconnects, the server has not failed. So the error is one that refuses the request, and it is not logged as a failure.
+  // disconnects, the server has not failed, so the error refuses the request and is not logged as a failure.
   request.on("error", () => bounded.destroy(problemError(bodyBrokeOff())));
   return request.pipe(bounded);
 }

@@ -12,8 +12,8 @@ export interface OnConnection extends Placed {
 export class Connection {
   readonly socket: Socket;
   /**
-   * True after a request on this connection has passed the access check of an action that is not open to anyone. Until then the client is a
-   * stranger, which may never send anything useful.
+   * True after a request on this connection has passed the access check of an action that is not open to anyone. Until then the client
+   * counts as a stranger, which may never send anything useful.
    */
   known = false;
   /** Closes the connection once no exchange is in progress; data that was written before is still sent. */
@@ -106,7 +106,7 @@ export class Connections {
     for (const connection of this.strangers) {
       this.strangers.delete(connection);
       if (connection.known) continue;
-      // It does not count any more, although it closes a little later.
+      // The connection does not count any more, although it closes a little later.
       this.open.delete(connection.socket);
       connection.socket.destroy();
       return true;

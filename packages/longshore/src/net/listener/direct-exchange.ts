@@ -108,7 +108,7 @@ export class DirectExchange extends Exchange {
   }
 }
 
-/** Most responses have the same headers: the last valid value of each name is not checked again. */
+/** Most responses have the same headers, so the last valid value of each name is not checked again. */
 export function headerCheck(): (name: string, value: string) => void {
   const valid = new Map<string, string>();
   return (name, value) => {
@@ -120,7 +120,7 @@ export function headerCheck(): (name: string, value: string) => void {
   };
 }
 
-/** How many header names are remembered, and how long their values may be: more than our replies have. */
+/** How many header names are remembered, and how long their values may be. Our own replies stay below both limits. */
 const rememberedMax = 64;
 const rememberedCharsMax = 256;
 

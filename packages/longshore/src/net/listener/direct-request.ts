@@ -1,6 +1,6 @@
 // Reads the one form of request that workers send most: a complete HTTP/1.1 request with its body, and nothing else in the same bytes.
-// Every unusual request is left to node:http, which keeps this parser short and safe. Two parsers that read the same bytes differently
-// enable request smuggling, so every rule below is stricter than RFC 9112 and than Node's parser. A property test checks that Node reads
+// Every unusual request is left to node:http, which keeps this parser short and safe. When two parsers read the same bytes differently,
+// request smuggling is possible. So every rule below is stricter than RFC 9112 and Node's parser. A property test checks that Node reads
 // each accepted request in the same way.
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -16,16 +16,16 @@ export interface DirectRequest {
 export const directBytesMax = 65_536;
 
 /**
- * All lines before the body, including the empty line. No absolute or empty target, no character that a URL may not contain; names of
- * letters, digits and hyphens; values of printable ASCII, neither empty nor with a space at their ends; no folded lines, no bare CR or LF.
- * Each part ends at a character that it cannot contain, so that matching takes linear time.
+ * All lines before the body, including the empty line. The target is neither absolute nor empty, and has only characters that a URL may
+ * contain. Names consist of letters, digits and hyphens. Values are printable ASCII, are not empty, and have no space at their ends. There
+ * are no folded lines, and no bare CR or LF. Each part ends at a character that it cannot contain, so that matching takes linear time.
  */
 export const headShape =
   /^(?:GET|POST|PUT|DELETE) \/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]* HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: ?[!-~](?:[ -~]*[!-~])?)+$/;
 
 /**
- * Headers that are left to node:http: they change how a message is framed, or what happens to its connection; and one that Node turns into
- * a list.
+ * Headers that are left to node:http: they change how a message is framed, or what happens to its connection. One is in the list because
+ * Node turns it into an array.
  */
 const left = new Set(["transfer-encoding", "expect", "upgrade", "te", "trailer", "proxy-connection", "http2-settings", "set-cookie"]);
 

@@ -4,7 +4,7 @@
 
 import { Transform, type TransformCallback } from "node:stream";
 
-/** Passes on exactly `bytes`. Fails instead of ending early or passing on more, so that the connection is closed. */
+/** Passes on exactly `bytes`. When there are fewer or more, it fails, so that the connection is closed. */
 export function exactLength(bytes: number): Transform {
   let left = bytes;
   return new Transform({

@@ -38,7 +38,7 @@ export abstract class Exchange implements HttpRequest {
   id: string | undefined = undefined;
   place: string | undefined = undefined;
   slotOf: string | undefined = undefined;
-  /** Milliseconds of a monotonic clock when its headers were complete; and whether the handler has waited for an event since. */
+  /** When its headers were complete, in milliseconds of a monotonic clock; and whether the handler has waited for an event since then. */
   readonly begunAt: number = performance.now();
   hasWaited = false;
   /** Called when the handler waits for an event. */
@@ -47,7 +47,7 @@ export abstract class Exchange implements HttpRequest {
   allowedOrigin: string | undefined = undefined;
   /** Called when the client disconnects before the response is sent. */
   undelivered: (() => void) | undefined = undefined;
-  /** Called when the system has taken the response, for those that can be given back. */
+  /** Called when the system has taken the response. Only for responses that can be given back. */
   delivered: (() => void) | undefined = undefined;
   events: EventStream | undefined = undefined;
   /** Releases what the response holds until it is sent. */
@@ -72,7 +72,7 @@ export abstract class Exchange implements HttpRequest {
   /** True once a part of the response was written: the status cannot change then. */
   abstract get begun(): boolean;
 
-  /** Only where a response may stay open: a stream, or events. */
+  /** Set only when a response may stay open: a stream, or events. */
   abstract get response(): ServerResponse | undefined;
 
   /** Reads the whole body and calls `done` once; never when the client disconnects before its end. */
@@ -81,7 +81,7 @@ export abstract class Exchange implements HttpRequest {
   /** Lets the route read the body itself, as `stream`. */
   abstract openStream(bytesMax: number): void;
 
-  /** Must be called before a response is written. With `last`, the connection ends after it. */
+  /** Must be called before a response is written. With `last`, the connection ends after the response. */
   abstract beginAnswer(last: boolean): void;
 
   /** Writes headers and body. `left` is called when the system has taken the bytes, or they are lost. */
@@ -115,7 +115,10 @@ export abstract class Exchange implements HttpRequest {
     this.bodyBytes = bytes;
   }
 
-  /** Releases the body: the response is built, or waits for an event, which may take long. Calling it again has no effect. */
+  /**
+   * Releases the body when the response is built, or when it waits for an event, which may take a long time. Calling it again has no
+   * effect.
+   */
   dropBody(): void {
     const { bodyBudget } = this;
     if (bodyBudget === undefined) return;
@@ -146,7 +149,7 @@ export abstract class Exchange implements HttpRequest {
     this.giveBack();
   }
 
-  /** Releases what the response holds: it is sent, or cannot be sent any more. Calling it again has no effect. */
+  /** Releases the memory of the response, which is sent or cannot be sent any more. Calling it again has no effect. */
   letGo(): void {
     const { release } = this;
     this.release = undefined;

@@ -1,6 +1,6 @@
-// The access check of every route: is the request meant for this server (Host), may the page that sent it call us (Origin, and the site
-// that browsers report), and does its token allow the action. A server on loopback has no tokens by default, but every web page that its
-// user opens can reach it. The first checks keep such pages out, whatever method or content type they use.
+// The access check of every route. It asks three questions: is the request meant for this server (Host)? May the page that sent it call
+// this server (Origin, and the site that browsers report)? Does its token allow the action? A server on loopback has no tokens by default,
+// but every web page that its user opens can reach it. The first checks keep such pages out, whatever method or content type they use.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
@@ -30,11 +30,11 @@ export interface Admission {
 export type Target = Pick<Route, "method" | "action" | "page">;
 
 export interface Gate {
-  /** Refuses a request by its Host and by the page that sent it. For every request, also to unknown paths, which have no route. */
+  /** Refuses a request by its Host and by the page that sent it. Checks every request, even when its path is unknown and has no route. */
   screen(headers: IncomingHttpHeaders, route?: Target): Problem | undefined;
   /** Refuses a request whose token does not allow the action, or its further action. */
   authorize(headers: IncomingHttpHeaders, action: Action, also?: Action): Admission;
-  /** The foreign origin that the response must name so that its page may read it; undefined otherwise. */
+  /** The foreign origin that the response must name, so that a page of this origin may read it. Undefined for all other requests. */
   allowedOrigin(headers: IncomingHttpHeaders): string | undefined;
 }
 
@@ -80,8 +80,9 @@ function opensPage(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * True when a browser navigates to an address: typed, by a link or by a form. Some protocols take tasks by GET, which a navigation must not
- * do. Over plain HTTP beyond loopback, browsers send no site and mode; there, they all call themselves Mozilla, and no worker does.
+ * True when a browser navigates to an address: typed, by a link or by a form. Some protocols take tasks by GET, and a navigation must not
+ * take a task. Over plain HTTP beyond loopback, browsers do not send their site and mode. But all browsers call themselves Mozilla, and no
+ * worker does.
  */
 function isBrowsing(headers: IncomingHttpHeaders, method: Route["method"]): boolean {
   if (headers["sec-fetch-mode"] === "navigate") return true;
@@ -96,8 +97,8 @@ function bareToken(headers: IncomingHttpHeaders): string | undefined {
 
 /**
  * Which Host headers are accepted. On loopback: only loopback names, the bound address and `hosts`, because a page whose name was rebound
- * to 127.0.0.1 sends that name. Elsewhere the same when `hosts` is given. Without `hosts`: any name if tokens are required; otherwise
- * (insecure) only hosts that public DNS cannot assign: addresses and names of one label.
+ * to 127.0.0.1 sends its own name. On other addresses with `hosts`: the same. On other addresses without `hosts`: any name if tokens are
+ * required; if not (insecure), only hosts that public DNS cannot assign, which are addresses and names of one label.
  */
 function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);
@@ -181,7 +182,7 @@ function wrongHost(host: string | undefined): Problem {
   return {
     kind: "forbidden",
     status: 403,
-    message: `${named} this server does not answer; the names it answers to are configured at its start.`,
+    message: `${named} this server does not accept; the accepted names are configured when it starts.`,
   };
 }
 

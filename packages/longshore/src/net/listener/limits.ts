@@ -21,13 +21,22 @@ export interface HttpLimits extends ValueLimits {
   idChars: number;
   /** Open sockets. About 15 KB each when idle, so ten thousand stay near 150 MB. */
   connections: number;
-  /** Concurrent requests beyond the own places of connections; long polls and event streams count. Some kilobytes each. */
+  /**
+   * Concurrent requests in addition to the places that each connection has of its own. Long polls and event streams count too. Each takes
+   * some kilobytes.
+   */
   inFlight: number;
-  /** The own places of a connection, which no other can take: a worker's stream or long poll, its reports and heartbeats. */
+  /**
+   * The places that each connection has of its own, and that no other can take: enough for a worker's stream or long poll, its reports and
+   * heartbeats.
+   */
   inFlightOwn: number;
   /** Concurrent requests on one connection: more than any client multiplexes, and a twentieth of the pool. */
   inFlightConnection: number;
-  /** Places of the pool for all connections of one token: a quarter, so that four faulty tokens do not affect the own places of others. */
+  /**
+   * Places of the pool for all connections of one token: a quarter. Even four faulty tokens leave the other connections the places that
+   * these have of their own.
+   */
   inFlightToken: number;
   /** Places of the pool for all requests that need no token: they are answered at once, so few are ever in progress. */
   inFlightOpen: number;
@@ -54,13 +63,13 @@ export interface HttpLimits extends ValueLimits {
   /** The bytes that may wait in memory for one reader of server-sent events before `send` returns false. */
   eventBufferBytes: number;
   /**
-   * The same for all readers of events together: the largest share of 256 of them. A reader that needs more is disconnected, and may
-   * resume.
+   * The same for all readers of events together: room for 256 readers with the largest share. A reader that needs more is disconnected, and
+   * may resume.
    */
   eventBytes: number;
   /** The quiet time after which an event stream sends a comment: below the 30 s to 60 s after which proxies disconnect. */
   eventQuietMs: number;
-  /** The number of quiet periods in which a reader may take nothing before it is disconnected: half a minute with the defaults. */
+  /** After this many quiet periods in which a reader takes nothing, it is disconnected: half a minute with the defaults. */
   eventStallsMax: number;
   /** One gRPC message, in both directions. */
   messageBytes: number;

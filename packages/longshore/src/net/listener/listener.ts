@@ -69,9 +69,9 @@ export interface HttpServer {
   /** The number of open sockets. */
   connections(): number;
   /**
-   * Stops accepting connections, ends event streams and gRPC streams after what they had accepted, lets running requests finish, and
-   * disconnects the rest after `deadlineMs`. Resolves when every socket is closed. A second call waits for the first. Long polls are
-   * running requests: the owner of the waiters must answer them first.
+   * Stops accepting connections, and lets running requests finish. Event streams and gRPC streams end after the data that they have
+   * accepted. The remaining connections are cut after `deadlineMs`. Resolves when every socket is closed. A second call waits for the
+   * first. Long polls are running requests: the owner of the waiters must answer them first.
    */
   close(deadlineMs?: number): Promise<void>;
 }
@@ -137,9 +137,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   });
 
   const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
-  /**
-   * A full server first disconnects a client that has not finished its handshake or has shown no valid token, before it refuses a new one.
-   */
+  /** Before a full server refuses a new client, it disconnects one that has not finished its handshake or has shown no valid token. */
   const admit = (socket: Socket): boolean => {
     if (connections.size + (secure?.handshakes ?? 0) < limits.connections) return true;
     traffic.broken("full");

@@ -40,8 +40,8 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
   const server = createServer({
     IncomingMessage: BodyRequest,
     maxHeaderSize: limits.headerBytes,
-    // Of two Host or Authorization headers, Node would use the first, but a proxy may have checked the other one. When they are joined, the
-    // result equals neither, and the request is refused.
+    // When a request has two Host or Authorization headers, Node would use the first, but a proxy may have checked the second. So both are
+    // joined: the result is not valid, and the request is refused.
     joinDuplicateHeaders: true,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
@@ -86,8 +86,8 @@ function countWork(request: BodyRequest, response: ServerResponse, share: Share 
 }
 
 /**
- * Bytes that never became a request have no route and no group: the response is a bare status, then the connection ends. The bytes are not
- * logged.
+ * Bytes that are not a request have no route and no group. The response is only a status line, and then the connection ends. The bytes are
+ * not logged.
  */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Traffic): void {
   const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -96,7 +96,10 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket, traffic: Tra
   endWith(socket, (socket as { _httpMessage?: ServerResponse | null })._httpMessage, status);
 }
 
-/** Sends a bare status and closes the socket. When a response has begun, it only closes: the status would mix with the response. */
+/**
+ * Sends only a status line and closes the socket. When a response has already begun, only closes the socket, because the status would mix
+ * with the response.
+ */
 function endWith(socket: Socket, busy: Pick<ServerResponse, "headersSent"> | null | undefined, status: number): void {
   if (socket.writable && !busy?.headersSent) hangUp(socket, status);
   else socket.destroySoon();

@@ -59,7 +59,7 @@ export function bodyTooLarge(bytesMax: number): Problem {
   return { kind: "too-large", status: 413, message: tooLargeMessage(bytesMax), detail: bodyDetail(bytesMax) };
 }
 
-/** No client reads this refusal, because it is gone: it ends the route, and is counted. */
+/** No client reads this refusal, because the client has disconnected. It ends the route, and is counted. */
 export function bodyBrokeOff(): Problem {
   return badRequest("The body broke off before its end.", "body", "a whole body");
 }
@@ -93,7 +93,7 @@ export function tooManyValues(valuesMax: number): Problem {
   return { kind: "too-large", status: 413, message, detail: { field: "body", expected: `at most ${valuesMax} values` } };
 }
 
-/** The connection ends: the next bytes could be the middle of a body. */
+/** The connection ends, because the next bytes could be the middle of a body. */
 export function bodyStalled(ms: number, perSecond: number): Problem {
   const message = `The body came too slowly: nothing for ${ms} ms (receiveStallMs), or less than ${perSecond} bytes a second on average (receiveRate). Send it at once.`;
   return { kind: "bad-request", status: 408, message, headers: { connection: "close" } };

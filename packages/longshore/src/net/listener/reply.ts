@@ -1,5 +1,5 @@
-// Writes a reply: headers and body in one write for a small body, in pieces for a large one, through a pipe for a stream, without an end
-// for events. When the client has disconnected, the reply is given back to its route instead.
+// Writes a reply: a small body in one write with its headers, a large one in pieces, a stream through a pipe, and events until they end.
+// When the client has disconnected, the reply is given back to its route instead.
 
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
@@ -60,7 +60,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const left = paced ? undefined : leaving(exchange, bytes);
     exchange.beginAnswer(connections.closing);
     if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array | LongBytes);
-    // Only a response to HEAD has a long body here, and it leaves the body out.
+    // Only a response to HEAD can have a long body here, and its body is left out.
     exchange.sendWhole({ status: reply.status, head, body: body instanceof LongBytes ? undefined : body, bytes }, left);
     // Until the system has taken the bytes, the socket may still close; then Connections notifies the exchange.
     if (exchange.undelivered === undefined) finish(exchange);
@@ -138,7 +138,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   function writeEvents(exchange: Exchange, response: ServerResponse, reply: HttpReply, start: NonNullable<HttpReply["events"]>): void {
     response.writeHead(reply.status, headOf(exchange, { ...eventHeaders, ...reply.headers }));
-    // Without this, a reader receives nothing before the first event, not even the headers.
+    // Without this, a reader would receive nothing before the first event, not even the headers.
     response.flushHeaders();
     response.once("finish", () => delivered(exchange));
     if (exchange.method === "HEAD") {
@@ -190,7 +190,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
 const nothing = (): void => {};
 
-/** The rule is the same for every connection, so that a route without the mark fails in its first test and not only for some clients. */
+/**
+ * The rule is the same for every kind of connection, so that a route without `openEnded` fails in its first test, and not only for some
+ * clients.
+ */
 function openEndOf(exchange: Exchange): ServerResponse | undefined {
   return exchange.entry?.route.openEnded ? exchange.response : undefined;
 }

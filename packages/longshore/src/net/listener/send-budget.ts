@@ -72,7 +72,7 @@ export class SendBudget {
     this.#stalls.unwatch(writing);
   }
 
-  /** The client has not taken what was written: until it has, the bytes count and the client is watched. */
+  /** The client has not taken the written bytes. Until it has, they count and the client is watched. */
   left(socket: Socket): void {
     if (this.#unsent.has(socket)) return;
     const bytes = socket.writableLength;

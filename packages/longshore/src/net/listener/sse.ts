@@ -52,7 +52,7 @@ export function createEventStreams(clock: Clock, limits: EventLimits): EventStre
       const stream = new EventStream(response, { limits, budget, closed });
       open.add(stream);
       cancelTick ??= clock.at(clock.now() + limits.eventQuietMs, tick);
-      // The reply took so long that the server closes meanwhile.
+      // The reply took so long that the server is closing now.
       if (isOver) end(stream);
       return stream;
     },

@@ -30,7 +30,7 @@ export interface TlsListenerOptions {
   /** Options of node:net for the sockets. */
   sockets: TlsOptions & { noDelay?: boolean; keepAlive?: boolean; keepAliveInitialDelay?: number; allowHalfOpen?: boolean };
   handshakeMs: number;
-  /** Returns false when there is no room for the connection, which it has closed then. */
+  /** Returns false when there is no room for the connection; then the connection is closed already. */
   admit(socket: Socket): boolean;
   connected(socket: TLSSocket): void;
   /** Called when a handshake failed: a wrong protocol, or a client that does not trust our certificate. */
@@ -41,11 +41,11 @@ export function createTlsListener({ tls, sockets, handshakeMs, admit, connected,
   checkPair(tls);
   const server = createServer({
     ...{ ...sockets, ...tls, handshakeTimeout: handshakeMs },
-    // A handshake takes a millisecond or more of the event loop. Without this, one connection could ask for another one without an end.
+    // A handshake takes a millisecond or more of the event loop. Without this, one connection could ask for any number of new handshakes.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNCallback: ({ protocols }) => chosen(protocols),
   });
-  /** By address and port of the client: the only thing that a socket and its TLS socket have in common. */
+  /** The key is the address and port of the client: nothing else is the same for a socket and its TLS socket. */
   const handshaking = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
     if (!admit(socket)) return;

@@ -36,7 +36,10 @@ export interface RefusedRequest {
 /** A worker with a wrong token may call several times a second; one line in this time is enough. */
 const refusalLogMs = 60_000;
 
-/** Upper bounds in seconds: a request from memory takes less than a millisecond; one that waits for a commit takes as long as fsync. */
+/**
+ * Upper bounds in seconds. A request that needs only memory takes less than a millisecond; one that waits for a commit takes as long as
+ * fsync.
+ */
 const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 export function createTraffic(
@@ -54,8 +57,8 @@ export function createTraffic(
     ["group", "method", "route"],
   );
   const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
-  const broken = metrics.counter("longshore_http_broken_total", "Connections ended for what is not a complete request.", ["status"]);
-  const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had gone.").with();
+  const broken = metrics.counter("longshore_http_broken_total", "Connections ended because they sent no complete request.", ["status"]);
+  const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had disconnected.").with();
   const calls = metrics.counter("longshore_grpc_calls_total", "gRPC calls that are over, by how they ended.", ["method", "code"]);
   const handedOver = metrics.counter("longshore_http_handed_over_total", "Connections handed over to node:http.").with();
   metrics.sampled(
@@ -101,7 +104,7 @@ export function createTraffic(
       refusals.with(problem.kind).add();
       if (problem.kind !== "unauthorized" && problem.kind !== "forbidden" && problem.kind !== "overloaded") return;
       const now = clock.now();
-      // By token, so that refusals of one token do not hide those of another; the number of tokens is limited.
+      // Counted for each token, so that refusals of one token do not hide those of another. The number of tokens is limited.
       const subject = caller.name === undefined ? problem.kind : `${problem.kind} ${caller.name}`;
       const last = logged.get(subject);
       if (last !== undefined && now < last.untilMs) {

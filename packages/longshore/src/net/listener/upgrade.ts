@@ -1,6 +1,6 @@
-// Hands a connection over to another protocol, which its client asks for with `Upgrade` on one path. Off unless the listener is given such
-// a path. node:http cannot do this here: once it has a listener for upgrades, it treats every request that offers one in that way, such as
-// those of clients that offer HTTP/2.
+// Hands a connection over to another protocol, which its client asks for with `Upgrade` on one path. Without such a path, this is off.
+// node:http cannot do this here: once it has a listener for upgrades, it treats every request that offers one in that way, such as those of
+// clients that offer HTTP/2.
 //
 // The gate does not check these requests: neither a token nor the name in `Host`. The protocol that takes the connection must check who is
 // at the other end before it accepts anything else.
@@ -14,7 +14,7 @@ import type { HttpLimits } from "./limits.ts";
 
 export interface UpgradeRequest {
   readonly headers: IncomingHttpHeaders;
-  /** To be called when the client has proved who it is: a full listener does not disconnect it as a stranger any more. */
+  /** To be called when the client has proved who it is: from then on, a full listener does not disconnect it as a stranger. */
   known(): void;
 }
 
@@ -33,7 +33,7 @@ export interface UpgradesOptions {
   connections: Connections;
   limits: HttpLimits;
   clock: Clock;
-  /** Takes a socket whose request asks for no upgrade, or is not plain. */
+  /** Takes a socket whose request asks for no upgrade, or is not in the usual form. */
   handOver(socket: Socket, bytes: Buffer): void;
   /** Called when the headers are not complete in time. */
   tooSlow(socket: Socket): void;
@@ -102,10 +102,10 @@ export function createUpgrades({ route, connections, limits, clock, handOver, to
   };
 }
 
-/** Headers of a message with a body: there is none before an upgrade. */
+/** Headers of a message with a body. A request for an upgrade has no body. */
 const framing = ["content-length", "transfer-encoding"];
 
-/** Returns undefined unless these are plain lines that ask for an upgrade. */
+/** Returns undefined when these lines ask for no upgrade, or are not in the usual form. */
 function headersIn(head: string): IncomingHttpHeaders | undefined {
   if (!headShape.test(head)) return undefined;
   const headers: IncomingHttpHeaders = {};

@@ -1,7 +1,7 @@
 // The byte level of Protocol Buffers: varints, fixed numbers, lengths and tags, read forwards and written backwards.
 //
-// When writing backwards, a nested message is complete before its length is written in front of it, so nothing is measured first and
-// nothing is moved. The meaning of fields is in protobuf.ts.
+// A writer that goes backwards has finished a nested message before it writes the length in front of it. So nothing has to be measured
+// first or moved. The meaning of fields is in protobuf.ts.
 import { isUtf8 } from "node:buffer";
 
 /** The layout of a field's value: a varint, eight bytes, a length and its bytes, four bytes. Groups (3, 4) are only skipped. */
@@ -15,7 +15,7 @@ export const protobufDepthMax = 100;
 const MESSAGE_BYTES_MAX = 2 ** 31 - 1;
 /** Most messages fit; for a larger one the buffer doubles. */
 const FIRST_BUFFER_BYTES = 512;
-/** Up to this length, a loop over the characters is faster than a call into native code. */
+/** For texts up to this length, a loop over the characters is faster than a call into native code. */
 const SHORT_TEXT = 48;
 const TWO_32 = 2 ** 32;
 
@@ -67,7 +67,7 @@ export class ProtobufReader {
     return tag;
   }
 
-  /** Counts one more field, or one more number of a packed field. Few bytes may contain very many of them. */
+  /** Counts one more field, or one more number of a packed field. A message of few bytes may contain very many of them. */
   count(): void {
     if (++this.#fields > this.#fieldsMax) throw new TooManyFields(this.#fieldsMax);
   }
