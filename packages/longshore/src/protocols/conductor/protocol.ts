@@ -48,7 +48,7 @@ CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). Defaults for Conductor: --slots
   },
   async transport({ on, workerId, poll, cancelPoll }, tasks) {
     const { conductor } = await import("./worker/index.ts");
-    // Each process stores undelivered results in a folder of its own. The next process with the same tasks finds them there.
+    // Each process stores undelivered results in a separate folder. The next process with the same tasks finds them there.
     const folder = tasks
       .join("+")
       .replace(/[^\w.+-]/g, "_")

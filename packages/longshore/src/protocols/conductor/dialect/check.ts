@@ -11,7 +11,7 @@ import { checkName, secondsMax } from "./task-def.ts";
 import type { Violations } from "./violation.ts";
 import { parseDuration, parseUntil } from "./wait.ts";
 
-/** Values of inputs that are checked in one slice, at some microseconds each when they are expressions. */
+/** How many values of inputs are checked in one slice. A value with an expression takes some microseconds. */
 const valuesInSlice = 1_000;
 
 export function* checkWorkflow(
@@ -77,7 +77,7 @@ function* checkInputs(
 ): Sliced<void> {
   const open: [string, Json][] = Object.entries(input);
   let read = 0;
-  // The list grows during the loop. Removing entries from its front would move all the others each time.
+  // The list grows during the loop. Entries are not removed from its front, because this would move all others each time.
   for (const [key, value] of open) {
     if (++read % valuesInSlice === 0) yield;
     if (Array.isArray(value)) for (const item of value) open.push([key, item]);

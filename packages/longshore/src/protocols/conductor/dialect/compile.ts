@@ -77,10 +77,10 @@ class Compiler {
   readonly #starters = new Map<number, number[]>();
   /** The number of nodes at which this slice ends. */
   #sliceEnd = sliceItems;
-  /** True when all branches of each FORK_JOIN end before the task after it: then the end of the chain is the last record. */
+  /** True when all branches of each FORK_JOIN end before the task after it. Then the end of the chain is the last record. */
   joinsEverything = true;
 
-  /** Sets the tasks that joins wait for only now, because they may come later in the definition. */
+  /** The tasks that joins wait for are set only at the end, because they may come later in the definition. */
   finish(): PlanNode[] {
     for (const { at, joinOn } of this.#joins) {
       const after = joinOn.map((name) => {
@@ -178,7 +178,7 @@ class Compiler {
     for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
     const otherwise = yield* this.#branch(at, defaultCase, exits);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
-    // When every case has tasks, the SWITCH itself never continues, but a retry may choose another case: it stays an exit.
+    // When every case has tasks, the SWITCH itself never continues. It stays an exit, because a retry may choose another case.
     return exits;
   }
 
@@ -339,7 +339,7 @@ export function workerTypeOf(task: WorkflowTask): string {
   return operatorOf(task.type) === null ? task.type : task.name;
 }
 
-/** No worker claims a waiting record: the time until its end is counted as time until it is claimed. */
+/** No worker claims a waiting record, so the time limit for being claimed is also the time limit of the wait. */
 function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?: number } {
   if (definition === null) return {};
   const { endMs, totalMs } = timeoutsOf(definition);
@@ -358,7 +358,7 @@ function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: Task
 function childInput(task: WorkflowTask, input: InputTemplate): ConductorTemplate {
   const param = task.subWorkflowParam ?? {};
   const fields = Object.entries(param).map(([field, value]) => {
-    // An inline definition is not searched for expressions: they are its own.
+    // An inline definition is not searched for expressions: they belong to its own run.
     const inline = field === "workflowDefinition" && typeof value !== "string";
     return [field, inline ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
   });

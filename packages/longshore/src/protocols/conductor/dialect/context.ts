@@ -1,5 +1,5 @@
-// The context document that expressions read from a run, entry by entry, and only as far as it is needed. Entries that have not been loaded
-// are recorded.
+// The context document that expressions read from a run. Entries are made one by one, when they are needed. Entries that have not been
+// loaded are recorded.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
@@ -96,7 +96,7 @@ export class RunContext implements Context {
   }
 
   #workflow(field: string | null): JsonObject {
-    // The most used fields; neither needs the rest.
+    // The two most used fields. Neither needs the rest of the entry.
     if (field === "input") return { input: this.#scope.input() };
     if (field === "variables") return { variables: this.#scope.variables() };
     const { run } = this.#scope;

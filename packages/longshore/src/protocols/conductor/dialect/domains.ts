@@ -1,5 +1,5 @@
-// `taskToDomain` maps a task type, or `*` for all types, to a list of domains with commas between. It comes from the request that starts a
-// run, or from the task that starts a child run.
+// `taskToDomain` maps a task type, or `*` for all types, to domains separated by commas. It comes from the request that starts a run, or
+// from the task that starts a child run.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { ExactNumber } from "../../../core/json/json-exact.ts";

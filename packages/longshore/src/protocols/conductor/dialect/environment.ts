@@ -1,4 +1,4 @@
-// The part of the process's environment that definitions may read: only names that were set for Conductor's definitions and workers.
+// The part of the process's environment that definitions may read: only variables that are meant for Conductor's definitions and workers.
 
 /** `${workflow.env.NAME}`; null when there is none. */
 export function environmentValue(name: string): string | null {

@@ -1,12 +1,15 @@
 import { isScalar, type Json } from "../../../core/json/json.ts";
 
 /**
- * Maximum number of expressions in a definition. Each is parsed when the definition is checked and again when it is compiled, some 10 us a
- * time, so all of them together take a fraction of a second, in slices. Four for each of the tasks that a definition may have.
+ * Maximum number of expressions in a definition. Each is parsed twice, when the definition is checked and when it is compiled, and each
+ * time takes about 10 us. So all of them together take a fraction of a second, in slices. The limit is four for each task of the largest
+ * definition.
  */
 export const expressionsMax = 20_000;
 
-/** Maximum number in one value, such as the inputs of a task: they are parsed without a pause. A task has some dozens. */
+/**
+ * Maximum number in one value, such as the inputs of a task, because they are parsed without a pause. A usual task has at most some dozens.
+ */
 export const valueExpressionsMax = 4_000;
 
 /** The number of `${` in a value; stops counting above `max`. Uses a list instead of recursion, so that any depth works. */

@@ -1,5 +1,5 @@
-// `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the names that it reads are known;
-// filling it in is then a walk. Filled-in values are never searched for further expressions.
+// `${...}` in a definition. A value is compiled once: its texts become parts, its paths are parsed, and the names that it reads are known.
+// Filling in the compiled value only visits its parts. Filled-in values are never searched for further expressions.
 
 import { isScalar, type Json } from "../../../core/json/json.ts";
 import { parsePath } from "./json-path/parse.ts";
@@ -24,14 +24,14 @@ export type Expression =
 
 /** What one expression refers to. */
 export type Lookup =
-  /** Stays in the value as a reference until it is handed out: quoting.ts. */
+  /** Stays in the value as a reference until a task is handed out (see quoting.ts). */
   | { readonly kind: "secret"; readonly reference: string }
   | { readonly kind: "environment"; readonly name: string; readonly path: Path | null }
   | { readonly kind: "task-id" }
   | { readonly kind: "entry"; readonly name: string; readonly path: Path }
   /** A path over the whole document, such as `$..x`. */
   | { readonly kind: "document"; readonly path: Path }
-  /** Not a path: reads as null, as in Conductor, where registration refuses most of them. */
+  /** Not a path, so its value is null. It is the same in Conductor, which refuses most of them when a definition is registered. */
   | { readonly kind: "unreadable"; readonly text: string; readonly reason: string };
 
 export const secretPrefix = "workflow.secrets.";
@@ -78,7 +78,7 @@ function partsOf(text: string): (string | Expression)[] {
   return parts;
 }
 
-/** The closing brace of each opening one, by position. Braces are counted in any context, as in Conductor. */
+/** For each opening brace, the position of its closing brace. As in Conductor, braces are counted in any context. */
 function closingBraces(text: string): Map<number, number> {
   const closings = new Map<number, number>();
   const open: number[] = [];
@@ -131,8 +131,8 @@ export function lookupOf(text: string): Lookup {
 }
 
 /**
- * Only a reference that quoting.ts recognises in data is a secret here. With leading blanks, a definition that comes from data would get
- * secrets.
+ * A secret must have a form that quoting.ts recognises in data. If leading blanks were allowed, a definition that comes from data could
+ * read secrets.
  */
 function secretLookup(text: string): Lookup {
   if (!text.startsWith(secretPrefix)) return { kind: "unreadable", text, reason: "a secret has no blanks before `workflow.secrets.`" };
@@ -146,7 +146,7 @@ function environmentLookup(text: string): Lookup {
   return { kind: "environment", name: text.slice(0, dot), path: parsePath(text.slice(dot + 1)) };
 }
 
-/** What expressions read, as far as it is known before they are filled in. */
+/** The entries that expressions read, as far as they are known before the expressions are filled in. */
 export interface Reads {
   /** Entries by name. A name that is itself an expression is not among them. */
   readonly names: ReadonlySet<string>;
@@ -169,7 +169,7 @@ export function readsOf(compiled: Compiled): Reads {
   return { names, document, unreadable };
 }
 
-/** Every expression in a value, those inside others included. */
+/** Every expression in a value, including those inside others. */
 export function* expressionsOf(compiled: Compiled): Generator<Expression> {
   if (compiled.kind === "expression") yield* unfold(compiled.expression);
   else if (compiled.kind === "text") for (const part of compiled.parts) yield* unfold(part);

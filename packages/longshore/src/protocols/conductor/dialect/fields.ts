@@ -13,7 +13,7 @@ export type Field = (given: Json | undefined, path: string, violations: Violatio
 
 export type FieldTable = { readonly [name: string]: Field };
 
-/** The result of a field that is so large that it is read in slices. */
+/** The result of reading a field. A large field is read in slices. */
 export class Nested {
   readonly read: Sliced<unknown>;
 

@@ -14,7 +14,7 @@ import { joinQuoted, quote, quotedJson, unquote } from "./quoting.ts";
 export interface Context {
   /**
    * An entry of the context document: `workflow`, or a task's reference name. Undefined when it has not been loaded, null when there is
-   * none. `field` is the only field of it that will be read; null for all of it.
+   * none. `field` is the only field of the entry that will be read; null when all of them may be read.
    */
   entry(name: string, field: string | null): Json | undefined;
   /** Whether that field of an entry is unquoted data. Everything else that an entry or the document returns is quoted (quoting.ts). */
@@ -30,7 +30,10 @@ export interface Context {
 /** Maximum size of a filled-in value, as for a task's input: many references to one large output would fill the memory. */
 export const filledCharsMax = payloadBytesMax;
 
-/** The value, quoted; or the names of entries that must be loaded first (empty: the whole document); or why it cannot be filled in. */
+/**
+ * The quoted value, or the names of entries that must be loaded first (an empty list means the whole document), or the reason why it cannot
+ * be filled in.
+ */
 export type Filled = { value: Json } | { needs: readonly string[] } | { failed: string };
 
 export function fillValue(compiled: Compiled, context: Context): Filled {

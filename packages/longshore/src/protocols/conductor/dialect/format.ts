@@ -8,13 +8,13 @@ import { dialectName } from "./compile.ts";
 import type { Violation } from "./violation.ts";
 import { parseWorkflowDef } from "./workflow-def.ts";
 
-/** What the paths of violations begin with. */
+/** The beginning of the paths of violations. */
 const root = "workflow";
 
 export const format: DefinitionFormat = {
   dialect: dialectName,
   accepts: (keys) => keys.includes("tasks"),
-  /** The definition has its own name, by which other workflows run it: the name of the file is of no importance. */
+  /** The definition contains its name, by which other workflows run it. The name of the file has no meaning. */
   parse({ root: place, warnings }) {
     const checked = parseWorkflowDef(place.json(), root);
     if ("violations" in checked) throw refusalOf(place, checked.violations);

@@ -1,5 +1,5 @@
-// The documents of Conductor that a run is made from, after reading: every field with a default has a value, except for lists and maps of
-// tasks, which are left out when empty as on Conductor's wire. Other fields are kept and returned, but have no effect.
+// The documents of Conductor that a run is made from, after they were read. Every field with a default has a value. The exceptions are
+// lists and maps of tasks: empty ones are left out, as on Conductor's wire. Other fields are kept and returned, but have no effect.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 

@@ -1,5 +1,4 @@
-// The lane of a worker's task. A lane has the name of Conductor's queue: the task's type,
-// with the domain before it and a colon between.
+// The lane of a worker's task. A lane has the name of Conductor's queue: the domain, a colon and the task's type, or only the type.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
@@ -65,8 +64,8 @@ function placeDynamic(
 }
 
 /**
- * The task that a DYNAMIC task resolves to, and its definition: its own, or the one registered under that name. An unregistered task also
- * runs, without retries.
+ * The task that a DYNAMIC task resolves to, and its definition: its own, or the one registered under its name. A task without a definition
+ * runs without retries.
  */
 export function dynamicDefinition(
   task: Pick<WorkflowTask, "dynamicTaskNameParam" | "taskDefinition">,

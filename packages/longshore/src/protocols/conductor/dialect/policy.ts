@@ -6,7 +6,7 @@ import type { Lane } from "../../../engine/board/task.ts";
 import type { Placement, RetryPolicy, Timeouts } from "../../../engine/run/plan.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 
-/** Maximum number of retries; more is a loop. */
+/** Maximum number of retries. More would be an endless loop. */
 const retriesMax = 1_000_000;
 
 /** `retryCount` of the workflow's task takes precedence over that of the definition; without a definition there is no retry. */
@@ -14,7 +14,7 @@ export function retriesOf(task: Pick<WorkflowTask, "retryCount">, definition: Ta
   return Math.min(task.retryCount ?? definition?.retryCount ?? 0, retriesMax);
 }
 
-/** FIXED d; LINEAR d times the scale times the number of the retry; EXPONENTIAL d, 2d, 4d; each capped before the jitter is added. */
+/** FIXED: d. LINEAR: d times the scale times the number of the retry. EXPONENTIAL: d, 2d, 4d. Each is capped before the jitter is added. */
 export function backoffOf(definition: TaskDef): Backoff {
   const maxMs = definition.maxRetryDelaySeconds > 0 ? definition.maxRetryDelaySeconds * 1_000 : Number.POSITIVE_INFINITY;
   const delayMs = Math.max(definition.retryDelaySeconds, 0) * 1_000;
@@ -69,7 +69,7 @@ export function placementOf(
   };
 }
 
-/** Limits are counted by the name of the definition, over all runs. */
+/** Limits count by the name of the definition, over all runs. */
 export function limitsOf(definition: TaskDef): LimitKey[] {
   const limit = definition.concurrentExecLimit ?? 0;
   const held = limit > 0 ? { held: limit } : {};

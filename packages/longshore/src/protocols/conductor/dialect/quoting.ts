@@ -1,12 +1,12 @@
-// How a stored value distinguishes secrets of a definition from data that looks like one. The value of a definition's
-// `${workflow.secrets.KEY}` is inserted only when a task is handed out; until then the text itself is in inputs and variables. Data may
-// hold the same text, and must never be filled in. So data is quoted where the two can meet:
+// How a stored value distinguishes secrets of a definition from data that looks like a secret. The value of a definition's
+// `${workflow.secrets.KEY}` is inserted only when a task is handed out. Until then, inputs and variables have the text itself. Data may
+// have the same text, which must never be replaced by a secret. So data is quoted in every place where both can occur:
 //
 //   the definition's reference    ${workflow.secrets.KEY}        an odd number of $: half of those before the last one are data
 //   data                          $${workflow.secrets.KEY}       an even number of $: half of them are the data's own
 //
-// Quoted are inputs of tasks, variables, and inputs of runs whose settings have `quotedInput`; everything else is data as it came.
-// Values without the words `workflow.secrets.` are the same quoted and unquoted.
+// Inputs of tasks, variables, and inputs of runs whose settings have `quotedInput` are quoted. Everything else is data as it was received.
+// A value without the words `workflow.secrets.` does not change when it is quoted.
 
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -19,7 +19,7 @@ export function quote(value: Json): Json {
   return mapTexts(value, quoteText);
 }
 
-/** The reverse, with references as their text: for display, and for all decisions here. */
+/** Unquotes a value, and leaves references as their text: for display, and for all decisions here. */
 export function unquote(value: Json): Json {
   return mapTexts(value, (text) => changeDollars(text, (count) => count - Math.floor(count / 2)));
 }
@@ -38,7 +38,10 @@ export function quoteText(text: string): string {
   return changeDollars(text, (count) => 2 * count);
 }
 
-/** A quoted value as JSON inside a text. Member names are data and are not filled in elsewhere, so they are quoted only here. */
+/**
+ * A quoted value as JSON inside a text. Names of members are data. They are quoted only here, because in other places they are never filled
+ * in.
+ */
 export function quotedJson(value: Json): string {
   const json = writeExact(value);
   return json.includes(opening) ? writeExact(withQuotedNames(value)) : json;
@@ -47,7 +50,7 @@ export function quotedJson(value: Json): string {
 /** A part of a quoted text: plain text, or the name that a reference has between `secrets.` and the brace. */
 export type Segment = string | { readonly secret: string };
 
-/** A quoted text in its parts, the plain ones as the data was. */
+/** The parts of a quoted text. Plain parts are unquoted. */
 export function segmentsOf(quoted: string): Segment[] {
   const pieces = quoted.split(opening);
   const segments: Segment[] = [];
@@ -83,7 +86,7 @@ export function joinQuoted(parts: readonly { readonly text: string; readonly quo
   return whole + quoteText(plain);
 }
 
-/** The text of a reference; null for a name that would end it early. */
+/** The text of a reference; null for a name that contains the end of a reference. */
 export function quotedReference(name: string): string | null {
   return name === "" || /[{}]/.test(name) ? null : referenceTo(name);
 }

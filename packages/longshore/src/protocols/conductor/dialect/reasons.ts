@@ -46,7 +46,7 @@ function overdueReason(definition: TaskDef, { id, attempt, overdue }: Ended): st
   return `Task timed out after ${seconds} seconds. Timeout configured as ${seconds} seconds. ${policy}`;
 }
 
-/** The error of a run for a step that failed. Those of permissive steps follow each other. */
+/** The error of a run for a failed step. The errors of permissive steps are joined. */
 export function explain(plan: Plan, failure: StepFailure, before: string | null): string {
   const node = plan.nodes[failure.node] as PlanNode;
   const { taskId, attempt, fault, overdue = null, error } = failure;

@@ -57,9 +57,9 @@ export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | 
       return node.kind === "run" && task.fault === "final" ? "FAILED" : closedStatus(task.fault);
     case "cancelled":
     case "cancelling":
-      // Cancelled alone and tolerated; otherwise it ended along with its run.
+      // The step was cancelled alone, and its run tolerated this. Otherwise it ended together with its run.
       return node.onFailure === "tolerate" && task.fault !== null ? "COMPLETED_WITH_ERRORS" : "CANCELED";
-    // Its result is not needed any more; for Conductor it has ended.
+    // The result is not needed any more, so for Conductor the task has ended.
     case "forgotten":
       return "CANCELED";
   }
@@ -94,7 +94,7 @@ export function taskTypeOf(task: WorkflowTask, input: Json): string {
   return operator === "SIMPLE" ? task.name : operator;
 }
 
-/** `taskDefName` of a record: by which name its definition is found. */
+/** `taskDefName` of a record: the name of its definition. */
 export function taskDefNameOf(task: WorkflowTask, input: Json): string {
   const operator = operatorOf(task.type);
   if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.name;
@@ -108,7 +108,7 @@ export function dynamicNameOf(task: Pick<WorkflowTask, "dynamicTaskNameParam">, 
   return name === undefined || name === null || name === "" ? null : typeof name === "string" ? name : JSON.stringify(name);
 }
 
-/** Counts attempts from 0, again in each life of the run that started from the beginning. */
+/** Counts attempts from 0. It starts again at 0 when the run is restarted from the beginning. */
 function retryCountOf(task: Pick<TaskRow, "attempt" | "firstAttempt">): number {
   return task.attempt - task.firstAttempt;
 }

@@ -157,7 +157,7 @@ class Resolving {
 
   #outputOf(at: number): Resolved {
     const known = this.#scope.record(at);
-    // Null is a result: a step without a record in this life of the run is not requested again.
+    // Null is stored too: a step without a record in this life of the run is not requested again.
     const record = known === undefined ? this.#scope.records()?.get(at) : known;
     if (record === undefined) return { needs: [], records: [at] };
     return { value: record === null ? {} : outputOf(this.#plan.nodes[at] as PlanNode, record) };
@@ -172,9 +172,12 @@ class Resolving {
 }
 
 const definitionAsks =
-  "The definition of the sub-workflow comes from data and has runtimeMetadata, which hands out secrets. Leave it out, or register the task definition.";
+  "The definition of the sub-workflow comes from data and has runtimeMetadata, which gives secrets to workers. Leave out runtimeMetadata, or register the task definition.";
 
-/** Whether a task definition in the value requests values by name. They include secrets, which data must not name. */
+/**
+ * Returns whether a task definition in the value requests values by name. Such values include secrets, which data must not be able to
+ * request.
+ */
 function asksByName(value: Json): boolean {
   if (isScalar(value)) return false;
   if (Array.isArray(value)) return value.some(asksByName);

@@ -2,7 +2,7 @@
 
 import type { Run } from "../../../engine/run/run.ts";
 
-/** The newest task definition of a name, workflow definitions by name and version, schemas by name and version. */
+/** The kinds of documents: the newest task definition of each name, and workflow definitions and schemas by name and version. */
 export const documentKinds = { task: "conductor-task", workflow: "conductor-workflow", schema: "conductor-schema" } as const;
 
 export interface Settings {
@@ -19,7 +19,7 @@ export interface Settings {
   /** The run whose step started this one. */
   readonly parentWorkflowId?: string;
   readonly parentWorkflowTaskId?: string;
-  /** The run's input is quoted (quoting.ts). Absent where it reads the same either way. */
+  /** The run's input is quoted (quoting.ts). Absent when quoting does not change the input. */
   readonly quotedInput?: true;
   /** The number of runs above it; absent for none. */
   readonly depth?: number;
@@ -27,7 +27,10 @@ export interface Settings {
 
 const plain: Settings = { version: 1, priority: 0 };
 
-/** Runs of another dialect have other settings, and Conductor workers may run their tasks: absent settings are those of a plain run. */
+/**
+ * Conductor workers may also run tasks of other dialects, whose runs have other settings. A run without Conductor's settings gets the
+ * defaults.
+ */
 export function settingsOf(run: Pick<Run, "settings">): Settings {
   return run.settings === null ? plain : { ...plain, ...(JSON.parse(run.settings) as Partial<Settings>) };
 }

@@ -1,4 +1,4 @@
-// A definition as a run stores it: with the definitions of its tasks, so that later edits change nothing for open runs.
+// A definition as a run stores it. It includes the definitions of its tasks, so that later changes of these have no effect on open runs.
 
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
@@ -53,7 +53,7 @@ export function* snapshotInSlices(
     return whole;
   };
   const tasks = yield* complete(definition.tasks);
-  // Serialising a large definition gets a slice of its own.
+  // Serialising a large definition has a separate slice.
   if (completed >= sliceItems) yield;
   return { ...definition, tasks };
 }
@@ -61,8 +61,8 @@ export function* snapshotInSlices(
 type Complete = (tasks: readonly WorkflowTask[]) => Sliced<WorkflowTask[]>;
 
 /**
- * The approximate number of characters of task definitions that `snapshot` writes into the definition: each once for every task with its
- * name. Stops above `max`.
+ * The approximate number of characters of task definitions that `snapshot` writes into the definition. A task definition counts once for
+ * every task with its name. Stops above `max`.
  */
 export function snapshotChars(definition: WorkflowDef, taskDefs: ReadonlyMap<string, TaskDef>, max: number): number {
   const sizes = new Map([...taskDefs].map(([name, taskDef]) => [name, textSize(taskDef as unknown as Json, max)]));
@@ -119,7 +119,7 @@ export interface ChildRequest {
   readonly name: string | null;
   /** Null for the newest. */
   readonly version: number | null;
-  /** Not parsed: it may come from a run's own data. */
+  /** Not parsed yet, because it may come from a run's own data. */
   readonly definition: Json;
   readonly input: JsonObject;
   readonly taskToDomain: { readonly [taskType: string]: string } | null;

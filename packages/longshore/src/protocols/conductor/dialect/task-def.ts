@@ -87,7 +87,7 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
   if (!name) violations.add(`${path}.name`, "TaskDef name cannot be null or empty", name);
   else checkName(name, `${path}.name`, "TaskDef name", violations);
   for (const field of ["retryCount", "pollTimeoutSeconds", "backoffJitterMs", "maxRetryDelaySeconds"] as const) {
-    // The 0 is the limit, not the value, as in Conductor's response.
+    // As in Conductor's response, the 0 is the limit and not the value.
     if ((definition[field] ?? 0) < 0) violations.add(`${path}.${field}`, `TaskDef ${field}: 0 must be >= 0`, definition[field]);
   }
   if (responseTimeoutSeconds < 1) {
@@ -108,8 +108,8 @@ function checkTaskDef(definition: TaskDef, path: string, violations: Violations)
 }
 
 /**
- * An inline definition in a workflow's task. Conductor accepts it unchecked, including its name; only definitions that cannot run are
- * refused.
+ * An inline definition in a workflow's task. Conductor does not check it, not even its name. So only definitions that cannot run are
+ * refused here.
  */
 export function inlineTaskDef(source: unknown, name: string, path: string, violations: Violations): TaskDef {
   const definition = readFields<TaskDef>(taskDefFields, source, path, violations) ?? defaultTaskDef(name);
@@ -142,12 +142,12 @@ function hasControl(name: string): boolean {
   return false;
 }
 
-/** The definition of a worker's task that has none. */
+/** The definition of a worker's task without its own definition. */
 export function defaultTaskDef(name: string): TaskDef {
   return readFields<TaskDef>(taskDefFields, { name }, "", new Violations()) as TaskDef;
 }
 
-/** The definition of any other task that has none: no retries, and a lease that never expires. */
+/** The definition of any other task without its own definition: no retries, and a lease that never expires. */
 export function bareTaskDef(name: string): TaskDef {
   return { ...defaultTaskDef(name), retryCount: 0, responseTimeoutSeconds: 0 };
 }

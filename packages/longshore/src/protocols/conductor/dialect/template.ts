@@ -22,23 +22,23 @@ export type ConductorTemplate =
   /** A node with this template fails, with this text. */
   | { readonly kind: "impossible"; readonly reason: string }
   | { readonly kind: "nothing" }
-  /** A SWITCH: which case it is, as its input, its output, or the text alone. */
+  /** The case of a SWITCH: as its input, as its output, or as the text alone. */
   | { readonly kind: "switch"; readonly part: "input" | "output" | "case"; readonly switch: SwitchTemplate }
   | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }
   | { readonly kind: "variables"; readonly input: InputTemplate }
-  /** When a WAIT ends without a report: milliseconds since 1970, or null. */
+  /** The time at which a WAIT ends without a report: milliseconds since 1970, or null. */
   | { readonly kind: "until"; readonly input: InputTemplate }
   | { readonly kind: "ending"; readonly input: InputTemplate }
   | { readonly kind: "child"; readonly input: InputTemplate; readonly param: CompiledSubWorkflow }
-  /** The output of a run. `last` is the node whose output it is when there are no parameters, if that is known in advance. */
+  /** The output of a run. Without parameters it is the output of the node `last`, if this node is known in advance. */
   | { readonly kind: "run-output"; readonly parameters: Compiled | null; readonly last: number | null };
 
 export interface SwitchTemplate {
   readonly input: InputTemplate;
-  /** The key of its input whose value is the case. */
+  /** The key in the input whose value selects the case. */
   readonly key: string;
-  /** Cases that start something; with `otherwise` for every text that is no case. */
+  /** The cases that start a node; `otherwise` is for every text that matches none of them. */
   readonly full: ReadonlySet<string>;
   readonly known: ReadonlySet<string>;
   readonly otherwise: boolean;

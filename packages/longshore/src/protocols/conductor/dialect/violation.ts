@@ -6,13 +6,16 @@ import { cutMiddle } from "../../../core/text.ts";
 export interface Violation {
   readonly path: string;
   readonly message: string;
-  /** Only for texts, numbers and booleans, as a text. */
+  /** The value as a text. Only for texts, numbers and booleans. */
   readonly invalidValue?: string;
 }
 
 /** Maximum number of faults in one response; more do not help the reader. */
 const violationsMax = 100;
-/** Maximum length of a message and of its value: both may repeat a text of the definition, and every fault the same megabytes. */
+/**
+ * Maximum length of a message and of its value. Both may repeat a text of the definition, and all faults may repeat the same text of
+ * megabytes.
+ */
 const charsMax = 4_096;
 
 /** Gathers what is wrong with one document. */

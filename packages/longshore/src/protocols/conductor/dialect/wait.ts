@@ -16,11 +16,12 @@ const units: readonly { readonly words: ReadonlySet<string>; readonly ms: number
   { words: new Set(["minutes", "minute", "mins", "min", "m"]), ms: 60_000 },
   { words: new Set(["seconds", "second", "secs", "sec", "s"]), ms: 1_000 },
 ];
-/** Maximum length of a duration: the longest has four numbers of ten digits and four words. */
+/** Maximum length of a duration. The longest one has four numbers of ten digits and four words. */
 const durationCharsMax = 1_000;
 
 /**
- * Milliseconds, or null when the text is not a duration. A blank text is not; `0 s` is. Each unit appears at most once, larger units first.
+ * Milliseconds, or null when the text is not a duration. A blank text is not a duration; `0 s` is. Each unit appears at most once, larger
+ * units first.
  */
 export function parseDuration(text: string): number | null {
   const trimmed = text.length > durationCharsMax ? text.trim() : text;
@@ -45,7 +46,7 @@ export function parseUntil(text: string, zone: string = localZone()): number | n
   const [year, month, day, hour, minute] = found.slice(1, 6).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
   const wall = Date.UTC(year, month - 1, day, hour, minute);
   const date = new Date(wall);
-  // The 31st of February is a mistake, not the 3rd of March.
+  // The 31st of February is a mistake. It must not become the 3rd of March.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59) return null;
   return toMoment(wall, found[6] ?? zone);
 }
@@ -114,7 +115,7 @@ function clockOf(zone: string): ((moment: number) => number) | null {
 
 export type WaitUntil = { dueAt: number } | { signal: true } | { failed: string };
 
-/** When a WAIT with this input ends without a report, if ever. `zone` as for `parseUntil`. */
+/** The time at which a WAIT with this input ends without a report; null if it never does. `zone` is as in `parseUntil`. */
 export function waitUntil(input: Readonly<JsonObject>, now: number, zone?: string): WaitUntil {
   const duration = javaText(input.duration ?? "").trim();
   const until = javaText(input.until ?? "").trim();

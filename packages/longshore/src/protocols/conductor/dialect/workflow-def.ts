@@ -63,7 +63,7 @@ export function* parseAllInSlices(source: unknown, path: string): Sliced<ParsedD
   const list: Checked<WorkflowDef>[] = [];
   for (const [at, item] of source.entries()) {
     list.push(yield* parseInSlices(item, `${path}[${at}]`));
-    // Each is small, or has had turns of its own.
+    // Each definition is small, or was already checked in turns.
     if (at % definitionsInSlice === definitionsInSlice - 1) yield;
   }
   return { list };
@@ -80,7 +80,7 @@ class Reader {
   #tooMany = false;
   readonly #counts: boolean;
 
-  /** `counts` is for a definition with so many expressions that one value of it may have too many. */
+  /** `counts` is true for a definition with so many expressions that one of its values may have too many. */
   constructor(violations: Violations, counts: boolean) {
     this.#violations = violations;
     this.#counts = counts;

@@ -1,5 +1,5 @@
-// Waits for a run: until it has ended, or has stopped at a step that waits for a signal, or a named step has ended; then makes the
-// response.
+// Waits for a run, and then makes the response. The wait ends when the run has ended, when it has stopped at a step that waits for a
+// signal, or when a named step has ended.
 
 import type { Clock } from "../../../core/clock.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
@@ -22,7 +22,7 @@ export interface Awaiting {
   listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
-/** What was found, by ids: texts of runs and tasks may have megabytes, and are read when the response is made. */
+/** The ids of what was found. Texts of runs and tasks may have megabytes, so they are read only when the response is made. */
 export interface Found {
   readonly run: Pick<Run, "id" | "state">;
   /** The step at which it waits, and the run of that step. */
@@ -61,8 +61,8 @@ async function look(deps: Awaiting, runId: string, references: readonly string[]
 }
 
 /**
- * Waits for a change of the run, or of a run inside it (its id begins with the id of this run). Other changes wake no one: thousands of
- * clients may wait, and each that wakes reads its run. Listens before the read, so that no change is missed between the read and the wait.
+ * Waits for a change of the run, or of a run inside it (its id begins with the id of this run). Other changes wake no waiter: thousands of
+ * clients may wait, and each that wakes reads its run. Listens before the read, so that no change between the read and the wait is missed.
  */
 function nextChange(deps: Awaiting, runId: string, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
   let wake = () => {};

@@ -1,4 +1,4 @@
-// Requests that do the same to many runs. It succeeds or fails for each run alone.
+// Requests that do the same to many runs. The action succeeds or fails for each run separately.
 
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -75,7 +75,7 @@ export class Bulk {
   }
 }
 
-/** `counted` is how often the response lists the id of a run that succeeded: Conductor lists it once for each of two actions. */
+/** `counted` is how often the response lists the id of a successful run: for an action that consists of two, Conductor lists it twice. */
 async function each(request: HttpRequest, path: string, act: (id: string) => Promise<void>, counted = 1): Promise<HttpReply> {
   const failed = new Map<string, string>();
   const done: string[] = [];

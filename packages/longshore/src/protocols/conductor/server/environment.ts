@@ -1,4 +1,4 @@
-// The names of secrets, and the settings, that the machine gives to workflows by environment variables with Conductor's prefixes.
+// The environment variables with Conductor's prefixes: names of secrets, and settings for workflows.
 
 import type { Environment as Variables } from "../../../core/environment.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";

@@ -6,7 +6,7 @@ import { badRequest } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";
 import { parseStart, type Starter } from "./start.ts";
 
-/** Default and maximum of the wait. */
+/** Default and maximum time of the wait. */
 const waitSecondsDefault = 10;
 const waitSecondsMax = 60;
 

@@ -32,7 +32,7 @@ export class TaskLogs {
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
     if (id === undefined || task === undefined) return nothing;
     const now = this.#deps.clock.now();
-    // Numbered by time, so that the same line sent twice is two lines.
+    // The sequence number is the time, so a line that is sent twice is stored as two lines.
     const chunk = { stream: "stdout" as const, sequence: now, data: lineOf(request.text), at: now };
     await this.#deps.logs.append({ taskId: task.id, runId: task.runId, attempt: id.attempt, grant: task.grant, chunks: [chunk] });
     return nothing;

@@ -30,7 +30,7 @@ export class Metadata {
     return nothing;
   };
 
-  /** Creates missing definitions, so that clients which only update can register. A name in the path takes precedence. */
+  /** Creates a missing definition too, because some clients only update. A name in the path takes precedence. */
   updateTaskDef = async (request: HttpRequest): Promise<HttpReply> => {
     const body = bodyOf(request);
     const named = request.params.name === undefined || !isObject(body) ? body : { ...body, name: request.params.name };
@@ -43,7 +43,7 @@ export class Metadata {
 
   /**
    * Workers store definitions of their tasks, and a definition may request secrets and other values of its run. Only authors of workflows
-   * may decide which values a task receives; a worker may only repeat them.
+   * may decide which values a task receives. A worker may only store the same requests again.
    */
   async #refuseSecrets(definition: TaskDef, caller: Caller): Promise<void> {
     const secrets = secretsOf(definition);
@@ -177,7 +177,7 @@ async function* textsOf(definitions: AsyncIterable<WorkflowDef>, shown: (definit
   for await (const definition of definitions) yield writeExact(shown(definition));
 }
 
-/** The last version of each name: they come by name, then version. */
+/** The last version of each name, because the documents are sorted by name and then version. */
 async function* newestOf(definitions: AsyncIterable<WorkflowDef>): AsyncGenerator<WorkflowDef, void, void> {
   let newest: WorkflowDef | undefined;
   for await (const definition of definitions) {
@@ -209,7 +209,7 @@ function schemaOf(value: unknown, path: string): { name: string; version: number
   return { ...(value as JsonObject), name: checkedId(name as string, `${path}.name`), version: Number(version) };
 }
 
-/** The parts of a task definition that give its task values which its workflow does not; empty for none. */
+/** The parts of a task definition that give a task more values than its workflow does; empty when there are none. */
 function secretsOf({ runtimeMetadata = [], inputTemplate = {} }: Partial<TaskDef>): string {
   const defaults = JSON.stringify(inputTemplate);
   const hasExpressions = defaults.includes("${");

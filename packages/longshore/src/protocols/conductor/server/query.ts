@@ -12,7 +12,7 @@ export interface Condition {
   readonly values: readonly string[];
 }
 
-/** Maximum length; a person does not write a longer query. */
+/** Maximum length. A person does not write a longer query. */
 const queryCharsMax = 10_000;
 
 export function parseQuery(text: string | undefined): Condition[] {
@@ -36,7 +36,7 @@ function conditionsIn(query: string): string[] {
 function parseCondition(text: string): Condition {
   const field = /^\w+/.exec(text)?.[0];
   const rest = text.slice(field?.length ?? 0).trimStart();
-  // A space is required between a field and IN: else it would be part of the field.
+  // A space is required between a field and IN. Otherwise IN would be part of the field.
   const operator = /^(?:[=><]|IN)/i.exec(rest)?.[0].toUpperCase();
   if (field === undefined || operator === undefined) throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);
   const bare = rest.slice(operator.length).replace(/["'()]/g, "");

@@ -4,7 +4,7 @@
 import { laneName } from "../dialect/placement.ts";
 import type { PollData } from "../wire/shapes.ts";
 
-/** Pairs of type and domain that are kept. When there are more, the one with the oldest poll is removed. */
+/** How many pairs of type and domain are kept. Above this number, the pair with the oldest poll is removed. */
 const pollsMax = 10_000;
 
 export class RecentPolls {
@@ -12,7 +12,7 @@ export class RecentPolls {
 
   polled(queueName: string, domain: string | undefined, workerId: string, now: number): void {
     const key = laneName(queueName, domain);
-    // The newest is last, so that the first is the one to remove.
+    // The newest poll is last, so the first one is removed.
     this.#polls.delete(key);
     this.#polls.set(key, { queueName, ...(domain === undefined ? {} : { domain }), workerId, lastPollTime: now });
     if (this.#polls.size > pollsMax) this.#polls.delete(this.#polls.keys().next().value as string);

@@ -1,5 +1,5 @@
-// Conductor's own documents: task definitions, workflow definitions and schemas, kept by name and version; and the definitions that
-// runs are started from, which are workflow definitions with their task definitions written into them.
+// Conductor's own documents: task definitions, workflow definitions and schemas, by name and version. Also makes the definitions of runs:
+// workflow definitions that include their task definitions.
 
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -20,8 +20,8 @@ import { Refused } from "./replies.ts";
 /** Task definitions have one version: writing one again replaces it. */
 const only = 1;
 /**
- * Maximum characters of all task definitions in the definition of a run, each counted once for every task with its name. 5,000 tasks with
- * default definitions have a third of it. Workers store task definitions, and each could have megabytes.
+ * Maximum characters of all task definitions in the definition of a run. A task definition counts once for every task with its name. 5,000
+ * tasks with default definitions have a third of this. Workers store task definitions, and each could have megabytes.
  */
 const taskDefsCharsMax = 8 * 1_024 * 1_024;
 
@@ -66,7 +66,7 @@ export class Registry {
     return document === undefined ? undefined : ((await inTurns(shownInSlices(document))) as unknown as WorkflowDef);
   }
 
-  /** By name, then version. With a name, only that one's versions. */
+  /** Sorted by name, then version. With a name, only the versions of this name. */
   async *workflows(name?: string): AsyncGenerator<WorkflowDef, void, void> {
     for await (const document of this.#documents.eachDocument(documentKinds.workflow, name))
       yield (await inTurns(shownInSlices(document))) as unknown as WorkflowDef;
@@ -91,7 +91,7 @@ export class Registry {
     try {
       await this.startable(name);
     } catch (error) {
-      // Its task definitions are too large together: that is reported to the caller who starts it.
+      // Its task definitions together are too large. The caller that starts the workflow gets this error.
       if (!(error instanceof Refused)) throw error;
     }
   }
@@ -131,7 +131,7 @@ export class Registry {
     return (await this.#documents.removeDocument(documentKinds.schema, name, version)) > 0;
   }
 
-  /** The definition that a run of this workflow starts from now; undefined when there is no such workflow. */
+  /** The definition that a new run of this workflow gets; undefined when there is no such workflow. */
   async startable(name: string, version?: number): Promise<Definition | undefined> {
     const key = `${name}\u0000${version ?? ""}`;
     const known = this.#started.get(key);
@@ -164,7 +164,7 @@ function tooLarge({ name }: WorkflowDef): Refused {
   return new Refused(413, `The task definitions of workflow ${name} are too large to be kept with a run; expected ${expected}.`);
 }
 
-/** Looks up some names in each turn of the event loop, because a definition may have thousands. */
+/** Looks up some names in each turn of the event loop, because a definition may have thousands of names. */
 async function lookUp<Found>(names: readonly string[], find: (name: string) => Promise<Found>): Promise<Found[]> {
   const found: Found[] = [];
   for (let at = 0; at < names.length; at += sliceItems) {
@@ -174,7 +174,7 @@ async function lookUp<Found>(names: readonly string[], find: (name: string) => P
   return found;
 }
 
-/** The document with the times from the store. */
+/** The document, with its times from the store. */
 function shown(document: Document): JsonObject {
   return atOnce(shownInSlices(document));
 }

@@ -15,7 +15,7 @@ import type { DefinitionView, StepView, Views } from "./view.ts";
 const states: readonly RunState[] = ["running", "paused", "succeeded", "failed", "cancelled", "timed-out"];
 export const stateOfStatus: ReadonlyMap<string, RunState> = new Map(states.map((state) => [workflowStatusOf(state), state]));
 
-/** One record of a run: a try, and the step that it is one of. */
+/** One record of a run: a try of a step, and that step. */
 export interface Recorded {
   readonly shown: Try;
   readonly task: TaskRow;
@@ -102,7 +102,7 @@ export class RunRenderer {
     return failedIn(lines.sort(byOrdinal));
   }
 
-  /** What is shown of a run without its tasks is worked out from rows without texts: outputs may have gigabytes. */
+  /** The fields of a run without its tasks are computed from rows without texts, because outputs may have gigabytes. */
   async *#bareLines(run: Pick<Run, "id">, view: DefinitionView): AsyncGenerator<Line, void, void> {
     for (const head of await this.#reader.heads(run.id)) {
       const step = view.steps[head.node];
@@ -128,7 +128,9 @@ export class RunRenderer {
     return texts;
   }
 
-  /** Each field as a member of an object, `,"name":` and its value, in texts that follow each other: there may be thousands of tasks. */
+  /**
+   * Each field as a member of an object: `,"name":` and its value. The result is several texts, because there may be thousands of tasks.
+   */
   async #fields(run: Run, withTasks: boolean, growth: Growth): Promise<Map<string, readonly string[]>> {
     const view = await this.viewOf(run);
     const settings = settingsOf(run);
@@ -162,7 +164,7 @@ export class RunRenderer {
       ["input", `${objectText(shownInput(run), "input")}`],
       ["output", `${objectText(run.output ?? "{}", "result")}`],
       ["correlationId", maybe(settings.correlationId)],
-      // The error of a permissive task so far is shown at the end.
+      // The error of a permissive task is shown only after the end of the run.
       ["reasonForIncompletion", maybe(ended ? run.error : null)],
       ["event", maybe(settings.event)],
       ["taskToDomain", `${JSON.stringify(settings.taskToDomain ?? {})}`],

@@ -1,5 +1,5 @@
-// One attempt of a task on Conductor's wire: README.md, "A task". Written as text, because the parts that are the same for every task of a
-// step were written before.
+// One attempt of a task on Conductor's wire: README.md, "A task". It is written as text, because the parts that are the same for every task
+// of a step are written only once.
 
 import { backoffMs } from "../../../core/backoff.ts";
 import type { Json } from "../../../core/json/json.ts";
@@ -17,7 +17,7 @@ import type { StepView } from "./view.ts";
 /** The holder of a task whose worker sent no name. */
 export const nobody = "conductor";
 
-/** What a task is shown with in addition to its row. */
+/** Values of a task that are not in its row. */
 export interface TaskSurroundings {
   readonly step: StepView;
   readonly workflowId: string;
@@ -27,7 +27,7 @@ export interface TaskSurroundings {
   readonly childId?: string;
   /** The reason why the attempt before this one ended. */
   readonly reasonBefore?: string | null;
-  /** Only in tasks that are handed out. */
+  /** Only for tasks that are handed out. */
   readonly runtimeMetadata?: { readonly [name: string]: string };
   readonly now: number;
 }
@@ -152,7 +152,7 @@ function outputText(step: StepView, task: TaskRow): string | null {
   return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
 }
 
-/** The values of `taskType` and `taskDefName`; only a DYNAMIC task has to be read for it. */
+/** The values of `taskType` and `taskDefName`. Only for a DYNAMIC task, its input has to be read. */
 export function namesOf(step: StepView, input: string): { type: string; definitionName: string } {
   const given = step.task.type === "DYNAMIC" ? (parseExact(input) as Json) : null;
   return { type: taskTypeOf(step.task, given), definitionName: taskDefNameOf(step.task, given) };

@@ -35,7 +35,7 @@ export class Refused extends Error {
   }
 }
 
-/** Clients expect a name here. Conductor sends its host name. We do not: unauthenticated callers get this reply too. */
+/** Clients expect a name here. Conductor sends its host name. This server does not, because unauthenticated callers get this reply too. */
 const instance = "longshore";
 
 export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {

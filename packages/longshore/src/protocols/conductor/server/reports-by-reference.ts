@@ -1,4 +1,4 @@
-// Reports that name the run and the step, not the task's id; and signals, which are for the step that waits for one.
+// Reports that name the run and the step, and not the task's id. Also signals, which end the step that waits for a signal.
 
 import { randomUUID } from "node:crypto";
 import { isObject, type JsonObject } from "../../../core/json/json.ts";
@@ -24,7 +24,7 @@ export interface ReportsByReferenceDeps extends Awaiting {
   readonly renderer: RunRenderer;
 }
 
-/** Default and maximum time that a signal request waits for its effect. */
+/** Default and maximum time that a request with a signal waits for the effect of the signal. */
 const signalMsDefault = 5_000;
 const signalMsMax = 60_000;
 

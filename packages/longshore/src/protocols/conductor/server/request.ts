@@ -37,7 +37,8 @@ export function textIn(object: JsonObject, field: string): string | undefined {
 }
 
 /**
- * Twice the length of the columns in the reference's databases, and the maximum of one path segment, by which runs and schemas are found.
+ * Twice the length of the columns in the reference's databases. It is also the maximum length of one path segment, and paths contain the
+ * ids of runs and the names of schemas.
  */
 const idCharsMax = 512;
 

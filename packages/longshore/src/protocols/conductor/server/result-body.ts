@@ -29,9 +29,9 @@ export const reportStatuses = ["IN_PROGRESS", "FAILED", "FAILED_WITH_TERMINAL_ER
 
 /** Longer reasons are cut, as Conductor does. */
 const reasonCharsMax = 500;
-/** Maximum number of log lines kept from one result, the first ones; `/log` accepts any number. */
+/** Maximum number of log lines that are stored from one result: its first lines. `/log` accepts any number. */
 const logsMax = 10;
-/** A callback later than this is a forgotten task. */
+/** Maximum delay of a callback. With a longer delay, the task is as good as forgotten. */
 const callbackSecondsMax = 366 * 86_400;
 
 export function parseResult(request: HttpRequest): Report {
@@ -65,7 +65,7 @@ const aroundBytesMax = 1_048_576;
 
 /** An output that is too large ends its task permanently, with an empty output: README.md, "Limits". */
 export function withOutput(report: Omit<Report, "output">, output: JsonObject, request: Pick<HttpRequest, "text">): Report {
-  // When the body is so large that its output must be too large, the output is not even serialised.
+  // When the size of the body already shows that the output is too large, the output is not serialised.
   const isHuge = request.text.length > payloadBytesMax + aroundBytesMax;
   const text = isHuge ? "{}" : writeExact(output);
   const bytes = isHuge ? request.text.length : Buffer.byteLength(text);

@@ -50,7 +50,7 @@ export interface ConductorDeps {
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
 }
 
-/** A report may be larger than any stored output: a too large output ends its task instead of being refused. */
+/** A report may be larger than any stored output, because an output that is too large is not refused: it ends its task. */
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
@@ -93,7 +93,7 @@ const unserved = {
   "/api/agent": "agents and model calls",
 } as const;
 
-/** Paths that another route would take for the name or id of a workflow or task. */
+/** Paths that are listed because another route would read them as the name or id of a workflow or task. */
 export const unservedCalls = [
   ["POST", "/workflow/test", "definition.check", "tests of a workflow with mocked tasks"],
   ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
@@ -224,7 +224,10 @@ function metadataRoutes(metadata: Metadata): Route[] {
   ];
 }
 
-/** Exchanges a key and its secret for a token. Our tokens are already secrets: the secret is the token, and is returned. */
+/**
+ * Exchanges a key and its secret for a token. Tokens of this server are secrets already, so the token that is returned is the secret
+ * itself.
+ */
 function token(request: HttpRequest, tokens: ConductorDeps["tokens"]): HttpReply {
   if (!tokens.required) throw new Refused(404, "No static resource api/token.");
   const secret = textIn(objectOf(request, "the token request"), "keySecret") ?? "";

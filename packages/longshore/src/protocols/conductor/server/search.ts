@@ -107,8 +107,8 @@ export class Search {
   };
 
   /**
-   * Each result is read and written before the next one. A page that would be too long ends early, and the next `start` continues behind
-   * it; when `start` does not count results, the request is refused.
+   * Each result is read and written before the next one. A page that would be too long ends early, and the client continues with a higher
+   * `start`. When `start` does not count results, the request is refused instead.
    */
   async #page<T>(
     total: number,
@@ -210,7 +210,7 @@ export class Search {
     }
   }
 
-  /** Attempts that were removed or rerun since are left out. */
+  /** Attempts that were removed or rerun since the search are left out. */
   async *#triesOf(hits: readonly Hit[]): AsyncGenerator<{ recorded: Recorded; run: Run }, void, void> {
     const { reader, runs, renderer } = this.#deps;
     let known: Known | undefined;

@@ -1,5 +1,5 @@
-// Starts runs: by request, by name, by a step of another run, and after a failure. All use one function, which adds Conductor's settings of
-// a run.
+// Starts runs: by request, by name, by a step of another run, and after a failure. All of these use one function, which adds Conductor's
+// settings of a run.
 
 import type { Clock } from "../../../core/clock.ts";
 import { isObject, type JsonObject } from "../../../core/json/json.ts";
@@ -34,7 +34,7 @@ export interface StartDeps {
   readonly registry: Registry;
   readonly board: Board;
   readonly views: Views;
-  /** A whole run as this wire shows it, for the run that follows its failure. */
+  /** Returns a whole run in the form of this wire: the input of the run that follows its failure. */
   shown(run: Run): Promise<string>;
 }
 
@@ -65,7 +65,7 @@ export class Starter {
     this.#deps = deps;
   }
 
-  /** The id of the run, or of an earlier one with the same idempotency key. */
+  /** Returns the id of the run, or of an earlier run with the same idempotency key. */
   async start(request: StartRequest): Promise<string> {
     const definition = await this.#definition(request);
     const run = { workflow: request.name, ...runOf(definition, this.#source(definition), request) };
@@ -74,7 +74,7 @@ export class Starter {
       : this.#startOnce(request, run, request.idempotencyKey);
   }
 
-  /** The same for a name in the path, for which Conductor has other error texts. */
+  /** The same for a request with the name in its path, for which Conductor has other error texts. */
   async startNamed(request: StartRequest): Promise<string> {
     if (await this.#known(request)) return this.start(request);
     throw notFound(`No such workflow found by name: ${request.name}, version: ${request.version ?? null}`);
@@ -235,7 +235,7 @@ export function runOf(definition: Definition, source: WorkflowDef, request: RunR
   };
 }
 
-/** A run's input as JSON text, and its settings about that. `given` is quoted; a run of another dialect gets data. */
+/** A run's input as JSON text, and the settings for this input. `given` is quoted; a run of another dialect gets the unquoted input. */
 function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject): { input: string } & Pick<Settings, "quotedInput"> {
   if (definition.dialect !== dialectName) return { input: writeExact(unquote(given)) };
   const input = writeExact({ ...source.inputTemplate, ...given });

@@ -90,7 +90,7 @@ export class Tasks {
     const { lane } = tried.task;
     const reporting = this.#report(tried, report);
     const goesOn = report.extendLease || report.status === "IN_PROGRESS" || lane === null;
-    // Claimed in the same tick, so that the report and the next task share one commit.
+    // The claim is made in the same tick, so that the report and the next task share one commit.
     const next = goesOn ? noTasks : this.#claim(lane.name, report.workerId ?? "", 1, 0, request);
     const [, tasks] = await Promise.all([reporting, next]);
     const [first] = tasks;
@@ -113,7 +113,7 @@ export class Tasks {
     const id = parseAttemptId(attemptId);
     const task = id === undefined ? undefined : await reader.task(id.taskId);
     if (id === undefined || task === undefined || task.state === "forgotten" || id.attempt > task.attempt) return undefined;
-    // The earlier tries may have as much again, so the turn of this task must have come before they are read.
+    // The texts of earlier tries may be as large again, so they are read only after the turn of this task has come.
     growth.count(task.input.length + (task.output?.length ?? 0));
     await growth.turn();
     const run = task.runId === null ? undefined : await reader.runHead(task.runId);

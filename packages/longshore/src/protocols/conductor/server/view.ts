@@ -1,4 +1,4 @@
-// A definition as this wire shows it: which of Conductor's tasks belongs to each step, with the constant text made once. A definition of
+// A definition as this wire shows it: for each step, Conductor's task and its constant text, which is made only once. A definition of
 // another dialect is shown as if each of its steps were a SIMPLE task.
 
 import type { JsonObject } from "../../../core/json/json.ts";

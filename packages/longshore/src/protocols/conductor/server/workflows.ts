@@ -31,9 +31,9 @@ export interface WorkflowsDeps {
   removeRun(runId: string): Promise<boolean>;
 }
 
-/** Runs in one answer about a correlation id. */
+/** Maximum number of runs in one response about a correlation id. */
 const correlatedMax = 1_000;
-/** Running ids in one answer. */
+/** Maximum number of ids in one list of running runs. */
 const runningMax = 10_000;
 
 export class Workflows {
@@ -273,10 +273,10 @@ export class Workflows {
     return text(id);
   };
 
-  /** What a rerun changes of the run itself. */
+  /** The fields of the run itself that a rerun changes. */
   async #changed(run: Run, given: JsonObject | undefined, correlationId: string | undefined): Promise<Changed> {
     const { quotedInput, ...before } = settingsOf(run);
-    // A new input is data, whatever the earlier one was.
+    // A new input is data, even if the earlier input was quoted.
     const keeps = given === undefined || quotedInput === undefined;
     const kept = { ...before, ...(keeps && quotedInput ? { quotedInput } : {}), ...(correlationId === undefined ? {} : { correlationId }) };
     return {
@@ -345,7 +345,7 @@ export class Workflows {
     return noContent;
   };
 
-  /** Decisions are never pending here: this only reports whether the run exists. */
+  /** Here a decision is never pending, so this only reports whether the run exists. */
   decide = async (request: HttpRequest): Promise<HttpReply> => {
     await this.known(request.params.workflow as string);
     return nothing;

@@ -21,7 +21,7 @@ const endedStatuses: ReadonlySet<string> = new Set([
 
 /**
  * What the response to an update means.
- *   taken       2xx without a page. (The login page of a proxy also comes with 200, and then the server has not received the result.)
+ *   taken 2xx without a page. (The login page of a proxy also has the status 200, although the server has not received the result.)
  *   refused     400 or 413 in Conductor's own error format: the server will never accept this result.
  *   no-endpoint 405, 501, or a 404 that names neither the task nor its workflow: the server does not have this path.
  *   failed      Everything else, such as 401, 403, a 404 that names the task, or an error of a proxy: another try may help.

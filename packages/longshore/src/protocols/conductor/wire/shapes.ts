@@ -37,7 +37,7 @@ export const pollReturnsHeader = "longshore-poll-returns";
 export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
 export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
 
-/** The status of a task in the API of Conductor: what a worker reported, or a state that only the server sets. */
+/** The status of a task in the API of Conductor: a state that a worker reported, or one that only the server sets. */
 export type TaskStatus =
   | ResultStatus
   | "SCHEDULED"
@@ -45,7 +45,7 @@ export type TaskStatus =
   | "TIMED_OUT"
   | "SKIPPED"
   | "COMPLETED_WITH_ERRORS"
-  /** What a newer server may add. */
+  /** Fields that a newer server may add. */
   | (string & {});
 
 /** A polled task: the fields that a worker needs, and all others that the server sent. */

@@ -1,5 +1,5 @@
-// Tokens of servers with access control: key and secret are exchanged for a token, which is sent with every request and is renewed before
-// it expires, or when the server refuses it. A server without such an endpoint (404) is open.
+// Tokens of servers with access control. Key and secret are exchanged for a token, which is sent with every request. The token is renewed
+// before it expires, or when the server refuses it. A server without this endpoint (404) needs no token.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError, toError } from "../../../core/errors.ts";

@@ -1,4 +1,4 @@
-// The worker's calls to a Conductor server, one method per call of the contract (README.md). Answers are parsed here, once.
+// The worker's calls to a Conductor server: one method for each call of the contract (README.md). Responses are parsed only here.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -33,7 +33,7 @@ export interface PollAnswer {
   readonly tasks: readonly PolledTask[];
   /** The number of entries that are not tasks. */
   readonly malformed: number;
-  /** The number of entries that were ignored, because there were far too many. */
+  /** The number of ignored entries, when there were far too many. */
   readonly left: number;
   /** True when the server takes back tasks of aborted polls. */
   readonly returns: boolean;
@@ -45,7 +45,7 @@ export type Answer = Pick<Reply, "status" | "text">;
 export interface ClientOptions {
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Called after every request; `uri` is the path with names in place of ids, `status` is 0 when there was no response. */
+  /** Called after every request. `uri` is the path with placeholders for ids; `status` is 0 when there was no response. */
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 
@@ -57,7 +57,7 @@ const pollGraceMs = 10_000;
 interface Call {
   readonly method: HttpRequest["method"];
   readonly uri: string;
-  /** The real path with its query. Default: `uri`, which has names in place of ids. */
+  /** The real path with its query. Default: `uri`, which has placeholders for ids. */
   readonly path?: string;
   readonly body?: string;
   readonly timeoutMs?: number;
@@ -143,7 +143,10 @@ export class Client {
     });
   }
 
-  /** Reads an input that was too large for the server's own store. The server sends its address, which may be anywhere. */
+  /**
+   * Reads an input that was too large for the server's own store. The server sends only the address of the input, which may be on any
+   * machine.
+   */
   async externalInput(path: string): Promise<{ readonly input: JsonObject; readonly bytes: number }> {
     const query = `path=${encodeURIComponent(path)}&operation=READ&payloadType=TASK_INPUT`;
     const response = await this.#call({ method: "GET", uri: paths.storage, path: `${paths.storage}?${query}`, repeat: true });
@@ -236,7 +239,7 @@ export function quote(answer: Answer): string {
   return `status ${answer.status}: ${[error.message, ...details].join("; ").slice(0, quoteCharsMax * 2)}`;
 }
 
-/** The task that came with an answer; undefined for none (204, an empty body, `null`, or what is no task). */
+/** The task in a response. Undefined when there is none: status 204, an empty body, `null`, or something that is not a task. */
 export function taskOf(answer: Answer, polledFor: string): PolledTask | undefined | "garbled" {
   if (answer.status === 204 || answer.text.trim() === "") return undefined;
   const value = parseOrUndefined(answer.text);

@@ -1,7 +1,7 @@
 // The configuration of one task's worker. Every property is looked up in the environment first (for this task, then for all), then in the
 // code (the task's own options, then the transport's), then in the table of defaults: worker-specific > global > code > default.
 //
-// Variables in their order, the first that is set counts, for the property `thread_count` of the task `greet`:
+// For example, the variables for the property `thread_count` of the task `greet`, in their order; the first one that is set counts:
 //   conductor.worker.greet.thread_count   conductor_worker_greet_thread_count   CONDUCTOR_WORKER_GREET_THREAD_COUNT
 //   CONDUCTOR_WORKER_greet_THREAD_COUNT   (a name with dashes or dots is also looked up with underscores)
 //   conductor.worker.all.thread_count     CONDUCTOR_WORKER_ALL_THREAD_COUNT     conductor_worker_all_thread_count
@@ -29,7 +29,7 @@ export interface WorkerOptions {
   readonly workerId?: string;
   /** Publish the task's definition at the start; false by default. */
   readonly registerTaskDef?: boolean;
-  /** Replace a definition that exists already; true by default. */
+  /** Replace an existing definition; true by default. */
   readonly overwriteTaskDef?: boolean;
   /** Publish the schemas with the definition; true by default. */
   readonly registerSchema?: boolean;
@@ -137,7 +137,7 @@ export function describeWorker(config: WorkerConfig, pid: number): string {
   return `Conductor Worker[${fields.join(", ")}]`;
 }
 
-/** A variable that is set. */
+/** A variable that is set, with its value. */
 export interface Found {
   readonly name: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-// The sockets to one server: at most 100 connections, of which 50 are kept when idle, with HTTP/2 if the server chooses it.
+// The sockets to one server: at most 100 connections, of which up to 50 are kept when idle. HTTP/2 is used if the server chooses it.
 //
 // Two pools. The first fifty concurrent requests use connections that are kept; further requests use connections that close after a short
 // idle time. So a burst never leaves more than fifty idle sockets behind.
@@ -29,7 +29,7 @@ const elsewhereConnectionsMax = 10;
 const keepAliveMs = 30_000;
 /** Long enough for the next request of the same burst. */
 const burstKeepAliveMs = 500;
-/** Requests at once on one HTTP/2 connection; the default of Node and most servers. */
+/** Maximum number of concurrent requests on one HTTP/2 connection; the default of Node and most servers. */
 const streamsMax = 100;
 /** A poll may return a hundred tasks with their inputs. */
 const answerBytesMax = 64 * 1024 * 1024;
@@ -85,7 +85,7 @@ export class Connection {
     }
   }
 
-  /** Fetches from any address; for payloads that the server stores elsewhere. None of our headers is sent there. */
+  /** Fetches from any address: for payloads that the server stores elsewhere. Our headers are not sent there. */
   fetch(url: URL, timeoutMs: number): Promise<Reply> {
     return this.#elsewhere.send({ url, method: "GET", timeoutMs, bytesMax: answerBytesMax });
   }

@@ -25,12 +25,12 @@ export interface WorkSurroundings {
   readonly config: WorkerConfig;
   /** Undefined: running tasks are not looked up. */
   readonly cancelPollMs: number | undefined;
-  /** False while a next task in the response to a report is not wanted. */
+  /** Returns whether a report should request the next task in its response. */
   readonly mayChain: () => boolean;
   readonly error: (message: string) => void;
   /** A task of another type came, which must not be run by this one's handler. */
   readonly misplaced: (tasks: readonly PolledTask[]) => Promise<void>;
-  /** Called when an input was fetched from elsewhere. */
+  /** Called when an input was fetched from another server. */
   readonly fetched: (event: TransportEvent<"inputFetched">) => void;
 }
 
@@ -77,7 +77,7 @@ export class PolledWork implements Assignment {
     this.#leaseEveryMs = around.config.leaseExtend ? leaseEveryMs(task.responseTimeoutSeconds) : undefined;
     this.#looksUp = around.cancelPollMs !== undefined;
     const everyMs = Math.min(this.#leaseEveryMs ?? Number.POSITIVE_INFINITY, around.cancelPollMs ?? Number.POSITIVE_INFINITY);
-    // Only the server ends a hold: while it cannot be reached it expires nothing, and it ignores late results.
+    // Only the server ends a hold, so the worker does not need to: the server ignores late results.
     if (everyMs !== Number.POSITIVE_INFINITY) this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs };
   }
 
@@ -127,7 +127,7 @@ export class PolledWork implements Assignment {
       }
       return { verdict: "ok", ...(next === undefined ? {} : { next: new PolledWork(next, this.#around) }) };
     } catch (error) {
-      // Stored from the first failure on: this process may be killed before the last try.
+      // The result is stored after the first failure, because this process may be killed before the last try.
       if (!isShutdown(outcome) && !isRefused(error)) await outbox?.keep(this.#task.taskId, body);
       throw error;
     }
@@ -175,7 +175,7 @@ export class PolledWork implements Assignment {
     const answer = await this.#around.client.task(this.#task.taskId, signal);
     if (isUnknownTask(answer)) return "gone";
     if (answer.status === 404 || answer.status === 405) {
-      // A server that does not serve this path will not serve it later.
+      // A server that does not have this path will not have it later.
       this.#looksUp = false;
       return "ok";
     }
@@ -185,7 +185,10 @@ export class PolledWork implements Assignment {
   }
 }
 
-/** 0.8 of the response timeout, and a second before its end at the latest; undefined when that leaves no time. */
+/**
+ * The interval of lease extensions: 0.8 of the response timeout, or a second less than it, whichever is shorter. Undefined when no time is
+ * left.
+ */
 export function leaseEveryMs(responseTimeoutSeconds: number): number | undefined {
   const timeoutMs = responseTimeoutSeconds * 1_000;
   const everyMs = Math.min(0.8 * timeoutMs, timeoutMs - 1_000);

@@ -1,5 +1,5 @@
-// The options of `conductor(url, options)` for the connection and for the worker as a whole, checked once. Options in code take precedence
-// over the environment here: an address in the code is meant.
+// The options of `conductor(url, options)` for the connection and for the worker as a whole, checked once. Here, options in code take
+// precedence over the environment: an address in the code is intentional.
 
 import { type Duration, durationMs } from "../../../core/duration.ts";
 import { type Environment, variable } from "../../../core/environment.ts";
@@ -15,7 +15,7 @@ export interface ConductorOptions extends WorkerOptions {
   /** Access key; `CONDUCTOR_AUTH_KEY` and `CONDUCTOR_AUTH_SECRET` by default. */
   readonly keyId?: string;
   readonly keySecret?: string;
-  /** Use update-v2, which brings the next task with the answer to a result, on servers that have it; true by default. */
+  /** Use update-v2 on servers that have it: its response to a result has the next task. True by default. */
   readonly updateV2?: boolean;
   /** How often a running task is looked up, to find out that it was cancelled; 10 s by default, false for never. */
   readonly cancelPoll?: Duration | false;

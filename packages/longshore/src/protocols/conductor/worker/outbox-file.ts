@@ -1,4 +1,4 @@
-// The file of the outbox: JSON lines. It is only appended to, and a line counts as kept after fsync.
+// The file of the outbox: JSON lines. Lines are only appended, and a line counts as stored after fsync.
 //
 //   {"server":"http://localhost:8080/api"}                       the first line
 //   {"keep":"<taskId>","atMs":1700000000000,"body":"{...}"}      a result that the server has not accepted

@@ -13,14 +13,14 @@ import { discard, type Kept, OutboxFile } from "./outbox-file.ts";
 /** Delay before results that the server has not accepted are sent again. */
 const replayMs = 30_000;
 /**
- * Maximum number of stored results. At this number the server has been unreachable for so long that its tasks have timed out; losing the
- * newest is then no worse than losing the oldest.
+ * Maximum number of stored results. When there are so many, the server has been unreachable for so long that its tasks have timed out. Then
+ * it does not matter which results are lost, so further ones are not stored.
  */
 const entriesMax = 10_000;
 const bytesMax = 64 * 1024 * 1024;
 /** The file is rewritten when this many of its lines are obsolete, and at least as many as are still needed. */
 const droppedMax = 1_000;
-/** Older results are dropped: no task waits that long. */
+/** Older results are dropped, because no task waits for so long. */
 const ageMsMax = 7 * 24 * 3_600_000;
 
 export interface OutboxOptions {
@@ -35,7 +35,7 @@ export interface OutboxOptions {
 }
 
 interface Entry extends Kept {
-  /** The sender of the result still tries, so the outbox must not send it yet. */
+  /** The sender of the result is still trying, so the outbox must not send it yet. */
   busy: boolean;
 }
 

@@ -1,9 +1,9 @@
-// The poll loop of one task type. It requests as many tasks as it can start now, never more, and polls again as soon as it can.
+// The poll loop of one task type. It requests exactly as many tasks as it can start now, and polls again as soon as it can start more.
 //
 // After a poll with tasks, or when a task has ended in the meantime, the next one follows at once. After empty ones it waits: 1, 2, 4, 8
 // ... ms, and the poll interval from the tenth on. If the user has not set how long polls wait at the server, a poll after an empty one
-// waits there for up to five seconds instead, and requests a single task: some servers reply to a poll for several only when they have them
-// all or the time has passed.
+// waits there for up to five seconds instead, and requests a single task: some servers reply to a poll for several tasks only when they
+// have all of them, or when the time has passed.
 //
 // There are three separate counters: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
 
@@ -33,7 +33,7 @@ export interface PollerOptions {
   readonly host: TransportHost;
   readonly client: Client;
   readonly config: WorkerConfig;
-  /** The longest that an empty poll may wait at the server, because others need its slot. */
+  /** The longest time that an empty poll may wait at the server, because other polls need its slot. */
   readonly waitMsMax: number;
   readonly around: (own: Pick<WorkSurroundings, "mayChain" | "misplaced">) => WorkSurroundings;
   /** Whether another poller of this worker waits for a slot. */
@@ -138,7 +138,7 @@ export class Poller {
     else await this.#restAfterEmpty(idle ? host.clock.now() - startedMs : 0);
   }
 
-  /** A turn should never throw; if it does, that is our mistake, and must not end the polling. */
+  /** A turn never throws, except through a mistake of ours. This must not end the polling. */
   async #onMistake(error: unknown): Promise<void> {
     const { host } = this.#options;
     host.failing("poll loop", error);
@@ -187,7 +187,7 @@ export class Poller {
       host.notice({ level: "warn", message });
     }
     if (host.draining.aborted) {
-      // Too late to use them; another worker can take the slots at once.
+      // It is too late to use the slots, so they are released at once for other work.
       for (const slot of slots) slot.release();
       this.#surplus.push(...tasks);
       return;

@@ -1,4 +1,4 @@
-// Converts the outcome of a handler to its TaskResult; and the result objects that a handler may return. Pure.
+// Converts the outcome of a handler to its TaskResult, and defines the result objects that a handler may return. Pure functions.
 //
 // | outcome                      | status                     | outputData                    | besides                           |
 // | a value                      | COMPLETED                  | an object, or {result: value} |                                   |
@@ -9,8 +9,8 @@
 //
 // After a shutdown the task returns to the queue at once, and no attempt is used up.
 //
-// What the handler set on its context is merged in: its output below the result's own keys, its logs after the result's own, its callback
-// time before the result's.
+// The values that the handler set on its context are merged in. For a key of the output that both have, the result's value is used. Logs
+// come after the result's logs. The callback time takes precedence over the result's callback time.
 
 import { type Context, currentContext, type Deferral, type Ending } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -20,11 +20,11 @@ import { cutMiddle } from "../../../core/text.ts";
 import type { LogEntry, Outcome } from "../../../runner/transport.ts";
 import { type PolledTask, type ResultStatus, resultStatuses, type TaskExecLog, type TaskResult } from "../wire/shapes.ts";
 
-/** What a handler has set besides its outcome. */
+/** The values that a handler has set in addition to its outcome. */
 export interface Amendments {
   callbackAfterSeconds?: number;
   outputData?: JsonObject;
-  /** Of a result object that the handler returns. */
+  /** From a result object that the handler returned. */
   resultCallbackAfterSeconds?: number;
   resultLogs?: readonly TaskExecLog[];
   resultFields?: Pick<TaskResult, "externalOutputPayloadStoragePath" | "subWorkflowId">;
@@ -104,7 +104,10 @@ export interface ResultObject {
   readonly subWorkflowId?: string;
 }
 
-/** A return value of a handler with more than a value: `return taskResult({ status: "FAILED", reasonForIncompletion: "no stock" })`. */
+/**
+ * A result with a status and further fields, as the return value of a handler: `return taskResult({ status: "FAILED",
+ * reasonForIncompletion: "no stock" })`.
+ */
 export function taskResult(result: ResultObject, context: Context = currentContext()): Ending | Deferral {
   const { status, outputData, reasonForIncompletion, callbackAfterSeconds, logs } = result;
   if (!resultStatuses.includes(status)) {
@@ -126,7 +129,7 @@ export function taskResult(result: ResultObject, context: Context = currentConte
 
 const inProgressSecondsDefault = 60;
 
-/** A return value of a handler to be called again after `callbackAfterSeconds`; `pollCount` is then the number of the round. */
+/** The return value of a handler that wants to be called again after `callbackAfterSeconds`. `pollCount` is then the number of the call. */
 export function inProgress(output?: unknown, callbackAfterSeconds: number = inProgressSecondsDefault): Deferral {
   return { "longshore.deferral": true, delayMs: seconds(callbackAfterSeconds) * 1_000, output };
 }

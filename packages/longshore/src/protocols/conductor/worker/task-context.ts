@@ -21,11 +21,11 @@ export interface ConductorTask {
   addLog(text: string): void;
   /** With an IN_PROGRESS result: when to be called again. Takes precedence over the result's own time. */
   setCallbackAfter(callbackAfterSeconds: number): void;
-  /** Joined with the result's output, whose own keys win. The last call counts. */
+  /** Merged with the result's output. When both have the same key, the value of the result is used. The last call counts. */
   setOutput(output: { readonly [name: string]: unknown }): void;
 }
 
-/** The task that the handler which called this (directly or not) works on. Throws LONGSHORE_CLOSED outside a Conductor task. */
+/** The task of the handler that called this function, directly or indirectly. Throws LONGSHORE_CLOSED outside a Conductor task. */
 export function conductorTask(context: Context = currentContext()): ConductorTask {
   const task = context.native;
   if (!isObject(task) || typeof task.workflowInstanceId !== "string") {
@@ -48,7 +48,7 @@ export function conductorTask(context: Context = currentContext()): ConductorTas
   };
 }
 
-/** Takes what `ctx.amend` brought; what it does not know it ignores. */
+/** Stores a value from `ctx.amend`. Unknown names are ignored. */
 export function amend(amendments: Amendments, name: string, value: Json): void {
   if (name === "callbackAfterSeconds" && typeof value === "number") amendments.callbackAfterSeconds = value;
   if (name === "resultCallbackAfterSeconds" && typeof value === "number") amendments.resultCallbackAfterSeconds = value;

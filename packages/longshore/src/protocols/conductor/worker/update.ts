@@ -1,7 +1,7 @@
 // One try of reporting a result: with update-v2 when the next task is wanted and the server has that endpoint, else with v1.
 //
-// Whether v2 exists is learnt for each server. A missing endpoint is assumed only when v1 then accepts the same result; "no such task" is
-// not a missing endpoint. After an hour it is tried again: servers are upgraded while workers run.
+// The worker finds out for each server whether v2 exists. It assumes a missing endpoint only when v1 then accepts the same result; "no such
+// task" does not mean a missing endpoint. After an hour it tries v2 again, because servers are upgraded while workers run.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -28,15 +28,16 @@ export class Updates {
   }
 
   /**
-   * Returns the next task of the same type when `chain` requests one and there is one. Throws when the result was not accepted: with
-   * LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT when it never will be.
+   * Returns the next task of the same type when `chain` requests one and the server has one. Throws when the result was not accepted. The
+   * error is LONGSHORE_BAD_OUTPUT or LONGSHORE_LIMIT when the server will never accept it.
    */
   async send(body: string, task: string, chain: boolean, signal?: AbortSignal): Promise<PolledTask | undefined> {
     const { client, clock } = this.#options;
     const v2 = chain && clock.now() >= this.#v2FromMs ? await this.#tryV2(body, signal) : undefined;
     if (v2 !== undefined && v2 !== "no-endpoint") {
       const next = taskOf(v2, task);
-      // A truncated response proves nothing: the result is sent again with v1, which every server accepts twice.
+      // A truncated response does not show whether the result was accepted. So the result is sent again with v1; every server accepts a
+      // repeated result there.
       if (next !== "garbled") return next;
     }
     const answer = await client.update(body, signal);

@@ -13,7 +13,7 @@ import { Poller } from "./poll.ts";
 import { register } from "./register.ts";
 import { Updates } from "./update.ts";
 
-/** What `conductor()` makes: a transport whose polling can be paused. */
+/** The result of `conductor()`: a transport whose polling can be paused. */
 export interface ConductorTransport extends Transport {
   /** No further polls of this task, or of all; running tasks continue. */
   pause(task?: string): void;
@@ -30,7 +30,7 @@ export function conductor(url?: string | URL, options: ConductorOptions = {}): C
 
 /** Progress becomes a log line; there are no blobs. */
 const capabilities: Capabilities = { defer: true, progress: false, streams: false, logs: true, blobs: false, cancel: true };
-/** Lines are sent with the result, so there is no use in passing them on early. */
+/** Lines are sent with the result, so it is useless to pass them on earlier. */
 const logBatch: LogBatch = { everyMs: 3_600_000, bytesMax: 64 * 1024 };
 /** Four tries. */
 const reportTries: ReportTries = { pausesMs: [10_000, 20_000, 30_000] };

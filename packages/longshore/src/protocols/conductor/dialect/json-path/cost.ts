@@ -4,7 +4,7 @@ import { ExactNumber } from "../../../../core/json/json-exact.ts";
 /** Called with the number of values that are about to be visited; throws when the total is too large. */
 export type Spend = (visits: number) => void;
 
-/** Characters that are read in the time of one visit, at up to 4 ns each. */
+/** How many characters are read in the time of one visit, at up to 4 ns each. */
 const visitChars = 64;
 
 export function visitsOfChars(chars: number): number {

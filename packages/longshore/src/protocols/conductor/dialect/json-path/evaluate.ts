@@ -8,8 +8,8 @@ import type { Operand, Path, Step, Test } from "./path.ts";
 import { PathError } from "./path-error.ts";
 
 /**
- * Maximum number of visits for one value with its expressions: up to 0.3 us each, and 20 ms together. A filter that scans for each item
- * uses them up.
+ * Maximum number of visits for one value with its expressions: up to 0.3 us each, and 20 ms together. A filter that scans the document for
+ * each item reaches this limit.
  */
 const visitsMax = 65_536;
 
@@ -23,7 +23,7 @@ export class Budget {
     this.#left = visits;
   }
 
-  /** Values that were looked at so far. */
+  /** The number of values that were visited so far. */
   get spent(): number {
     return this.#visits - this.#left;
   }
@@ -55,7 +55,7 @@ class Walk {
   /** Undefined when a definite path has no value. */
   read(path: Path, item: Json): Json | undefined {
     let found: Json[] = [path.from === "$" ? this.#document : item];
-    // From the first step that may find several, the values form a list.
+    // From the first step on that may find several values, the result is a list.
     let single = true;
     path.steps.forEach((step, at) => {
       if (step.kind === "function") {
@@ -89,7 +89,7 @@ class Walk {
       case "each":
         return this.#parts(value);
       case "filter":
-        // An object is tested as a whole, a list item by item.
+        // A filter tests an object as a whole, and a list item by item.
         return (Array.isArray(value) ? value : isObject(value) ? [value] : []).filter((item) => this.#holds(step.test, item));
       case "deep":
         return this.#deep(step.step, value, last);

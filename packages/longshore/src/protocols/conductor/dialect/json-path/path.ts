@@ -13,7 +13,7 @@ export interface Path {
 
 export type Step =
   | { readonly kind: "child"; readonly name: string }
-  /** Several properties: one object at the end of a path, one value each before it. */
+  /** Several properties. At the end of a path they make one object; before the end, each is a separate value. */
   | { readonly kind: "children"; readonly names: readonly string[] }
   | { readonly kind: "index"; readonly at: number }
   | { readonly kind: "indexes"; readonly at: readonly number[] }
@@ -37,7 +37,7 @@ export type Operand =
   | { readonly kind: "value"; readonly value: Json }
   | { readonly kind: "pattern"; readonly pattern: Pattern };
 
-/** Longer ones first where one begins with another, so that a parser may try them in order. */
+/** When one begins with another, the longer one comes first, so that a parser may try them in this order. */
 export const operators = ["===", "!==", "==", "!=", "<=", ">=", "=~", "<", ">"] as const;
 export const wordOperators = ["in", "nin", "subsetof", "anyof", "noneof", "contains", "all", "size", "empty"] as const;
 export type Operator = (typeof operators)[number] | (typeof wordOperators)[number];

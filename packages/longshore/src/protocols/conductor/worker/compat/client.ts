@@ -24,7 +24,7 @@ export interface OrkesApiConfig {
   logger?: ConductorLogger;
 }
 
-/** What a TaskHandler takes: ours, or a client of the SDK itself, which knows its address the same way. */
+/** The client that a TaskHandler accepts: ours, or the client of the SDK, which has its address in the same field. */
 export interface Client {
   getConfig(): { baseUrl?: string | undefined };
 }
@@ -33,7 +33,7 @@ export interface Client {
 export interface ConductorClient extends Client {
   /** Options of a worker for the connection. */
   readonly config: OrkesApiConfig;
-  /** There is no background refresh: tokens are renewed when they are needed. For programs that end it. */
+  /** Has no effect, and exists for programs that end the SDK's background refresh. Here tokens are renewed when they are needed. */
   stopBackgroundRefresh(): void;
 }
 

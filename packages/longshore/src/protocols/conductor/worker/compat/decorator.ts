@@ -1,8 +1,8 @@
-// `worker(options)`: a decorator of methods in both of TypeScript's generations, and a function that takes a function. All of them add to
-// the list of workers when they are evaluated.
+// `worker(options)`: a decorator for methods, in both generations of TypeScript's decorators, and a wrapper for a function. Each use adds a
+// worker to the list when it is evaluated.
 //
-// A method keeps its `this`. The newer decorators run when an instance is created, and the newest instance is used. The older ones do not:
-// there the class is instantiated when its first task arrives.
+// A method keeps its `this`. The newer decorators run when an instance is created, and the newest instance is used. The older decorators do
+// not run then, so the class is instantiated when its first task arrives.
 
 import { registerWorker } from "./registry.ts";
 import { generateSchemaFromClass } from "./schema.ts";
@@ -40,7 +40,7 @@ export interface WorkerDecorator {
   (target: object, key: string | symbol, descriptor: PropertyDescriptor): PropertyDescriptor | undefined;
 }
 
-/** Declares a worker: as a decorator of a method, or as a function around a function. */
+/** Declares a worker: as a decorator of a method, or as a wrapper of a function. */
 export function worker(options: WorkerOptions): WorkerDecorator {
   const decorate = (target: object, second?: MethodContext | string | symbol, descriptor?: PropertyDescriptor): unknown => {
     if (descriptor !== undefined) return decorateLegacy(options, target, descriptor);

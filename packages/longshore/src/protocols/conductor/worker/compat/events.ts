@@ -63,7 +63,7 @@ export interface TaskUpdateFailure extends ExecutionEvent {
   cause: Error;
   durationMs?: number;
   retryCount: number;
-  /** The result that could not be reported, for a program that can keep it. */
+  /** The result that could not be reported. A program may store it. */
   taskResult: unknown;
 }
 
@@ -82,7 +82,7 @@ export type TaskRunnerEventType =
   | TaskUpdateFailure
   | TaskPaused;
 
-/** Every method may be missing. No method can hold up a worker or break it. */
+/** All methods are optional. No method can delay or stop a worker. */
 export interface TaskRunnerEventsListener {
   onPollStarted?(event: PollStarted): void | Promise<void>;
   onPollCompleted?(event: PollCompleted): void | Promise<void>;
@@ -163,7 +163,7 @@ function wireResult({ ids, worker, atMs }: TaskOf, outcome: Outcome): unknown {
 
 type Publish = { [Method in keyof Required<TaskRunnerEventsListener>]: Parameters<Required<TaskRunnerEventsListener>[Method]>[0] };
 
-/** For programs that hand events on themselves. A TaskHandler needs none. */
+/** For programs that pass events on themselves. A TaskHandler does not need it. */
 export class EventDispatcher {
   readonly #listeners = new Set<TaskRunnerEventsListener>();
   readonly #logger: ConductorLogger | undefined;

@@ -11,13 +11,13 @@ import type * as Told from "./events.ts";
 export interface MetricsCollectorConfig {
   /** Serves `/metrics` and `/health` on this port. */
   httpPort?: number;
-  /** Writes the metrics into this file again and again. */
+  /** Writes the metrics into this file at each interval. */
   filePath?: string;
   /** Milliseconds; 5000 by default. */
   fileWriteIntervalMs?: number;
 }
 
-/** Kept from the SDK: what a program may call on a collector. */
+/** The methods of the SDK's collector, which a program may call. */
 export interface MetricsCollectorInterface extends Told.TaskRunnerEventsListener {
   recordTaskExecutionQueueFull(taskType: string): void;
   recordUncaughtException(exception?: string): void;

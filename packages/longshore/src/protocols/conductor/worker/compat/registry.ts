@@ -8,7 +8,7 @@ import type { RegisteredWorker } from "./types.ts";
 
 interface Entry {
   readonly worker: RegisteredWorker;
-  /** The module that was being loaded when it was declared; undefined in a program that declares its workers itself. */
+  /** The module that was being loaded when the worker was declared. Undefined when the program itself declares its workers. */
   readonly module: string | undefined;
 }
 
@@ -26,7 +26,7 @@ function registry(): Map<string, Entry> {
 
 const keyOf = (taskDefName: string, domain = "") => `${taskDefName}:${domain}`;
 
-/** The last worker of a name and a domain counts. */
+/** When two workers have the same name and domain, the last one counts. */
 export function registerWorker(worker: RegisteredWorker): void {
   const key = keyOf(worker.taskDefName, worker.domain);
   if (registry().has(key)) process.emitWarning(`A second worker for ${key.replace(/:$/, "")} replaces the first.`, "LongshoreWarning");

@@ -1,5 +1,5 @@
-// Running workers of the SDK. Each worker that a loaded module declared runs in a separate process, where its module is loaded again;
-// workers of the program itself run in it.
+// Running workers of the SDK. Each worker of a loaded module runs in a separate process, where its module is loaded again. Workers that the
+// program itself declares run in the program's process.
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -67,7 +67,7 @@ export async function startWorkers(placed: readonly Placed[], options: RunOption
   }
 }
 
-/** Each group has a name only once; workers of the same name in several domains are in several groups. */
+/** A group has each name only once, so workers of the same name in several domains are in several groups. */
 function groupsOf(placed: readonly Placed[]): Placed[][] {
   const groups: Placed[][] = [];
   for (const each of placed) {
@@ -86,7 +86,7 @@ async function startHere(placed: readonly Placed[], options: RunOptions, at: num
     on: conductor(connection.url, { ...connection.options, outbox: folderIn(outbox, `program-${at}`), workers }),
     listeners,
     logger,
-    // The program decides what a signal means to it, as with the SDK.
+    // The program handles signals itself, as with the SDK.
     signals: false,
   });
   return { placed, workers: () => handle.workers(), stop: () => handle.stop() };
@@ -134,7 +134,7 @@ function optionsOf({ worker, workerId }: Placed): ConductorWorkerOptions {
   };
 }
 
-/** Distinguishes the workers of one machine, also those of one task in several processes. */
+/** Distinguishes the workers of one machine, even those of one task in several processes. */
 export function freshWorkerId(): string {
   return `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
 }

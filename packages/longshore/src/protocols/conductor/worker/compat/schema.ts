@@ -7,7 +7,7 @@ export type JsonSchemaType = "string" | "number" | "integer" | "boolean" | "obje
 
 /** The options of the decorator `@schemaField()`. */
 export interface SchemaFieldOptions {
-  /** By default what the compiler recorded about the field, or the type of its first value. */
+  /** Default: the type that the compiler recorded for the field, or the type of its first value. */
   type?: JsonSchemaType;
   required?: boolean;
   description?: string;
@@ -59,10 +59,10 @@ type Class = new (...args: never[]) => unknown;
 
 // Fields of the older decorators, by prototype: those run when the class is defined and get nothing else.
 const declared = new WeakMap<object, Fields>();
-// Fields of the newer decorators report themselves while an instance is made; here they are collected, and undefined otherwise.
+// Fields of the newer decorators report themselves while an instance is made. They are collected here; undefined at all other times.
 let listening: Fields | undefined;
 
-/** Of both generations of decorators. */
+/** The arguments of both generations of decorators. */
 export interface FieldDecorator {
   <This, Value>(target: undefined, context: ClassFieldDecoratorContext<This, Value>): (this: This, initial: Value) => Value;
   (target: object, key: string | symbol): void;
@@ -86,7 +86,7 @@ export function schemaField(options: SchemaFieldOptions = {}): FieldDecorator {
   return decorate as FieldDecorator;
 }
 
-/** The schema of a class with `@schemaField()`s, those of the classes it extends included. Makes one instance of it. */
+/** The schema of a class with `@schemaField()`s, including those of the classes that it extends. Makes one instance of the class. */
 export function generateSchemaFromClass(described: Class): JsonSchemaOutput {
   const fields: Fields = new Map();
   for (const prototype of lineage(described.prototype)) for (const [name, field] of declared.get(prototype) ?? []) fields.set(name, field);

@@ -10,14 +10,14 @@ import { asThrown } from "./non-retryable.ts";
 import { TaskContext, withTaskContext } from "./task-context.ts";
 import type { RegisteredWorker, WorkerMethod } from "./types.ts";
 
-/** `module` is the file that declares the worker, where it can be loaded again. */
+/** `module` is the file that declares the worker, if it can be loaded again. */
 export function taskOf(worker: RegisteredWorker, module?: string): Task {
   const { taskDefName, executeFunction: execute, concurrency = 1, inputSchema, outputSchema } = worker;
   const schemas = { ...(inputSchema && { input: inputSchema }), ...(outputSchema && { output: outputSchema }) };
   return task(taskDefName, handlerOf(execute), { concurrency, schemas, ...(module === undefined ? {} : { module }) });
 }
 
-/** Synchronous exactly when the worker's own function is, because that decides where it may run. */
+/** Synchronous when the worker's own function is synchronous, because this decides where the task may run. */
 function handlerOf(execute: WorkerMethod): (input: unknown, context: Context) => unknown {
   if (isAsync(execute)) {
     return async (_input, context) => {

@@ -73,7 +73,7 @@ export class TaskContext {
     return this.#callbackAfterSeconds;
   }
 
-  /** Joined with the output of the result, whose own keys win. */
+  /** Merged with the output of the result. When both have the same key, the value of the result is used. */
   setOutput(data: Record<string, unknown>): void {
     if (this.#context !== undefined) conductorTask(this.#context).setOutput(data);
     this.#output = data;
@@ -89,7 +89,7 @@ export class TaskContext {
   }
 }
 
-// Holds no state of its own: each handler's context lives in the asynchronous chain that the handler started.
+// This class has no state: each handler's context belongs to the asynchronous call chain that the handler started.
 const running = new AsyncLocalStorage<TaskContext>();
 
 /** Undefined outside a handler. */

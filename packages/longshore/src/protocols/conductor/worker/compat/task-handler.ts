@@ -13,7 +13,7 @@ import { allWell, freshWorkerId, type Placed, startWorkers, statusOf, type Worke
 import { isAsync } from "./task-adapter.ts";
 import type { ConductorWorker, RegisteredWorker, Task } from "./types.ts";
 
-/** When the process of a worker is started again after it ended. */
+/** Whether, and how often, the process of a worker is started again after it has ended. */
 export interface HealthMonitorConfig {
   /** Whether a worker's process that ended is started again; true by default. */
   enabled?: boolean;
@@ -30,7 +30,7 @@ export interface TaskHandlerConfig {
   workers?: ConductorWorker[];
   /** Whether decorated workers take part; true by default. */
   scanForDecorated?: boolean;
-  /** Modules to load for the workers they declare. Each of those runs in a process of its own. */
+  /** Modules to load for the workers that they declare. Each of these workers runs in a separate process. */
   importModules?: string[];
   eventListeners?: TaskRunnerEventsListener[];
   logger?: ConductorLogger;
@@ -61,7 +61,7 @@ export class TaskHandler implements AsyncDisposable {
   #loaded = false;
   #starting: Promise<void> | undefined;
 
-  /** Loads `importModules` first, so that `workerCount` knows of their workers. `new TaskHandler` loads them when it starts. */
+  /** Loads `importModules` first, so that `workerCount` includes their workers. `new TaskHandler` loads them when it starts. */
   static async create(config: TaskHandlerConfig): Promise<TaskHandler> {
     const handler = new TaskHandler(config);
     await handler.#load();
@@ -165,7 +165,8 @@ export class TaskHandler implements AsyncDisposable {
     await this.#load();
     // Decorators may have run since this object was created.
     if (this.#config.importModules === undefined) this.#find();
-    if (this.#placed.length === 0) this.#logger.info("There are no workers: decorate one, or name a module that does in importModules.");
+    if (this.#placed.length === 0)
+      this.#logger.info("There are no workers: decorate one, or name a module with decorated workers in importModules.");
     const { client, eventListeners = [], healthMonitor = {}, outbox = join(".longshore", "outbox") } = this.#config;
     const { enabled = true, healthCheckIntervalMs, maxRestartAttempts } = healthMonitor;
     const own: Listeners = {

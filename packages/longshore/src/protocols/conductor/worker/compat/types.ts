@@ -1,5 +1,5 @@
-// The shapes that programs of the official JavaScript SDK name. Fields are as optional as they are there, so that what such a program
-// builds and reads type-checks unchanged.
+// The types that programs of the official JavaScript SDK use by name. The same fields are optional as in the SDK, so that such a program
+// type-checks without changes.
 
 import type { JsonSchema } from "../../../../core/schema/json-schema.ts";
 import type { ResultStatus, RetryLogic, TaskStatus, TimeoutPolicy } from "../../wire/shapes.ts";
@@ -114,7 +114,10 @@ export interface TaskDef {
   ownerEmail?: string;
 }
 
-/** A wire result without its ids, an in-progress result, or any value, which completes the task. May be asynchronous or not. */
+/**
+ * The function of a worker. It returns a wire result without ids, an in-progress result, or any value, which completes the task. It may be
+ * asynchronous.
+ */
 export type WorkerMethod = (task: Task) => unknown;
 
 /** A worker without a decorator. */
