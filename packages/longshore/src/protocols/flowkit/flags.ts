@@ -4,7 +4,10 @@ import { resolve } from "node:path";
 import type { FlagReading, FlagValues, ServerFlags } from "../protocol.ts";
 import type { FlowkitServing } from "./server/options.ts";
 
-/** FlowKit's database for a server without a flag for it. Workers use another variable, because their database may be another one. */
+/**
+ * The variable for FlowKit's database, for a server without the flag. Workers have another variable, because their database may be another
+ * one.
+ */
 const mongoVariable = "LONGSHORE_FLOWKIT_MONGO_URL";
 
 export const flags: ServerFlags<FlowkitServing> = {

@@ -29,11 +29,11 @@ const worker: WorkerProtocol = {
     byEnvironment(env) {
       const on = flowkitIn(env);
       if (on !== undefined) return { on };
-      // FlowKit is configured only in part. Another protocol's server is not what the user wants then.
+      // FlowKit is configured only in part. In this case the user does not want the server of another protocol.
       if (variable(env, "FLOWKIT_MONGO_URL") === undefined) return undefined;
       return {
         refused:
-          "FLOWKIT_MONGO_URL names FlowKit's database, and its brokers are not set: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server that brings a bus.",
+          "FLOWKIT_MONGO_URL names FlowKit's database, but its brokers are not set. Set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL for a Longshore server, which has its own bus.",
       };
     },
   },

@@ -83,7 +83,9 @@ describe("the bus over HTTP", () => {
     await expect(bus.publish([{ topic: "a", key: null, value: "1" }])).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
     const consumer = bus.subscribe({ group: "g", topics: ["a"], from: "earliest", handle: async () => {} });
     await until(() => told.length > 1);
-    expect(told[0]).toMatch(/meets FlowKit's workers on Kafka at 127.0.0.1:1: give the worker these brokers, besides this address\.$/);
+    expect(told[0]).toMatch(
+      /talks to FlowKit's workers through Kafka at 127.0.0.1:1: give the worker these brokers, in addition to this address\.$/,
+    );
     await first.close(0);
     await server({ port: first.port as number });
     await consumer.ready;

@@ -1,4 +1,5 @@
-// Finds mistakes in a graph before it runs, beyond its form: unknown functions, and function calls that can only fail.
+// Finds mistakes in a graph before it runs: unknown functions, and function calls that can only fail. Other files check the form of the
+// graph.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -16,8 +17,8 @@ export interface GraphChecks {
   readonly functions?: ReadonlySet<string>;
   readonly isSensitive?: IsSensitive;
   /**
-   * Returns what is wrong with the arguments of an input adapter, as a sentence about `input_args`; null when nothing is, or the adapter is
-   * unknown.
+   * Returns what is wrong with the arguments of an input adapter, as a sentence about `input_args`. Null when nothing is wrong, or the
+   * adapter is unknown.
    */
   adapter?(name: string, args: JsonObject): string | null;
   /** Notified of fields that have no effect. */
@@ -85,7 +86,7 @@ function checkMerge(nodeId: string, { from_nodes, target }: JsonObject, at: stri
   });
   const isTarget = typeof target === "object" && target !== null && !Array.isArray(target) && Object.keys(target).length > 0;
   if (!isTarget) throw refusal(`${at}.target`, `is ${JSON.stringify(target)}, expected an object such as {"key": "merged"}`);
-  // The merged result belongs to the node itself, like every result of a node.
+  // Like every result of a node, the merged result belongs to the node itself.
   const owner = (target as JsonObject).node_id ?? nodeId;
   if (owner !== nodeId) throw refusal(`${at}.target.node_id`, `is ${JSON.stringify(owner)}, expected ${JSON.stringify(nodeId)} or nothing`);
 }

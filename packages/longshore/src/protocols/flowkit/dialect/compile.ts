@@ -17,7 +17,7 @@ export const dialectName = "flowkit";
 /** The lane of the coordinator's functions, except the instant ones. */
 export const functionLane = "flowkit-fn";
 
-/** Maximum of running nodes: of all types together, and of each type. */
+/** Maximum number of running nodes: of all types together, and of each type. */
 export interface FlowkitLimits {
   readonly running?: number;
   readonly types?: { readonly [type: string]: number };

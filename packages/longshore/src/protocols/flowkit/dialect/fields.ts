@@ -5,7 +5,7 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
 
-/** Too many shorter words differ by only one letter. */
+/** The shortest name that is compared. Too many shorter words differ by only one letter. */
 const lettersMin = 4;
 
 /** Called with the path of each field that has no effect. */
@@ -33,8 +33,8 @@ export class Fields {
   }
 
   /**
-   * Refuses an unknown field that looks like a misspelt known one. Other unknown fields may belong to the user: they are accepted and
-   * reported, except those of `withoutMeaning`.
+   * Refuses an unknown field whose name looks like a misspelt known name. Other unknown fields may belong to the user: they are accepted
+   * and reported, except those in `withoutMeaning`.
    */
   noneMisspelt(names: readonly string[], withoutMeaning: readonly string[] = []): this {
     for (const field of Object.keys(this.#object)) {

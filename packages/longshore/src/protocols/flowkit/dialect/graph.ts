@@ -1,5 +1,5 @@
 // Parses a graph as FlowKit's users submit it, into one form: defaults are filled in, legacy forms are accepted, and a wrong field is
-// refused with its place. `compile.ts` finds mistakes across nodes. The form is that of the `tasks` documents, so users see it, too.
+// refused with its place. `compile.ts` finds mistakes across nodes. Users see this form too, because the `tasks` documents have it.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
@@ -98,7 +98,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
   if (!typeShape.test(type)) throw node.refuse("type", `is ${JSON.stringify(type.slice(0, 100))}, expected ${typeExpected}`);
   const status = node.value("status");
   if (status !== null && status !== "queued") {
-    throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: every node begins at its beginning`);
+    throw node.refuse("status", `is ${JSON.stringify(status)}, expected "queued" or nothing: no node has begun when a run starts`);
   }
   const depends = node.value("depends_on");
   const routing = node.object("routing").noneMisspelt(["on_success", "on_failure"]);
@@ -108,7 +108,7 @@ function readNode(document: unknown, at: string, incoming: ReadonlyMap<string, s
     type,
     status: "queued",
     attempt_epoch: 0,
-    // In the reference, edges alone make no dependency. Here they do for a node without `depends_on`.
+    // In the reference, an edge alone makes no dependency. Here it does, for a node without `depends_on`.
     depends_on: depends === null ? [...new Set(incoming.get(node_id) ?? [])] : node.texts("depends_on"),
     fan_in: readFanIn(node),
     retry_policy: readRetry(node.object("retry_policy")),
@@ -138,7 +138,7 @@ function readFanIn(node: Fields): string {
   throw node.refuse("fan_in", `is ${JSON.stringify(given)}, expected "all", "any" or "count:k"`);
 }
 
-/** Pairs; objects with `from` and `to`, as in later drafts, are accepted too. */
+/** Edges are pairs. Objects with `from` and `to`, as in later drafts, are accepted too. */
 function readEdge(document: unknown, at: string): [string, string] {
   const pair = isObject(document) ? [document.from, document.to] : document;
   if (Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string" && typeof pair[1] === "string") return [pair[0], pair[1]];

@@ -1,5 +1,5 @@
-// How often a node is tried, and which failures are final. The reference documents `max` and `permanent_on` but enforces neither; here both
-// apply.
+// How often a node is tried, and which failures are final. The reference documents `max` and `permanent_on` but does not apply them. Here
+// both apply.
 
 import type { RetryPolicy } from "../../../engine/run/plan.ts";
 import type { Fields } from "./fields.ts";
@@ -27,9 +27,9 @@ export interface BatchSettings {
 const maxDefault = 2;
 const backoffSecDefault = 300;
 const permanentDefault = ["bad_input", "schema_mismatch"];
-/** A crashed worker is not the fault of the node, unless ten workers crash with it. */
+/** A crash of one worker is not the fault of the node, but ten crashes are. */
 const lostDefault = 10;
-/** More is as good as an endless loop. */
+/** Maximum number of retries. More would be an endless loop. */
 const triesMax = 10_000;
 /** A month. */
 const backoffSecMax = 2_592_000;

@@ -7,12 +7,12 @@ import type { Json } from "../../../core/json/json.ts";
 /** `path` is the full path, such as `coordinator.vars.api.token`. Must be pure: it is called while a run is decided. */
 export type IsSensitive = (path: string, value: Json) => boolean;
 
-/** An object, a predicate, a function without parameters that returns either, or `module:export` that names one of these. */
+/** An object, a predicate, a function without parameters that returns one of them, or the name of one of these as `module:export`. */
 export type SensitiveDetector = { isSensitive: IsSensitive } | IsSensitive | (() => { isSensitive: IsSensitive } | IsSensitive) | string;
 
 /** Shorter texts are never treated as secrets. */
 const charsMin = 20;
-/** Natural text repeats letters; keys use many characters evenly. The reference's threshold, in bits per character. */
+/** The reference's threshold, in bits per character: natural text repeats letters, and keys use many characters evenly. */
 const entropyMin = 3.2;
 /** The beginning of a text is enough, so longer texts are not checked as a whole. */
 const charsMax = 4_096;

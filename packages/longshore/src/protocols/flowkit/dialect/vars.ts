@@ -28,11 +28,11 @@ export class VarsError extends Error {
 /** The reference's limits. They keep the run's row small: every decision reads and writes it. */
 export const varsLimits = {
   pathsMax: 256,
-  /** With the prefix. */
+  /** Maximum length of a path, with the prefix. */
   pathCharsMax: 512,
   segmentsMax: 14,
   segmentCharsMax: 128,
-  /** Of a text, in UTF-8. */
+  /** Maximum size of a text, in UTF-8. */
   valueBytesMax: 65_536,
 } as const;
 

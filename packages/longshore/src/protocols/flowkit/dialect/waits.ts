@@ -37,7 +37,10 @@ export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: s
   });
 }
 
-/** As in the reference, a node that starts with first batches waits only for these: from k sources with `count:k`, else from one. */
+/**
+ * As in the reference, a node that starts with first batches waits only for first batches: those of k sources with `count:k`, else that of
+ * one source.
+ */
 function streamed(
   node: GraphNode,
   field: string,
@@ -76,10 +79,10 @@ function countOf({ fan_in }: GraphNode, field: string, among: number): number {
 }
 
 interface Route {
-  /** The nodes whose success, or failure, leads here. */
+  /** The nodes whose success, or whose failure, leads to this node. */
   readonly success: number[];
   readonly failure: number[];
-  /** True when a source routes here, but has edges, and none leads here: edges take precedence over routing. */
+  /** True when a source routes to this node, but has edges of which none leads here: edges take precedence over routing. */
   blocked: boolean;
 }
 
@@ -151,7 +154,7 @@ function checkEdges(graph: Graph, find: Find, at: string): void {
   });
 }
 
-/** The nodes that its adapter reads from, in both notations. Null counts as absent; the adapter refuses invalid names. */
+/** The nodes that the adapter of a node reads from, in both notations. Null counts as absent; the adapter refuses invalid names. */
 function sourcesOf(node: GraphNode, field: string, find: Find): number[] {
   const args = node.io.input_inline?.input_args;
   if (typeof args !== "object" || args === null || Array.isArray(args)) return [];

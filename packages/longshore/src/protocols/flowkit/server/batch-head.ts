@@ -1,5 +1,5 @@
-// Reads the beginning of a BATCH_OK, which names the batch before its metrics. A coordinator that already has the batch needs no more, and
-// parsing the metrics is most of the cost of an event.
+// Reads the beginning of a BATCH_OK, which names the batch before its metrics. A coordinator that already has the batch does not need its
+// metrics, and parsing them is most of the cost of an event.
 
 export interface BatchHead {
   readonly task_id: string;
@@ -10,7 +10,7 @@ export interface BatchHead {
   readonly batch_uid: string;
 }
 
-/** The metrics begin before this, except with very long names. */
+/** The metrics begin before this position, except with very long names. */
 const headBytesMax = 1_024;
 /** Characters that JSON writes unchanged, as one byte each. */
 const plain = "[ !#-[\\]-~]";
@@ -21,7 +21,9 @@ const head = new RegExp(
     `"payload":{"kind":"BATCH_OK","worker_id":${name},"batch_uid":${name},"metrics":{`,
 );
 
-/** Null for a record in any other form than the reference's, with its field order, and for names that are not plain ASCII. */
+/**
+ * Null for a record that has another form or another order of fields than the reference's records, and for names that are not plain ASCII.
+ */
 export function readBatchHead(bytes: Uint8Array): BatchHead | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytesMax)).toString("latin1");
   const found = head.exec(text);

@@ -1,5 +1,5 @@
-// The embedded bus over HTTP. A member is a client that polls under a name. Its records are given to others when it leaves, when an answer
-// does not reach it, or when it is silent for a while.
+// The embedded bus over HTTP. A member is a client that polls under a name. Its records are given to other members when it leaves, when a
+// response does not reach it, or when it is silent for a while.
 
 import {
   memberMs,
@@ -23,7 +23,10 @@ import { checkTopics } from "./topic-rules.ts";
 export interface BusRoutesDeps {
   readonly busLog: BusLog;
   readonly clock: Clock;
-  /** Where workers must connect when the coordinator does not use the embedded bus: it would not find a worker here. */
+  /**
+   * The address where workers must connect when the coordinator does not use the embedded bus. It would not notice a worker that connects
+   * here.
+   */
   readonly busElsewhere?: string | undefined;
   /** The topic names of this server. */
   readonly topics?: TopicNames | undefined;
@@ -44,13 +47,16 @@ interface Member {
   seenAt: number;
 }
 
-/** Far more than one server can serve; each costs a few hundred bytes. */
+/** Maximum number of members: far more than one server can serve. Each costs a few hundred bytes. */
 const membersMax = 10_000;
-/** Topics of all members together: each is a stored name. Most members have three. */
+/** Maximum number of topics of all members together, because each is a stored name. Most members have three. */
 const joinedMax = 200_000;
-/** Unacknowledged takes of one member: as many as it can name in one request. Most have one. */
+/** Maximum number of unacknowledged takes of one member: as many as it can name in one request. Most members have one. */
 const outMax = 1_000;
-/** Topics that all waiting takes watch together: each record wakes the takes of its topic. Most takes have one to three. */
+/**
+ * Maximum number of topics that all waiting takes watch together, because each record wakes the takes of its topic. Most takes have one to
+ * three topics.
+ */
 const watchedMax = 100_000;
 
 const jsonHeaders = { "content-type": "application/json" };
@@ -61,7 +67,7 @@ export function busRoutes(deps: BusRoutesDeps): BusRoutes {
   const { topics = topicNamesDefault } = deps;
   const refuseStrays = () => {
     if (deps.busElsewhere === undefined) return;
-    const message = `This server meets FlowKit's workers on ${deps.busElsewhere}: give the worker these brokers, besides this address.`;
+    const message = `The coordinator of this server talks to FlowKit's workers through ${deps.busElsewhere}: give the worker these brokers, in addition to this address.`;
     throw new LongshoreError("LONGSHORE_NOT_FOUND", message);
   };
   const publish = async (request: HttpRequest): Promise<HttpReply> => {
@@ -161,7 +167,7 @@ class Members {
     const until = this.#clock.now() + takeRequest.waitMs;
     for (;;) {
       if (gone.aborted || this.#dismissed) return null;
-      // Watched during the take, so that no record in between is missed.
+      // The topics are watched during the take, so that no record in between is missed.
       let isNew = false;
       const unwatch = this.#log.watch(takeRequest.topics, () => {
         isNew = true;

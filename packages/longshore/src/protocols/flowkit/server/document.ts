@@ -1,5 +1,5 @@
-// A run as a document of FlowKit's collection `tasks`: what foreign workers poll, and what our HTTP API shows. FlowKit has six words for
-// the state of a task or a node; more precise states are in additional fields.
+// A run as a document of FlowKit's collection `tasks`. Foreign workers poll these documents, and our HTTP API returns them. FlowKit has six
+// words for the state of a task or a node; more precise states are in additional fields.
 //
 //   ours                         FlowKit's
 //   run      running             running; cancelling while a worker still stops after a cancel
@@ -31,7 +31,7 @@ export const isoMoment: Moment<string> = (ms) => new Date(ms).toISOString();
 /** JSON values, and times. */
 export type Document = { [field: string]: unknown };
 
-/** Everything but the graph, for lists. */
+/** The document without its graph, for lists. */
 export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling = false): Document {
   const status: TaskStatus = cancelling ? "cancelling" : runStatus[run.state];
   const created = isoMoment(run.createdAt);
@@ -60,7 +60,7 @@ export function summaryDocument<Time>(run: Run, moment: Moment<Time>, cancelling
   };
 }
 
-/** A record with only the texts that documents show, because all texts together may have gigabytes. */
+/** A record with only the texts that the document shows, because all texts together may have gigabytes. */
 export function withoutTexts(task: TaskRow, plan: Plan): TaskRow {
   const isShown = aggregates(plan.nodes[task.node]?.origin) !== undefined;
   return { ...task, input: "null", output: isShown ? task.output : null };
@@ -139,7 +139,7 @@ function runtimeOf<Time>(task: TaskRow, moment: Moment<Time>): Document {
   const cancelled = state === "cancelling" || state === "cancelled";
   return {
     status: nodeStatus(task),
-    /** Ours, as of the task: a cancelled node would be taken for one that is tried again. */
+    /** Our field, as in the task. Without it, readers would think that a cancelled node is tried again. */
     state,
     attempt_epoch: grant,
     started_at: startedAt === null ? null : moment(startedAt),

@@ -1,4 +1,4 @@
-// The metrics of FlowKit's coordinator. Its counters exist anyway and are read when /metrics is read.
+// The metrics of FlowKit's coordinator. Its counters are read only when /metrics is read.
 
 import type { Metrics, Sample } from "../../../core/metrics.ts";
 import type { Flowkit } from "./lead.ts";
@@ -10,7 +10,7 @@ export function instrumentFlowkit({ coordinator, outbox, isReachable }: Flowkit,
   const totals = (name: string, help: string, label: string, read: () => { readonly [value: string]: number }) =>
     metrics.sampled("counter", `longshore_flowkit_${name}_total`, help, () => samplesOf(read()), [label]);
   total("events", "Events of FlowKit's workers that were read.", () => counts.events);
-  totals("ignored", "What was read and not counted: of attempts that are over, or unreadable.", "why", () => ({
+  totals("ignored", "Records that were read and not counted: they were unreadable, or their attempts were over.", "why", () => ({
     stale: counts.stale,
     malformed: counts.malformed,
   }));
@@ -18,12 +18,14 @@ export function instrumentFlowkit({ coordinator, outbox, isReachable }: Flowkit,
     done: counts.batches,
     failed: counts.batchesFailed,
   }));
-  totals("commands", "Commands to FlowKit's workers: given out, and not taken up in time.", "how", () => ({
+  totals("commands", "Commands to FlowKit's workers: sent, and not claimed in time.", "how", () => ({
     started: counts.started,
     lapsed: counts.lapsed,
   }));
   total("signals", "Signals to FlowKit's workers to stop.", () => counts.signals);
-  metrics.sampled("gauge", "longshore_flowkit_bus_reachable", "1 when the bus could be reached last.", () => (isReachable() ? 1 : 0));
+  metrics.sampled("gauge", "longshore_flowkit_bus_reachable", "1 when the bus could be reached at the last try.", () =>
+    isReachable() ? 1 : 0,
+  );
   if (outbox === null) return;
   metrics.sampled("gauge", "longshore_flowkit_outbox_pending", "Messages in memory that wait to be sent.", () => outbox.pending);
   total("outbox_failed", "Messages that were given up.", () => outbox.failed);

@@ -1,9 +1,9 @@
-// Why nodes wait for another attempt: a record has an error only at its end.
+// The reasons why nodes wait for another attempt. They come from earlier attempts, because a record has an error only at its end.
 
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 
-/** By task. Costs one read for each waiting task, and nothing for the others. */
+/** Returns the errors by task. Costs one read for each waiting task, and nothing for other tasks. */
 export async function lastErrors(reader: Pick<Reader, "attempts">, tasks: readonly TaskRow[]): Promise<ReadonlyMap<string, string>> {
   const errors = new Map<string, string>();
   for (const { id, state, attempt, firstAttempt } of tasks) {

@@ -30,7 +30,7 @@ export interface FlowkitConfig {
   readonly isSensitive?: IsSensitive;
 }
 
-/** Read before anything is opened: a mistake must not leave a server half started. */
+/** The options are read before anything is opened, so that a mistake does not leave a server half started. */
 export async function readFlowkitConfig(
   { config, brokers, sensitiveDetector }: FlowkitOptions,
   { environment, log }: { readonly environment: Environment; readonly log: ProtocolLog },
@@ -62,7 +62,7 @@ export interface FlowkitDeps {
   readonly engine: ProtocolEngine;
   readonly log: ProtocolLog;
   readonly trouble: FailureListener;
-  /** True where nothing may be started or connected. */
+  /** True when nothing may be started or connected. */
   readonly isIdle?: boolean;
 }
 
@@ -143,10 +143,11 @@ export async function openFlowkit(
     async close() {
       engine.carriers.delete(carrier);
       engine.deadLetterSources.delete(letters);
-      // At the same time: the coordinator waits for calls to MongoDB, and closing the mirror ends those that get no answer.
+      // Both are closed at the same time: the coordinator waits for calls to MongoDB, and closing the mirror ends calls that get no reply.
       const mirrored = mirroring?.close();
       await coordinator.stop();
-      // Together: the outbox waits for messages in flight, and closing the bus ends those whose broker is away.
+      // Both are closed together: the outbox waits for messages that are being sent, and closing the bus ends those whose broker is not
+      // reachable.
       await Promise.all([outbox?.close(), bus.close(), mirrored]);
     },
   };

@@ -45,7 +45,7 @@ export interface FlowkitHandle {
 
 /** The field of `Server` for FlowKit. */
 export interface FlowkitSide {
-  /** FlowKit's graphs; null on a server without a port that is not configured to coordinate FlowKit workers. */
+  /** FlowKit's graphs. Null on a server without a port, unless it is configured to coordinate FlowKit workers. */
   readonly flowkit: FlowkitHandle | null;
 }
 

@@ -41,13 +41,13 @@ export interface ArtifactsPage {
 export const taskStatuses = ["queued", "running", "deferred", "cancelling", "finished", "failed"] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
-/** The largest graph with its inputs. A node gets at most one bus record, 1 MB, so a higher limit would not help. */
+/** Maximum size of a graph with its inputs. A node gets at most one bus record, 1 MB, so a higher limit would not help. */
 const bodyMax = 4 * 1_024 * 1_024;
-/** Tasks in one page. */
+/** Maximum number of tasks in one page. */
 const tasksPageMax = 100;
 const partsPageMax = 1_000;
 const pageDefault = 50;
-/** A reason is shown in lists and logs. */
+/** Maximum length of a reason: it is shown in lists and logs. */
 const reasonCharsMax = 1_000;
 const reasonDefault = "user_request";
 

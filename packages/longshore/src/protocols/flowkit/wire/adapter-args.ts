@@ -1,5 +1,5 @@
-// The arguments of the built-in input adapters: parsed and checked before anything streams, by the worker and when a graph is submitted. An
-// error is one sentence that names the argument.
+// The arguments of the built-in input adapters. They are parsed and checked twice: when a graph is submitted, and by the worker before
+// anything streams. An error is one sentence that names the argument.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 
@@ -31,7 +31,7 @@ export interface ArgDefaults {
 
 export const argDefaults: ArgDefaults = { pollMs: 300, backoffMaxMs: 4_000, strict: false };
 
-/** The checked arguments of an input adapter, or why they are refused. */
+/** The checked arguments of an input adapter, or the reason why they are refused. */
 export type Checked<Args> = { readonly ok: true; readonly args: Args } | { readonly ok: false; readonly why: string };
 
 /** A pause of more than a day is a mistake of units. */

@@ -1,5 +1,5 @@
-// What a handler and its worker exchange: batches, their results, and the final result. Each can be made with the names of the wire or of
-// JavaScript, and has both.
+// The objects that a handler and its worker exchange: batches, their results, and the final result. Each can be made with the field names
+// of the wire or of JavaScript, and has both.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { PartRef } from "./artifacts/artifacts.ts";
@@ -41,8 +41,8 @@ export class ReadBatch extends Batch {
   }
 
   /**
-   * Yield this: the result of this batch, and of `others`. It has the name of this batch. All of them are finished when the generator
-   * requests the next batch and everything that it has yielded so far is stored.
+   * The result of this batch and of `others`, for the generator to yield. The result has the name of this batch. All these batches are
+   * finished when the generator has requested the next batch and everything that it has yielded before is stored.
    */
   result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
     return new ResultOf([this, ...others], metrics);
@@ -68,7 +68,7 @@ export class ResultOf {
 /** The fields of a batch's result, in either notation. */
 export interface BatchResultFields {
   readonly success: boolean;
-  /** Stored as the batch's artifact, which downstream nodes read; the coordinator adds them up. */
+  /** Stored as the batch's artifact, which downstream nodes read. The coordinator adds up the metrics of all batches. */
   readonly metrics?: object;
   readonly artifacts_ref?: JsonObject | null;
   readonly artifactsRef?: JsonObject | null;

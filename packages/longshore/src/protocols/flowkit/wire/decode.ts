@@ -29,8 +29,8 @@ const senders: ReadonlySet<unknown> = new Set<SenderRole>(["coordinator", "worke
 const texts = ["dedup_id", "task_id", "node_id", "step_type"] as const;
 
 /**
- * Values in one record. A record of one megabyte, the limit of our own bus, has fewer, except for objects with a hundred thousand names.
- * Kafka may carry larger records. Parsing this many takes about 50 ms.
+ * Maximum number of values in one record: parsing this many takes about 50 ms. A record of one megabyte, the limit of our own bus, has
+ * fewer values, except for objects with a hundred thousand names. Kafka may carry larger records.
  */
 export const recordValuesMax = 524_288;
 /** A record with fewer bytes cannot have more values, so most records are not counted. */
@@ -68,7 +68,7 @@ export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unkno
   const { dedup_id, task_id, node_id, step_type } = value as Record<(typeof texts)[number], string>;
   return {
     ok: true,
-    // Written out: every batch has an envelope, and spreading an object takes longer than parsing its text.
+    // The fields are written out, because every batch has an envelope, and spreading an object takes longer than parsing its text.
     value: {
       v: v as number,
       msg_type: msg_type as MessageType,

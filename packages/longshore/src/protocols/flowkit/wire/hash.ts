@@ -32,7 +32,7 @@ export interface AttemptKey {
   readonly attempt_epoch: number;
 }
 
-/** The `dedup_id` of each message. The hashed objects are those of the reference, including the unusual names of its kinds. */
+/** The `dedup_id` of each kind of message. The hashed objects are those of the reference, including their unusual names. */
 export const dedupIds = {
   start: ({ task_id, node_id, attempt_epoch: epoch }: AttemptKey) => stableHash({ cmd: "CommandKind.TASK_START", task_id, node_id, epoch }),
   discover: ({ task_id, node_id, attempt_epoch: epoch }: AttemptKey) =>
@@ -59,7 +59,7 @@ export const dedupIds = {
   outbox: (topic: string, key: string, dedup_id: string) => stableHash({ topic, key, dedup_id }),
 } as const;
 
-/** Written out, because every batch needs one: sorting four known keys would cost more than the hash. */
+/** The keys are written out, because every batch needs an id, and sorting four known keys would cost more than the hash. */
 function batchId(what: "bok" | "bf", { task_id, node_id, attempt_epoch }: AttemptKey, uid: string): string {
   const ids = `"e":${attempt_epoch},"n":${JSON.stringify(node_id)},"uid":${JSON.stringify(uid)}`;
   return hashText(`{"${what}":${JSON.stringify(task_id)},${ids}}`);
@@ -69,7 +69,7 @@ function hashText(text: string): string {
   return blake2b(Buffer.from(text), digestBytes);
 }
 
-/** Strings compare by UTF-16 units, which puts characters above U+FFFF before some characters below. */
+/** JavaScript compares strings by UTF-16 units, so some characters above U+FFFF would come before characters below it. */
 function byCodePoint(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 
-/** The version that we write. The draft of version 2 only adds fields, so it is read too. */
+/** The version that we write. We also read the draft of version 2, because it only adds fields. */
 export const protocolVersion = 1;
 /** The base path of FlowKit on a Longshore server. Not part of the reference. */
 export const httpBase = "/flowkit/v1";
@@ -21,9 +21,9 @@ export interface Envelope {
   readonly v: number;
   readonly msg_type: MessageType;
   readonly role: SenderRole;
-  /** A reply copies the one of its query. */
+  /** A reply has the correlation id of its query. */
   readonly corr_id: string;
-  /** The same for each repetition of a message; see hash.ts. */
+  /** Each repetition of a message has the same id; see hash.ts. */
   readonly dedup_id: string;
   readonly task_id: string;
   readonly node_id: string;
@@ -70,7 +70,7 @@ export type Command =
       readonly dead_letters?: readonly string[];
     }
   | { readonly cmd: "TASK_CANCEL"; readonly reason: string; readonly cancel_token: string }
-  /** Known by name, but without an effect. */
+  /** Names that are known but have no effect. */
   | { readonly cmd: "TASK_PAUSE" | "TASK_RESUME" };
 
 export type TaskStart = Extract<Command, { cmd: "TASK_START" }>;
@@ -157,7 +157,7 @@ export interface Snapshot {
   readonly reply: "TASK_SNAPSHOT";
   readonly worker_id: string | null;
   readonly run_state: "running" | "finishing" | "cancelling" | "idle";
-  /** The epoch of the run. The envelope has the epoch of the query. */
+  /** The epoch of the run. The epoch in the envelope is that of the query. */
   readonly attempt_epoch: number;
   readonly lease: { readonly worker_id: string; readonly lease_id: string; readonly deadline_ts_ms: number } | null;
   readonly progress: JsonObject | null;

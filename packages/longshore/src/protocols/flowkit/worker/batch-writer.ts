@@ -10,7 +10,7 @@ import { type PartialArtifact, type PartRef, partsMax, type Stretch } from "../w
 import { reasons } from "./classify.ts";
 import { RunFailed } from "./run-failure.ts";
 
-/** Where results are written. Each call may be repeated. A result of false means that a later attempt has taken over. */
+/** The store for results. Each call may be repeated. The result false means that a later attempt has taken over. */
 export interface ResultSink {
   keep(parts: readonly PartialArtifact[]): Promise<boolean>;
   tell(events: readonly Uint8Array[]): Promise<void>;
@@ -34,17 +34,19 @@ export interface Result {
   readonly finishes: readonly PartRef[];
 }
 
-/** The size of a group is the limit of a call. A group grows only while the previous one is stored, so it is small under low load. */
+/**
+ * The maximum size of a group is the limit of a call. A group grows only while the previous one is stored, so it is small under low load.
+ */
 const groupMax = partsMax;
-/** A reasonable size of a request body, whatever the batches are. */
+/** Maximum bytes of a group: a reasonable size of a request body. */
 const groupBytesMax = 2 * 1024 * 1024;
-/** Results in flight before the handler waits: one group being sent, one being stored, and one being filled. */
+/** How many results are in flight before the handler waits: one group being sent, one being stored, and one being filled. */
 const underWayMax = 3 * groupMax;
 const underWayBytesMax = 3 * groupBytesMax;
 /** After this many batches, sockets and timers get a turn: a handler that never waits would block even the sending. */
 const turnEvery = 128;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
-/** When a store or broker is away for longer, the run fails and the node is retried later, perhaps on another worker. */
+/** When a store or broker is not reachable for longer than this, the run fails and the node is retried later, perhaps on another worker. */
 const patienceMs = 300_000;
 
 export class BatchWriter {

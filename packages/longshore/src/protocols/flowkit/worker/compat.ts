@@ -91,7 +91,7 @@ export class Worker implements AsyncDisposable {
       ...(token === undefined ? {} : { token }),
     };
     const brokers = bus === undefined ? { brokers: cfg.kafka_bootstrap } : { bus };
-    // A server is both bus and store, unless a broker is configured too.
+    // A server is both bus and store, except when a broker is configured too.
     if (typeof db === "string") return { ...options, url: db, ...(bus !== undefined || cfg.given.has("kafka_bootstrap") ? brokers : {}) };
     return isArtifactStore(db) ? { ...options, ...brokers, artifacts: db } : { ...options, ...brokers, mongo: db };
   }

@@ -21,7 +21,7 @@ export interface Connection {
 
 interface Opener<Opened> {
   readonly name: string;
-  /** Whether `close` of this connection closes it. */
+  /** True when `close` of this connection closes the object too. */
   readonly own: boolean;
   open(host: TransportHost): Promise<Opened> | Opened;
 }

@@ -59,7 +59,8 @@ export async function drive(run: StreamRun): Promise<Final> {
     return { metrics: jsonObject(metrics), artifactsRef: artifacts_ref };
   } catch (thrown) {
     ctx.signal.throwIfAborted();
-    // Results are sent before the end of the run. A failure to send them is already being thrown, or is less important.
+    // Results are sent before the end of the run. A failure here is already being thrown, or is less important than the error that is
+    // thrown.
     await out.flush().catch(() => {});
     throw failureOf(thrown, classify);
   }
@@ -153,7 +154,7 @@ async function processAll(
     let result: Processed;
     try {
       const value = handler.processBatch(batch, ctx);
-      // Does not await a value that is no promise: that would cost more than all other work for a small batch.
+      // Awaits only promises: awaiting another value would cost more than all other work for a small batch.
       result = processed(isPromise(value) ? await value : value);
     } catch (error) {
       ctx.signal.throwIfAborted();
@@ -179,7 +180,7 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** The reason when the result itself is refused; otherwise what `put` returns. */
+/** Returns the reason when the result itself is refused; otherwise the result of `put`. */
 function refusalOf(put: () => Promise<void> | undefined): Failure | Promise<void> | undefined {
   try {
     return put();

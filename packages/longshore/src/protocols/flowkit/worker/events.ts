@@ -59,8 +59,8 @@ export class AttemptEvents {
   }
 
   /**
-   * A BATCH_OK event with its metrics, which are inserted as JSON. It is built from texts, because every batch has one and most of it is
-   * constant, and returned as bytes, so that it is encoded only once.
+   * A BATCH_OK event with its metrics, which are inserted as JSON. It is built from texts, because every batch has such an event and most
+   * of its text is constant. It is returned as bytes, so that it is encoded only once.
    */
   batchOk(uid: string, metrics: string): Stretch {
     const { key, clock } = this.#options;

@@ -1,11 +1,10 @@
-// Runs a generator over batches: the names of its yields, and when a batch that it has read is finished, so that a later attempt does not
-// read it again. The worker cannot see inside the generator: a plain yield may be about any batch that it has read, and more yields may
-// follow after the next batch. So only its own marks count:
+// Runs a generator over batches. This file decides the names of its yields, and when a batch that it has read is finished, so that a later
+// attempt does not read it again. The worker cannot see inside the generator: a plain yield may be about any batch that it has read, and
+// more yields may follow after the next batch. So only its own marks count:
 //
-// It yields plainly, or not at all: no batch is finished, and the next attempt begins with all of them.
-// It yields `batch.result(metrics, ...others)`: these batches are finished when it requests the next batch, or ends, and everything that it
-// has yielded so far is stored.
-// It calls `batch.skip()`: the same, without a result.
+// It yields plainly, or not at all: no batch is finished, and the next attempt begins with all of them. It yields `batch.result(metrics,
+// ...others)`: these batches are finished when it has requested the next batch, or has ended, and everything that it has yielded before is
+// stored. It calls `batch.skip()`: the same, without a result.
 //
 // Batches are finished in reading order, each only after all earlier ones: an adapter may split one artifact into several batches, and the
 // last one finishes the artifact. The next attempt reads unfinished batches again, and its results replace those with the same name. So
@@ -28,7 +27,7 @@ export interface BatchOutput {
 }
 
 /**
- * Batches that were read and are not finished. When there are more, nothing is finished any more: the next attempt, if any, reads all of
+ * Maximum number of batches that were read and are not finished. Above it, no batch is finished any more, so a next attempt reads all of
  * them again.
  */
 const openMax = 10_000;
@@ -40,7 +39,7 @@ interface Open {
   readonly finishes: readonly PartRef[];
   /** How many results have its name. */
   results: number;
-  /** `said`: the generator has marked it; it is finished when the next batch is requested. */
+  /** `said`: the generator has marked the batch, which is finished when the next batch is requested. */
   state: "open" | "said" | "over";
 }
 
@@ -65,7 +64,7 @@ export async function generate(
       ctx.signal.throwIfAborted();
     }
   } catch (error) {
-    // Finished batches need not be processed again. If this fails, they are, without harm.
+    // Marks batches as finished, so that they are not processed again. If this fails, they are processed again, which is harmless.
     await out.flush(ledger.due()).catch(() => {});
     throw error;
   }

@@ -85,7 +85,7 @@ export function streamHandlerOf(handler: RoleHandler): StreamHandler {
 
 const batchFields: ReadonlySet<string> = new Set(["batch_uid", "batchUid", "payload", "finishes"]);
 
-/** Refuses other values: they would be empty batches with the same name, of which all but one would be lost silently. */
+/** Refuses other values. They would all become empty batches with the same name, and all except one would be lost without an error. */
 export function batchOf(value: Batch | BatchFields): Batch {
   if (value instanceof Batch) return value;
   const expected = 'expected { batch_uid: "...", payload: { ... } }: what a batch holds belongs into its payload';
@@ -95,7 +95,7 @@ export function batchOf(value: Batch | BatchFields): Batch {
   return new Batch(value);
 }
 
-/** An object with a success flag is a result; any other value is the metrics of a success. */
+/** An object with a success flag is a result. Any other value is the metrics of a successful batch. */
 export function resultOf(value: unknown): BatchResult {
   if (value instanceof BatchResult) return value;
   if (isObject(value) && typeof value.success === "boolean") return new BatchResult(value as { success: boolean });

@@ -43,7 +43,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
     });
     return { ...(final() as JsonObject), ...metrics, batches: out.count };
   } catch (error) {
-    // On other protocols this error class means that a retry is useless.
+    // On other protocols, this class of error means that a retry is useless.
     if (error instanceof RunFailed && error.permanent) throw new TerminalError(error.message, { cause: error });
     throw error;
   } finally {
@@ -51,7 +51,7 @@ export async function driveHere(role: string, work: StreamWork, input: unknown, 
   }
 }
 
-/** A node of a graph has both, as in the command. The input of any other step is inline. */
+/** The input of a node of a graph has both, as in the command. The input of any other step is inline. */
 function inputOf(input: unknown): { readonly inputRef: JsonObject | null; readonly inputInline: JsonObject | null } {
   if (input === undefined || input === null) return { inputRef: null, inputInline: null };
   if (!isObject(input)) return { inputRef: null, inputInline: { input: input as Json } };
@@ -63,7 +63,7 @@ function inputOf(input: unknown): { readonly inputRef: JsonObject | null; readon
 /** The fields of a graph node's input on the board. */
 const nodeInputKeys = "batching,input_inline,input_ref";
 
-/** Parts in flight before the next one waits. */
+/** Maximum number of parts in flight; the next one waits. */
 const underWayMax = 500;
 
 /** Emits parts through the context, in order. */

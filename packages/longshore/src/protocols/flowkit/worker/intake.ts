@@ -4,7 +4,7 @@
 import type { BusConsumer } from "../../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 
-/** Only commands of several roles that arrive at the same moment wait at all. */
+/** The maximum wait of a command for a slot. Only commands of several roles that arrive at the same moment wait. */
 const patienceMs = 1_000;
 
 export class Intake {
@@ -24,7 +24,7 @@ export class Intake {
     host.draining.addEventListener("abort", () => this.#end(), { once: true });
   }
 
-  /** Pauses and resumes this consumer from now on. */
+  /** From now on, pauses and resumes this consumer. */
   attach(consumer: BusConsumer): void {
     this.#consumers.push(consumer);
     if (this.#paused) consumer.pause();
@@ -42,8 +42,8 @@ export class Intake {
   }
 
   /**
-   * A slot for a command. Undefined when there is none soon, or the worker drains. The command then stays uncommitted on the bus, because a
-   * broker waits for the member that holds a record before it moves anything.
+   * A slot for a command. Undefined when no slot becomes free soon, or the worker drains. Then the command stays uncommitted on the bus,
+   * because a broker that moves records waits for the member that still holds one.
    */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);

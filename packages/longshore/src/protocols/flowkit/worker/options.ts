@@ -34,8 +34,8 @@ export interface WorkerOptions {
   readonly pullPollMsDefault?: number;
   readonly pullEmptyBackoffMsMax?: number;
   /**
-   * How often the coordinator's cancel flags are read; 0 disables that. Default: 500 with MongoDB, else 5000, because a signal also cancels
-   * there.
+   * How often the coordinator's cancel flags are read; 0 disables this. Default: 500 with MongoDB. Without it 5000, because there a signal
+   * cancels too.
    */
   readonly dbCancelPollMs?: number;
   /** Whether rechunking must name the list to split. */
@@ -111,9 +111,9 @@ export const workerDefaults = {
   dbCancelPollMs: 500,
 } as const;
 
-/** Only a fallback for a lost signal, because each read costs our server a request. */
+/** With our own server this is only a fallback for a lost signal, because each read is a request. */
 const ownCancelPollMs = 5_000;
-/** A day. More is a mistake of units. */
+/** Maximum of all times: a day. A larger value has a wrong unit. */
 const secondsMax = 86_400;
 const msMax = secondsMax * 1_000;
 /** A million ids take about 100 MB. */
@@ -122,7 +122,7 @@ const cacheMax = 1_000_000;
 export function workerSettings(options: FlowkitOptions): WorkerSettings {
   const { env = process.env, workerId, roles, adapters, classifyError: classify = classifyError } = options;
   const leaseTtlMs = seconds(options, "leaseTtlSec");
-  // Two heartbeats may also be lost within a lease that is shorter than usual.
+  // So two heartbeats may be lost, even with a lease that is shorter than usual.
   const hbIntervalSec = options.hbIntervalSec ?? Math.min(workerDefaults.hbIntervalSec, leaseTtlMs / 3_000);
   const heartbeatMs = seconds({ hbIntervalSec }, "hbIntervalSec");
   if (heartbeatMs >= leaseTtlMs) {
@@ -169,7 +169,10 @@ function rolesOf(roles: readonly string[]): readonly string[] {
   return [...new Set(roles)];
 }
 
-/** A command for a role without a handler would fail permanently, although another worker may have one. So the worker does not start. */
+/**
+ * A command for a role without a handler would fail permanently, although another worker may have the handler. So the worker does not
+ * start.
+ */
 export function checkServed(roles: readonly string[], handlers: Iterable<string>): void {
   const known = [...handlers];
   const unserved = roles.filter((role) => !known.includes(role));

@@ -15,9 +15,9 @@ export interface EndFacts {
   readonly classify: (error: unknown) => Classified;
 }
 
-/** A cancel is always reported as a cancel; a failure with the name that it has or gets. */
+/** A cancel is always reported as a cancel. A failure is reported with its name, or with the name that it gets from its class. */
 export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { failure, cancelReason, classify }: EndFacts): EndEvent {
-  // The capabilities exclude deferrals, so none arrives here.
+  // The transport does not support deferrals, so no deferral arrives here.
   if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };
   const { error, retryable } = outcome;
   const failed = (reason: string, permanent: boolean): EndEvent => ({ kind: "failed", reason, permanent, error: error.message });

@@ -1,5 +1,5 @@
-// The context of a batch handler: everything of an ordinary task's context, and FlowKit's additions, under the names of the reference and
-// of JavaScript. Each run has its own context; registered resources are cleaned up when the run ends.
+// The context of a batch handler: an ordinary task's context with FlowKit's additions. The additions have the names of the reference and
+// those of JavaScript. Each run has its own context, and registered resources are cleaned up when the run ends.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Context } from "../../../core/context.ts";
@@ -31,7 +31,7 @@ export interface RunClock {
 
 /** Writes the artifacts of the running node. */
 export interface RunArtifacts {
-  /** Durable when it resolves. */
+  /** Durable when the promise resolves. */
   upsert_partial(batch_uid: string, meta: object): Promise<JsonObject>;
   upsertPartial(batchUid: string, meta: object): Promise<JsonObject>;
   /** Adds final metrics. The node itself is marked complete at its end. */
@@ -168,7 +168,7 @@ function runClock(clock: Clock, signal: AbortSignal): RunClock {
   };
 }
 
-/** Reasons that end a run without an order of the coordinator. */
+/** Reasons that end a run without a cancel by the coordinator. */
 function endReason(signal: AbortSignal): string | null {
   const { code } = (signal.reason ?? {}) as { code?: unknown };
   if (code === "LONGSHORE_LEASE_LOST") return "lease_lost";

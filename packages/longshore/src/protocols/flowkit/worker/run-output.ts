@@ -8,7 +8,7 @@ import type { AttemptEvents } from "./events.ts";
 import type { BatchOutput } from "./generate.ts";
 import { RefusedResult } from "./run-failure.ts";
 
-/** Leaves room for a record's key and frame. */
+/** Maximum size of an event: leaves room for a record's key and frame. */
 const bytesMax = recordBytesMax - 2_048;
 
 export class RunOutput implements BatchOutput {

@@ -58,7 +58,7 @@ export class FlowkitRun implements Assignment {
   readonly #attempt: Attempt;
   readonly #events: AttemptEvents;
   readonly #log: WorkerLog;
-  /** The id of the document with the run's state; undefined when the next process of this worker could not find it. */
+  /** The id of the document with the run's state. Undefined when the next process of this worker could not find the document. */
   readonly #stateId: string | undefined;
   #control: Control | undefined;
   #cancel: { readonly reason: string; readonly deadlineMs: number | null } | undefined;
@@ -294,7 +294,10 @@ export class FlowkitRun implements Assignment {
     this.#control?.stop(new LongshoreError("LONGSHORE_CANCELLED", reason), graceMs);
   }
 
-  /** Reports `cancelled` if there was no report: the hold was lost, or the report failed. Ignored when a later attempt has begun. */
+  /**
+   * Reports `cancelled` if there was no report, because the hold was lost or the report failed. The coordinator ignores this when a later
+   * attempt has begun.
+   */
   async #end(): Promise<void> {
     if (this.#reported) return;
     try {
@@ -323,8 +326,8 @@ export class FlowkitRun implements Assignment {
   }
 
   /**
-   * Whether a later attempt has begun. A coordinator that shares a MongoDB with its workers sends no stop signal for an attempt that has
-   * ended, so the worker checks that itself.
+   * Returns whether a later attempt has begun. A coordinator that shares a MongoDB with its workers sends no stop signal for an attempt
+   * that has ended, so the worker checks this itself.
    */
   async #isOvertaken(): Promise<boolean> {
     const { artifacts } = this.#around;

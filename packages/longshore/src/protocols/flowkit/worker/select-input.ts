@@ -61,7 +61,7 @@ function proposalIn(inline: unknown): Proposal | undefined {
   return { name: typeof name === "string" ? name : JSON.stringify(name), args };
 }
 
-/** A handler that returns its input unchanged proposes nothing else. */
+/** A handler that returns its input unchanged makes no proposal. */
 function same(requested: Proposal, proposed: Proposal): boolean {
   return requested.name === proposed.name && sortedText(requested.args ?? {}) === sortedText(proposed.args ?? {});
 }

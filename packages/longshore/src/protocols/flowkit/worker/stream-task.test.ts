@@ -65,7 +65,7 @@ describe("a task of batches on another protocol", () => {
     expect(await run(streamTask("pull", { processBatch: () => ({}) }), pull)).toMatchObject({
       kind: "failed",
       retryable: false,
-      error: { message: expect.stringContaining("carries no parts") },
+      error: { message: expect.stringContaining("does not support parts") },
     });
   });
 

@@ -36,9 +36,12 @@ export function flowkit(target: string | URL | FlowkitOptions = {}, options: Flo
 /** The wire carries neither log lines nor deferrals. */
 const capabilities: Capabilities = { defer: false, progress: false, streams: true, logs: false, blobs: false, cancel: true };
 const opening: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** How long the start waits for the broker. If the broker is away, the worker starts anyway and keeps trying. */
+/** How long the start waits for the broker. If the broker is not reachable, the worker starts anyway and keeps trying. */
 const startPatienceMs = 15_000;
-/** A command normally arrives within milliseconds, and by default no command lapses this soon. */
+/**
+ * A command that is older than this is checked before it runs. Normally a command arrives within milliseconds, and by default no command
+ * lapses within this time.
+ */
 const freshMs = 1_000;
 /** Timeout of the leaving announcement, which is optional. */
 const goodbyeMs = 1_000;
@@ -117,7 +120,7 @@ class FlowkitWorker implements Transport {
     const { bus, settings } = this.#around;
     this.#announcer = new Announcer({ bus, settings, host, roles: this.#roles });
     await this.#untilDone("announcement", () => (this.#announcer as Announcer).online(resume ?? null));
-    // Reported only now: a bus that creates topics on demand has not been used before.
+    // Reported only now, because a bus that creates topics on demand was not used before.
     if (!host.draining.aborted) host.working("announcement");
     this.#log("info", "worker.started", { worker_id: workerId });
   }
@@ -186,14 +189,14 @@ class FlowkitWorker implements Transport {
   }
 
   /**
-   * Whether a later attempt than that of this command has begun or is about to. Checked only for commands that seem old, as after an
-   * outage, when there is one command for each lapse. Clocks that disagree cost a check, or a run that gets a stop signal, but never a
-   * command.
+   * Returns whether a later attempt than that of this command has begun or is about to begin. Only commands that seem old are checked. They
+   * are common after an outage, when the topic has one command for each lapse. When clocks differ, the effect is an unnecessary check, or a
+   * run that gets a stop signal, but no command is lost.
    */
   async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
     const { artifacts, host } = this.#around;
     if (host.clock.now() - ts_ms < freshMs) return false;
-    // A failed check is no reason to drop a command: the epoch fences its attempt anyway.
+    // After a failed check the command is kept, because the epoch fences its attempt anyway.
     const newest = (await artifacts.epochOf(task_id, node_id).catch(() => null)) ?? 0;
     if (newest <= attempt_epoch) return false;
     this.#log("info", "worker.cmd.overtaken", { task_id, node_id, epoch: attempt_epoch, newest });
@@ -246,7 +249,7 @@ class FlowkitWorker implements Transport {
     return undefined;
   }
 
-  /** Tries until it succeeds; undefined when the worker drains. */
+  /** Tries until the call succeeds; undefined when the worker drains. */
   async #untilDone<Value>(what: string, call: () => Promise<Value>): Promise<Value | undefined> {
     const { clock, draining, failing, working } = this.#host;
     const mayPass = () => true;
@@ -262,7 +265,7 @@ class FlowkitWorker implements Transport {
   }
 
   async #inTime(work: Promise<unknown> | undefined): Promise<void> {
-    // What does not get through was only a courtesy.
+    // This announcement is optional, so its failure is ignored.
     await Promise.race([work?.catch(() => {}), pause(this.#host.clock, goodbyeMs)]);
   }
 }

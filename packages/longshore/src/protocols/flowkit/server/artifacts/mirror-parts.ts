@@ -1,5 +1,5 @@
-// Writes the results of nodes to MongoDB for consumers of other implementations, as FlowKit's coordinator does from the same events:
-// partial and complete artifacts that no worker has written there, and `metrics_raw`, each batch once.
+// Writes the results of nodes to MongoDB for consumers of other implementations, as FlowKit's coordinator does from the same events. These
+// are the partial and complete artifacts that no worker has written there, and `metrics_raw`, each batch once.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
@@ -76,8 +76,8 @@ export class MirrorParts {
   }
 
   /**
-   * Records parts that workers have stored in MongoDB without a timely event. When the events of an attempt arrive after its hold has
-   * expired, it has already finished its input, so the next attempt does not make these parts again. Costs one count when nothing is
+   * Records parts that workers have stored in MongoDB, but whose events arrived too late: after the hold of the attempt had expired. The
+   * attempt has already finished with its input, so the next attempt does not make these parts again. Costs one count when nothing is
    * missing.
    */
   async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
@@ -123,7 +123,7 @@ export class MirrorParts {
     if (first === undefined) return;
     const { task_id, node_id } = first;
     const records = this.#options.db.collection(collection);
-    // In nearly all cases they exist because they were written before.
+    // In nearly all cases they were already written.
     const any = await mongoCall("look for failed batches", () =>
       records.findOne({ task_id, node_id, ...failed }, { projection: { _id: 1 } }),
     );

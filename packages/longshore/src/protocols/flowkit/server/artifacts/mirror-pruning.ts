@@ -1,5 +1,5 @@
-// Removes the documents of runs that retention has removed. Removals are not reported one by one: MongoDB is searched continuously, in
-// small steps, for runs that do not exist any more. So a crash loses nothing, and no state is needed.
+// Removes the documents of runs that retention has removed. Retention does not report its removals. Instead, MongoDB is searched
+// continuously, in small steps, for runs that do not exist any more. So a crash loses nothing, and no state is needed.
 
 import { randomUUID } from "node:crypto";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
@@ -24,7 +24,7 @@ export class MirrorPruning {
     this.#options = options;
   }
 
-  /** Checks the next tasks that this data file has mirrored: unknown runs were removed by retention. */
+  /** Checks the next tasks that this data file has mirrored: when a run is unknown, retention has removed it. */
   async look(mirrored_from: string): Promise<void> {
     const { db, runs } = this.#options;
     const filter = { mirrored_from, id: { $gt: this.#after } };
@@ -38,7 +38,7 @@ export class MirrorPruning {
     this.#after = found.length < lookMax ? "" : (found.at(-1) as string);
   }
 
-  /** Removes the task last: while it exists, the rest is found again. */
+  /** Removes the document of the task last: while it exists, the next search finds the rest again. */
   async #remove(id: string): Promise<void> {
     const remove = (collection: string, filter: MongoDocument) =>
       mongoCall("remove what belongs to a task", () => this.#options.db.collection(collection).deleteMany(filter));
@@ -50,8 +50,8 @@ export class MirrorPruning {
 const kind = "flowkit-mirror";
 
 /**
- * A unique name of this data file. The name of the server is not enough to remove anything: it can be configured, and another data file
- * with the same name has none of these runs.
+ * A unique name of this data file. The name of the server is not enough to decide about a removal: it can be configured, and another data
+ * file with the same server name has none of these runs.
  */
 export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
   const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };

@@ -1,9 +1,9 @@
-// Mirrors to MongoDB what other implementations read there: the documents of `tasks`, and the results of nodes. Our own records are the
-// truth. A document is built from them for each write, one write at a time, so that writes cannot overtake each other. A failed write is
-// repeated with a new document.
+// Copies to MongoDB the data that other implementations read there: the documents of `tasks`, and the results of nodes. Our own records are
+// authoritative. A document is built from them for each write, one write at a time, so that writes cannot overtake each other. A failed
+// write is repeated with a new document.
 //
-// A crash loses nothing, although no intent is recorded. At the start these runs are mirrored again: every open run, every run whose
-// document does not show its end, and every run that is younger than the last time at which everything was mirrored. That time is stored in
+// A crash loses nothing, although no intent is recorded. At the start, these runs are mirrored again: every open run, every run whose
+// document does not show its end, and every run that is newer than the last time at which everything was mirrored. This time is stored in
 // MongoDB, so it cannot be ahead of the documents.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
@@ -110,7 +110,7 @@ export class Mirror {
     this.#parts = new MirrorParts({ db, parts, documents, changed });
   }
 
-  /** Starts mirroring. It continues by itself, however long MongoDB is away. */
+  /** Starts mirroring. It continues by itself, even when MongoDB is not reachable for a long time. */
   start(): void {
     this.#stopListening = this.#options.listen({ task: (task) => this.#changed(task), run: (run) => this.#runChanged(run) });
     this.#beat();
@@ -153,7 +153,7 @@ export class Mirror {
       await this.settled();
     }
     do {
-      // It may be in progress already, and fail.
+      // The write may be in progress already, and fail.
       const underWay = this.#last;
       await this.#flush(taskId);
       await underWay;
@@ -166,7 +166,7 @@ export class Mirror {
     await mongoCall("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));
   }
 
-  /** What is not written by then is written at the next start. */
+  /** Changes that are not written by then are written at the next start. */
   async close(): Promise<void> {
     this.#stopListening();
     this.#stopBeat();
@@ -293,7 +293,7 @@ export class Mirror {
       const node = plan.nodes[at];
       const task = await this.#options.reader.task(taskIdOf(run.id, at));
       if (node === undefined || task === undefined) continue;
-      // Its results are written first: a reader that finds the node finished reads nothing more.
+      // Its results are written first, because a reader stops reading when it finds that the node is finished.
       await this.#parts.write(run.id, node.id, task);
       const lastError = (await lastErrors(this.#options.reader, [task])).get(task.id);
       fields[`graph.nodes.${at}`] = nodeDocument(node, task, moment, { lastError });

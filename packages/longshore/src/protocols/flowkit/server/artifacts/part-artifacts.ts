@@ -31,7 +31,7 @@ export interface OwnArtifactsDeps {
   readonly documents: DocumentStore;
   readonly clock: Clock;
   readonly places: NodePlaces;
-  /** The document of a task; null when there is none. */
+  /** Returns the document of a task; null when there is none. */
   task(taskId: string): Promise<JsonObject | null>;
 }
 
@@ -72,7 +72,7 @@ export class PartArtifacts implements ArtifactStore {
     return true;
   }
 
-  /** The worker's last event ends the task and has the same metrics. Until then they are stored as progress. */
+  /** The worker's last event ends the task and contains the same metrics. Until then, the metrics are stored as progress. */
   async complete(attempt: Attempt, meta: JsonObject): Promise<boolean> {
     const hold = await this.#holdOf(attempt);
     if (hold === undefined) return false;
@@ -93,7 +93,7 @@ export class PartArtifacts implements ArtifactStore {
     return partsOf(ask, sources, { ...options, signal: AbortSignal.any([options.signal, this.#closed.signal]) });
   }
 
-  /** Whether the board has handed out this attempt. An offered attempt may be in progress before its acceptance arrives. */
+  /** Returns whether the board has handed out this attempt. An offered attempt may be in progress before its acceptance arrives. */
   async isHeld({ taskId, nodeId, epoch, workerId }: Attempt): Promise<boolean> {
     const place = await this.#deps.places.find({ task_id: taskId, node_id: nodeId });
     const task = place === undefined ? undefined : await this.#deps.board.task(place.taskId);
@@ -112,7 +112,7 @@ export class PartArtifacts implements ArtifactStore {
       positions.map(async ({ node, after }) => ({ node, after, source: (await this.#known(consumer.taskId, node)).taskId })),
     );
     for (;;) {
-      // Watched before it is read, so that a change in between wakes it.
+      // The watch starts before the read, so that a change in between wakes the reader.
       const change = this.#watch(
         sources.map(({ source }) => source),
         signal,
@@ -222,7 +222,7 @@ function isTaken(verdict: Verdict): boolean {
   return verdict === "ok" || verdict === "again";
 }
 
-/** A skipped step has produced everything that it will; a forgotten step begins again. */
+/** A skipped step will produce no more parts; a forgotten step begins again. */
 const ends: { readonly [state in EndState]: SourcePage["ended"] } = {
   done: "complete",
   skipped: "complete",

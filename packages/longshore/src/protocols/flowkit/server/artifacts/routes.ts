@@ -32,11 +32,11 @@ export interface ArtifactRoutesDeps {
   kept?(batches: number): void;
 }
 
-/** The values of a call, with room for their names and the other fields. */
+/** The limit of the body of a call: its values, and room for their names and the other fields. */
 const bodyMax = partBytesMax + 1_048_576;
-/** Sources of one node; each is read for every wake-up. */
+/** Maximum number of sources of one node. Each is read for every wake-up. */
 const sourcesMax = 1_000;
-/** Below the timeouts of proxies. */
+/** Maximum wait, below the timeouts of proxies. */
 const waitMsMax = 30_000;
 
 export interface ArtifactRoutes {
@@ -195,7 +195,10 @@ class Waiting {
   }
 }
 
-/** The values are JSON texts and are inserted unchanged. A value that is not an object is wrapped, because consumers know only objects. */
+/**
+ * The values are JSON texts, which are inserted unchanged. A value that is not an object is put into one, because consumers accept only
+ * objects.
+ */
 function pagesText(pages: readonly SourcePage<{ readonly uid: string; readonly value: string }>[]): string {
   const sources = pages.map(({ node, after, ended, parts }) => {
     const members = parts.map(({ uid, value }) => {

@@ -7,7 +7,7 @@ import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import type { ActiveRun } from "../../wire/shapes.ts";
 
 const kind = "flowkit-worker-state";
-/** A worker that has not returned for a week never will. FlowKit's own store has the same limit. */
+/** A worker that has not returned for a week will not return. FlowKit's own store has the same limit. */
 const keptMs = 7 * 86_400_000;
 /** How often old states are searched for, when others are written. */
 const sweepMs = 3_600_000;

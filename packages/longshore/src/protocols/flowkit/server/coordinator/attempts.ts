@@ -54,9 +54,9 @@ type FullHold = Hold & { grant: number; holder: string };
 /** A shorter or longer lease is a mistake of the worker's clock. */
 const termMsMin = 10;
 const termMsMax = 86_400_000;
-/** The worker leaves on request: another one gets the task, and no attempt is counted. */
+/** The worker stops on request: another worker gets the task, and no attempt is counted. */
 const handedBack: ReadonlySet<string> = new Set(["shutdown"]);
-/** The task had begun, and the failure is not its fault: counts as a lost worker. */
+/** The task had begun, and it did not cause the failure: this counts as a lost worker. */
 const workerLost: ReadonlySet<string> = new Set(["worker_restarted"]);
 
 export class Attempts {
@@ -96,8 +96,9 @@ export class Attempts {
   }
 
   /**
-   * The newest offer, when a worker whose own attempt has expired may take it over: no worker has claimed a later one, and this worker
-   * still runs. Null when it may not. Only with other implementations' workers; ours notice themselves that they are late.
+   * The newest offer, if a worker may take it over although its own attempt has expired: it still works, and no worker has claimed the
+   * newest offer. Null when it may not take it over. This happens only with workers of other implementations, because our workers notice
+   * themselves that they are late.
    */
   async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
     const { results, board, late } = this.#deps;
@@ -113,7 +114,7 @@ export class Attempts {
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
-  /** Null keeps the current term: as in the reference, a heartbeat never shortens a lease, whatever its clock is. */
+  /** Null keeps the current term: as in the reference, a heartbeat never shortens a lease, even when the worker's clock is wrong. */
   async #termMs({ taskId, grant }: Hold & { grant: number }, requestedMs: number): Promise<number | null> {
     if (requestedMs <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, requestedMs));
@@ -226,9 +227,9 @@ export class Attempts {
   }
 
   /**
-   * Other implementations' workers treat a cancel while they wait for input as the end of that input, and mark their node as complete; its
-   * readers, and this server, would believe it. So such a worker gets no signal while the node is open or done. Our workers notice it
-   * themselves.
+   * When a worker of another implementation waits for input and gets a cancel, it takes this for the end of the input and marks its node as
+   * complete. Readers of the node, and this server, would believe that. So such a worker gets no signal while the node is open or done. Our
+   * workers notice themselves that their attempt has ended.
    */
   async #isSpared(taskId: string): Promise<boolean> {
     if (this.#deps.results === undefined) return false;

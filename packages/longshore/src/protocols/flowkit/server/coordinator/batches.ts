@@ -1,6 +1,6 @@
-// Failed batches: how often each one failed, and which are dead letters. Stored as a document of the task, from its first failed batch
-// until its end; dead letters then become part of the node's output. The decision about an attempt is stored too, so that a repeated report
-// counts once. So is how often a node missed some of its input.
+// Failed batches: how often each one failed, and which are dead letters. They are stored as a document of the task, from its first failed
+// batch until its end. Then the dead letters become part of the node's output. The document also has the decision about an attempt, so that
+// a repeated report counts once, and how often a node missed some of its input.
 
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
@@ -83,7 +83,9 @@ export function withFailing(record: BatchRecord, { batch_uid, reason_code, perma
   return { ...record, failing: { batch_uid, reason_code, permanent, error: text, attempt_epoch: epoch } };
 }
 
-/** The record with the decision about this attempt in `judged`; null when no batch failed in it: the failure is then the node's own. */
+/**
+ * The record, with the decision about this attempt in `judged`. Null when no batch failed in the attempt: then the node itself has failed.
+ */
 export function judge(record: BatchRecord, settings: BatchSettings | null, epoch: number): Judged | null {
   const { failing, judged } = record;
   if (judged !== null && judged.attempt_epoch === epoch) return { ...record, judged };
@@ -98,7 +100,8 @@ export function judge(record: BatchRecord, settings: BatchSettings | null, epoch
       judged: { attempt_epoch: epoch, next: "again" },
     };
   }
-  // Without its own budget a batch is not set aside: the node's next try processes it again. It is recorded as the reason of this failure.
+  // A batch without its own budget does not become a dead letter: the node's next try processes it again. It is recorded as the reason of
+  // this failure.
   if (settings === null) {
     const failures = { ...record.failures, [batch_uid]: letter };
     return { ...record, failures, dead_letters: [letter], failing: null, judged: { attempt_epoch: epoch, next: "fail" } };

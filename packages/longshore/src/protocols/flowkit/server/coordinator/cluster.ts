@@ -5,7 +5,7 @@ import type { DocumentStore } from "../../../../engine/run/documents.ts";
 
 const kind = "flowkit-cluster";
 
-/** By default, groups are named after the data file: two servers on one broker must each get everything. */
+/** By default, groups are named after the data file, because each of two servers on one broker must get all records. */
 export async function clusterOf(configured: string | null, documents: DocumentStore): Promise<string> {
   if (configured !== null) return configured;
   const fresh = { kind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };

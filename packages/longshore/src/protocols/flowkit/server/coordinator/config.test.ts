@@ -52,7 +52,7 @@ describe("the coordinator's settings", () => {
   it("that only set how often the reference looks at something are reported to have no effect", () => {
     const told: string[] = [];
     readCoordinatorConfig({ scheduler_tick_sec: 1 } as CoordinatorConfig, {}, (message) => told.push(message));
-    expect(told).toEqual(["The FlowKit setting scheduler_tick_sec has no effect: nothing here waits for a clock."]);
+    expect(told).toEqual(["The FlowKit setting scheduler_tick_sec has no effect: Longshore does not poll at intervals."]);
   });
 
   it.each<[object, string]>([

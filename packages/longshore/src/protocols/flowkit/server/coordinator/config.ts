@@ -32,7 +32,7 @@ export interface CoordinatorConfig {
   /** Running nodes: of all types together, and of one type. */
   max_global_running?: number;
   max_type_concurrency?: { readonly [type: string]: number };
-  /** Our addition, with the worker's name for it: refuses graphs whose rechunking does not name the list to split. */
+  /** Our addition, under the name that the worker's setting has: refuses graphs whose rechunking does not name the list to split. */
   strict_input_adapters?: boolean;
 }
 
@@ -58,7 +58,7 @@ const meaningless = [
   "hb_monitor_tick_sec",
   "outbox_dispatch_tick_sec",
   "discovery_window_sec",
-  // Leases show which worker is gone; a task that waits for a worker needs no heartbeat.
+  // These settings have no effect: leases show which worker is gone, and a task that waits for a worker needs no heartbeat.
   "heartbeat_soft_sec",
   "heartbeat_hard_sec",
 ];
@@ -78,7 +78,7 @@ export function readCoordinatorConfig(
   if (types) given.worker_types = types.split(",").map((type) => type.trim());
   const keys = new Keys(given);
   for (const key of meaningless)
-    if (keys.take(key) !== undefined) warn(`The FlowKit setting ${key} has no effect: nothing here waits for a clock.`);
+    if (keys.take(key) !== undefined) warn(`The FlowKit setting ${key} has no effect: Longshore does not poll at intervals.`);
   const settings = settingsOf(keys);
   keys.refuseRest();
   return settings;

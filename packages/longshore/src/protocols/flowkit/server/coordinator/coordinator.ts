@@ -206,16 +206,16 @@ export class Coordinator {
     if (!isOpen(task.state)) this.#ended(task);
   }
 
-  /** Claims begin with the first function, so a server without functions has none. */
+  /** Claims begin with the first function, so a server without functions makes no claims. */
   #workOnFunctions(): void {
     if (this.#working) return;
     this.#working = true;
     this.#functions.resume();
   }
 
-  /** Removes the records of an ended task; its output has them. A record that cannot be removed is found at the next start. */
+  /** Removes the records of an ended task, because its output contains them. A record that cannot be removed is found at the next start. */
   #ended({ id }: TaskRow): void {
-    // Nearly all tasks have neither, and every ended task of every protocol is passed here.
+    // Nearly all tasks have neither. This is called for every ended task of every protocol.
     if (this.#batches.has(id)) void this.#batches.drop(id).catch(() => {});
     if (this.#late.has(id)) void this.#late.drop(id).catch(() => {});
   }
@@ -239,7 +239,7 @@ export class Coordinator {
     this.#dispatcher.fill(roles);
   }
 
-  /** These roles have one more worker: each worker needs a partition to get commands. */
+  /** Called when these roles have one more worker: each worker needs a partition to get commands. */
   #share(roles: readonly string[]): void {
     const { topics } = this.#options.settings;
     for (const role of roles) {
@@ -262,7 +262,7 @@ export class Coordinator {
     await discovery.ask();
   }
 
-  /** Once for each role. */
+  /** Does this once for each role. */
   #serve(role: string): Promise<void> {
     const known = this.#serving.get(role);
     if (known !== undefined) return known;
@@ -284,7 +284,8 @@ export class Coordinator {
     if (!(await this.#ensure([topic]))) return;
     if (!(await this.#ensure([commandTopic(topics, role)], this.#registry.countOf(role)))) return;
     const heard = this.#subscribe(`status.${role}`, topic, (records) => status.handle(records));
-    // Events of running workers must be read before an offer or lease is judged, so nothing is sent to a role that is not consumed yet.
+    // Events of running workers must be read before the coordinator decides about an offer or a lease. So nothing is sent to a role whose
+    // events are not consumed yet.
     await untilAborted(heard.ready, this.#stopping.signal).catch(() => {});
     if (this.#stopping.signal.aborted) return;
     this.#served.add(role);

@@ -12,7 +12,7 @@ export interface NodeDeadLetter extends DeadLetter {
   readonly node_id: string;
 }
 
-/** In the order of the graph's nodes. The cost is proportional to the number of nodes. */
+/** Sorted by the order of the graph's nodes. The cost is proportional to the number of nodes. */
 export async function deadLettersOf(
   { reader, documents }: { reader: Pick<Reader, "records">; documents: Pick<DocumentStore, "document"> },
   taskId: string,
@@ -41,7 +41,8 @@ export async function failedBatches(documents: Pick<DocumentStore, "document">, 
 async function lettersOf(documents: Pick<DocumentStore, "document">, task: TaskRow): Promise<readonly DeadLetter[]> {
   const record = isOpen(task.state) ? await recordOf(documents, task) : undefined;
   if (record === undefined) return lettersIn(task);
-  // A batch that is only the reason of a failed attempt is processed again by the next one. It becomes a dead letter when there is none.
+  // A batch that is only the reason of a failed attempt is processed again by the next attempt. It becomes a dead letter when there is no
+  // next attempt.
   return record.dead_letters.filter(({ batch_uid }) => record.failures[batch_uid] === undefined);
 }
 

@@ -1,5 +1,5 @@
-// The outbox for a bus that is as durable as the store: a published message is durable at once, so no intent is stored before. Only the
-// memory of sent messages is lost with the process; workers recognise a repeated message by its `dedup_id`.
+// The outbox for a bus that is as durable as the store. A published message is durable at once, so it is not stored before it is sent. The
+// list of sent messages is only in memory and is lost with the process, but workers recognise a repeated message by its `dedup_id`.
 
 import type { Bus } from "../../../../bus/bus.ts";
 import type { Outbox, OutgoingMessage } from "./parts.ts";

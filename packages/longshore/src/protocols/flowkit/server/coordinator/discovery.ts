@@ -1,5 +1,5 @@
-// Finds the workers of tasks after a restart. A hold continues for one term, in which its worker sends something. A query searches for
-// workers that are not known here. A worker that answers that it runs the current attempt keeps it.
+// Finds the workers of tasks after a restart. A hold continues for one term, during which its worker sends something. A query searches for
+// workers that are not known here. When a worker replies that it runs the current attempt, it keeps the attempt.
 
 import type { Subscription } from "../../../../bus/bus.ts";
 import { readReply } from "../../wire/decode.ts";

@@ -1,10 +1,11 @@
-// Carries tasks from the board to the workers of their role. While announced workers have free capacity, as many offers wait for tasks.
-// Each task is sent as a command, whose epoch is the grant. A command that no worker claims in time lapses: the task returns to its lane
-// and is sent again with the next epoch, which may reach another reader of the topic.
+// Carries tasks from the board to the workers of their role. The number of waiting offers equals the free capacity of the announced
+// workers. Each task is sent as a command, and its grant is the epoch of the command. When no worker claims a command in time, the command
+// lapses: the task returns to its lane and is sent again with the next epoch. The new command may reach another reader of the topic.
 //
-// The capacity of a worker with several roles counts for each of them, so some commands wait for it until they lapse. If it counted once, a
-// command that its worker cannot take (it is in the partition of a busy worker, or its role has reached its concurrency) would be the only
-// one that is sent, again and again, and would delay all commands that other workers could take.
+// The capacity of a worker with several roles counts for each of them, so some commands wait for it until they lapse. If it counted only
+// once, one command could block all others. This would happen with a command that no worker can take, because it is in the partition of a
+// busy worker, or its role has reached its concurrency. It would be the only command that is sent, again and again, and would delay the
+// commands that other workers could take.
 
 import { pause } from "../../../../core/clock.ts";
 import { isClosing, isRefused, toError } from "../../../../core/errors.ts";
@@ -44,9 +45,12 @@ export interface DispatcherDeps extends Pick<CoordinatorEngine, "clock" | "board
   failed(what: string, error: unknown): void;
 }
 
-/** Waiting offers of one role: this many tasks that become ready together are sent together. */
+/** Maximum number of waiting offers of one role. When many tasks become ready together, this many are sent together. */
 const standingMax = 64;
-/** Waiting offers of all roles; each role may have one more. Workers name roles, and all claims of the server share one limit. */
+/**
+ * Maximum number of waiting offers of all roles; each role may have one more. The limit exists because workers choose roles, and all claims
+ * of the server share one limit.
+ */
 const standingAllMax = 4_096;
 /** A wait without a task ends after this time and begins again. */
 const waitMs = 30_000;
@@ -54,7 +58,7 @@ const waitMs = 30_000;
 const retryMs = 500;
 /** The pause before a node whose source is not running is checked again. */
 const aheadMs = 1_000;
-/** Remembered tasks. Beyond this the oldest is forgotten and counts from the beginning. */
+/** Maximum number of remembered tasks. Above it, the oldest task is forgotten, and its count begins at 0 again. */
 const rememberedMax = 10_000;
 
 interface Line {
@@ -69,7 +73,10 @@ export class Dispatcher {
   readonly #lines = new Map<string, Line>();
   #standing = 0;
   readonly #lapses = new Map<string, number>();
-  /** Tasks with an unreported end in the database, and the grant of the offer at which it was first seen and not accepted. */
+  /**
+   * Tasks whose end is in the database but was not reported. For each, the grant of the offer at which this end was first seen, and not
+   * accepted.
+   */
   readonly #doubted = new Map<string, number>();
   #closed = true;
 
@@ -77,7 +84,7 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Sends again what was offered before the restart; the outbox omits what was sent already. */
+  /** Sends the commands of offers from before the restart again. The outbox leaves out those that were already sent. */
   async start(roles: ReadonlySet<string>): Promise<void> {
     this.#closed = false;
     for await (const task of tasksIn(this.#deps.reader, "offered")) {
@@ -120,7 +127,7 @@ export class Dispatcher {
     this.fill([role]);
   }
 
-  /** Whether its command is sent or about to be sent. */
+  /** Returns whether its command was sent, or is about to be sent. */
   carries({ id, grant, lane }: TaskRowHead): boolean {
     return lane !== null && this.#lines.get(lane.name)?.unclaimed.get(id) === grant;
   }
@@ -166,10 +173,10 @@ export class Dispatcher {
       }
       if (await this.#isOver(place, hold, sent)) return;
       if (await this.#isInVain(role, task)) return;
-      // There are no claims before the first command.
+      // No claims exist before the first command.
       if (task.grant > 1) await this.#deps.results?.release({ task_id, node_id }, task.grant);
-      // Other implementations' workers end with what they find, so all parts of the sources so far must be in the database before the
-      // command is sent.
+      // Workers of other implementations end when they find no more input. So all parts that the sources have produced must be in the
+      // database before the command is sent.
       if ((place.node?.after.length ?? 0) > 0) await this.#deps.results?.caughtUp(task_id);
       const start = {
         input: inputOf(task, place),
@@ -186,8 +193,9 @@ export class Dispatcher {
   }
 
   /**
-   * Whether the node has ended, or is about to, according to the database of other workers. The events of its batches may still be on their
-   * way, and they count only while the node is open. So the end of an earlier attempt is accepted only after one more offer without events.
+   * Returns whether the node has ended, or is about to end, according to the database of other workers. The events of its batches may still
+   * be on their way, and they count only while the node is open. So the end of an earlier attempt is accepted only when one more offer has
+   * brought no events.
    */
   async #isOver(place: WireName & Place, hold: Hold & { grant: number }, sent: boolean): Promise<boolean> {
     const { board, results, input } = this.#deps;
@@ -206,8 +214,9 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a lapsed command would lapse again, because no worker of the role reads commands. The earlier command waits on the bus for the
-   * next worker, and each further command would run too. The offer stays open meanwhile; a worker that takes the earlier command claims it.
+   * Returns whether a lapsed command would lapse again, because no worker of the role reads commands. The earlier command waits on the bus
+   * for the next worker, and each further command would be executed too. Meanwhile the offer stays open, and a worker that takes the
+   * earlier command claims this offer.
    */
   async #isInVain(role: string, { id }: TaskRow): Promise<boolean> {
     const { readers } = this.#deps;
@@ -217,8 +226,8 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a source that streams to this node has lost its worker and waits for another one. The reader would only use the capacity that
-   * its source needs: with such readers on all workers, nothing would ever progress.
+   * Returns whether a source that streams to this node has lost its worker and waits for another one. Until then, this node would only use
+   * the capacity that its source needs. If such nodes were on all workers, no task would ever progress.
    */
   async #isAhead({ runId }: TaskRow, { node }: Place): Promise<boolean> {
     for (const source of runId === null ? [] : (node?.onFirstPart ?? [])) {

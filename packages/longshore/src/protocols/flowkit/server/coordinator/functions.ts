@@ -65,7 +65,7 @@ export class Functions {
     };
   }
 
-  /** Each batch counts once, however many attempts it took: a uid is stored once. */
+  /** Each batch counts once, even after several attempts, because a uid is stored once. */
   async #aggregate(taskId: string, { node_id, mode = "sum" }: JsonObject, signal: AbortSignal): Promise<Json> {
     const source = await this.#source(taskId, node_id as string);
     const sums = new Map<string, { sum: number; count: number }>();

@@ -1,10 +1,9 @@
-// Checks whether a node that its worker reports as done has results for all parts of its sources. Other implementations' workers believe
-// MongoDB about the end of a source, and MongoDB may say so before the last parts are written; or another worker has claimed some parts and
-// is gone. The batches of the two adapters have names that are made from the names of the parts, so the parts of the node show what is
-// missing.
+// Checks whether a node that its worker reports as done has results for all parts of its sources. Workers of other implementations learn
+// the end of a source from MongoDB, where it may be written before the last parts. Or another worker has claimed some parts and is gone.
+// The two adapters make the names of batches from the names of the parts, so the parts of the node show which input is missing.
 //
-// A node that misses input is not done: it runs again once its sources have ended and all input is there. If it still misses something, it
-// fails.
+// A node with missing input is not done: it runs again when its sources have ended and all input is stored. If it still misses some input,
+// it fails.
 
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
 import type { Part } from "../../../../engine/part/store.ts";
@@ -36,7 +35,10 @@ export interface Missed {
 
 /** Parts of a source that are checked together: some milliseconds of work, with a pause after each page. */
 const pageParts = 100;
-/** How often a node runs again because it missed input. The first repeat has all input; the second covers a stray worker. */
+/**
+ * How often a node runs again because it missed input. The first repeat has all input. The second is for the case that a lost worker
+ * disturbed the first.
+ */
 const againMax = 2;
 
 export class InputCheck {
@@ -65,8 +67,8 @@ export class InputCheck {
   }
 
   /**
-   * Whether a node must wait before it starts, because one of its sources has not ended: a node that missed input, or one whose source is
-   * marked complete in MongoDB while its last parts are not there yet.
+   * Returns whether a node must wait before it starts, because one of its sources has not ended. This applies to a node that missed input,
+   * and to a node whose source is marked as complete in MongoDB before its last parts are written.
    */
   async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
     const { batches, board, results, places } = this.#deps;
@@ -111,7 +113,7 @@ export class InputCheck {
     }
   }
 
-  /** How many of these batches have neither a result nor a dead letter; each may have one of several names. */
+  /** The number of these batches that have neither a result nor a dead letter. Each batch may have one of several names. */
   async #absent(reader: string, batches: readonly (readonly string[])[], aside: ReadonlySet<string>): Promise<number> {
     const absent = new Set(await this.#deps.parts.absent(reader, batches.flat()));
     return batches.filter((names) => names.every((uid) => absent.has(uid) && !aside.has(uid))).length;
@@ -129,8 +131,8 @@ function routeOf({ plan, node }: Place): Route | null {
 }
 
 /**
- * The possible batch names of each part; none for a part without a batch. With several pieces, the last is checked, because it comes after
- * all others.
+ * For each part, the possible names of its batch; none for a part without a batch. When a part has several pieces, the last piece is
+ * checked, because it comes after all others.
  */
 function namesOf(source: string, parts: readonly Part[], { size, metaListKey = null }: Route): string[][] {
   if (size === undefined) return parts.map(({ uid }) => [uid, partUidOf(namedBySource(source, uid))]);
@@ -141,9 +143,9 @@ function namesOf(source: string, parts: readonly Part[], { size, metaListKey = n
 }
 
 function sentenceOf({ task_id, node_id }: WireName, { source, parts }: Missed): string {
-  const what = `${node_id} of task ${task_id} was called complete`;
-  if (parts === null) return `${what} before its source ${source} was: it is done again when that has ended.`;
+  const what = `${node_id} of task ${task_id} was reported as complete`;
+  if (parts === null) return `${what} before its source ${source} was complete. It runs again when the source has ended.`;
   const hint =
     parts.of > 200 ? " Workers of the reference read the first 200 parts of a source: make larger batches, or let ours do it." : "";
-  return `${what} and has made nothing of ${parts.missing} of the ${parts.of} parts of ${source}.${hint}`;
+  return `${what}, but it has no result for ${parts.missing} of the ${parts.of} parts of ${source}.${hint}`;
 }

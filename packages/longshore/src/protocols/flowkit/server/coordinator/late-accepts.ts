@@ -1,6 +1,7 @@
-// Attempts that still run although their command had lapsed when the worker read it, or their hold was lost. Other implementations' workers
-// run every command that they read and do not stop for a later one. So while no worker has claimed the newest offer, the running worker
-// becomes its holder: its reports about its own epoch count for that offer. One document for each such task, until the task ends.
+// Attempts that still run although their command had lapsed when the worker read it, or although their hold was lost. Workers of other
+// implementations execute every command that they read, and do not stop when a later one is sent. So while no worker has claimed the newest
+// offer, the running worker becomes its holder: its reports about its own epoch count for the newest offer. Each such task has a document
+// until it ends.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 
@@ -19,7 +20,9 @@ const endedMax = 10_000;
 export class LateAccepts {
   readonly #documents: DocumentStore;
   readonly #accepted = new Map<string, LateAccept>();
-  /** The newest epoch of each task whose end its worker has reported: a repeated event does not mean that it still runs. */
+  /**
+   * For each task, the newest epoch whose end its worker has reported. A repeated event of such an epoch does not mean that it still runs.
+   */
   readonly #ended = new Map<string, number>();
 
   constructor(documents: DocumentStore) {

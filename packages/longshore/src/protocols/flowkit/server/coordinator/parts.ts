@@ -12,7 +12,7 @@ import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Run } from "../../../../engine/run/run.ts";
 import type { Runs } from "../../../../engine/run/runs.ts";
 
-/** The parts of the engine that it uses. */
+/** The parts of the engine that the coordinator uses. */
 export interface CoordinatorEngine {
   readonly clock: Clock;
   readonly board: Board;
@@ -25,7 +25,7 @@ export interface CoordinatorEngine {
   listen(listener: { task?(task: TaskRow): void; run?(run: Run): void }): () => void;
 }
 
-/** Sends messages once each, if necessary after a restart. */
+/** Sends each message once, also when the server was restarted in between. */
 export interface Outbox {
   /** Durable when it resolves. A second message with the same topic, key and `dedupId` is omitted. */
   enqueue(message: OutgoingMessage): Promise<void>;
@@ -36,7 +36,7 @@ export interface OutgoingMessage {
   readonly key: string;
   readonly dedupId: string;
   readonly value: string;
-  /** How often it was sent before without being claimed. */
+  /** How often it was already sent without being claimed. */
   readonly retry?: number;
 }
 

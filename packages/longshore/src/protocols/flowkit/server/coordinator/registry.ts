@@ -1,7 +1,7 @@
 // The workers, their roles and their free capacity, from their announcements. They are stored, because workers announce themselves rarely
 // and must be known after a restart. A worker that misses three announcements is gone. A worker that lost a hold gets no task until it sends
-// something again. A worker that only sends events of tasks is known, so that it can get stop signals, but it has no capacity and is shown
-// only while it holds a task.
+// something again. A worker that sends only events of tasks is stored too, so that it can get stop signals. But it has no capacity, and is
+// shown only while it holds a task.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -12,9 +12,9 @@ import { RoleFigures } from "./role-figures.ts";
 
 export interface RegistryDeps extends Pick<CoordinatorEngine, "clock" | "workers" | "documents"> {
   readonly log: CoordinatorLog;
-  /** There is a new role, or the free capacity of a worker has changed. */
+  /** Called when there is a new role, or when the free capacity of a worker has changed. */
   changed(roles: readonly string[]): void;
-  /** A worker of these roles has connected. */
+  /** Called when a worker of these roles has connected. */
   came?(roles: readonly string[]): void;
 }
 
@@ -126,10 +126,10 @@ export class Registry {
     this.#deps.came?.(worker.roles);
   }
 
-  /** Announcements have no key, so they may arrive out of order. One that is older than the last one is ignored. */
+  /** Announcements have no key, so they may arrive out of order. An announcement that is older than the last one is ignored. */
   #isPast(id: string, saidAt: number): boolean {
     const before = this.#saidAt.get(id) ?? Number.NEGATIVE_INFINITY;
-    // A larger difference means another clock: a worker of this name now runs elsewhere.
+    // A larger difference means another clock: a worker of this name now runs on another machine.
     if (saidAt < before && before - saidAt < silentMs) return true;
     this.#saidAt.delete(id);
     const [oldest] = this.#saidAt.keys();

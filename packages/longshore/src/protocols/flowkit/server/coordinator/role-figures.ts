@@ -1,5 +1,6 @@
-// The totals of each role's workers, updated when a worker changes. Any program that may write to the bus can name workers and roles, and
-// capacity is looked up for each role of each changed worker: adding it up each time would cost all workers times all their roles.
+// The totals of each role's workers, updated when a worker changes. Any program that may write to the bus can name workers and roles.
+// Capacity is looked up for each role of each changed worker, so a new sum each time would cost the number of all workers times their
+// roles.
 
 export interface Shareholder {
   readonly id: string;

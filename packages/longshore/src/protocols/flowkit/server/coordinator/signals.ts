@@ -34,7 +34,7 @@ export class Signals {
     this.#deps = deps;
   }
 
-  /** Signals again for tasks whose worker may not have got the signal before the restart. */
+  /** Sends the signal again for tasks whose worker may not have received it before the restart. */
   async recover(): Promise<void> {
     for await (const task of tasksIn(this.#deps.reader, "cancelling")) await this.#cancelling(task);
   }
@@ -46,7 +46,7 @@ export class Signals {
     } else this.#forget(task.id);
   }
 
-  /** Once for each attempt and worker. Durable when it resolves. */
+  /** Sends the signal once for each attempt and worker. Durable when the promise resolves. */
   async cancel(attempt: WireAttempt, worker: string, reason: string): Promise<void> {
     const key = `${attempt.task_id}\u0000${attempt.node_id}\u0000${attempt.attempt_epoch}\u0000${worker}`;
     if (this.#logged.has(key)) return;
@@ -63,7 +63,7 @@ export class Signals {
   async #cancelling(task: TaskRow): Promise<void> {
     const { clock, cancelGraceMs, registry, places } = this.#deps;
     if (task.lane === null || task.holder === null || !registry.knows(task.holder) || this.#closed) return;
-    // Armed first, so that the wait ends even if the signal fails.
+    // The timer starts first, so that the wait ends even if the signal fails.
     this.#deadlines.set(
       task.id,
       clock.at(clock.now() + cancelGraceMs, () => void this.#giveUp(task)),

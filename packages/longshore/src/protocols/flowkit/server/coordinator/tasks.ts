@@ -28,7 +28,7 @@ export interface Submitted {
   readonly ignored: readonly string[];
 }
 
-/** Fields without effect that are listed. A graph with more usually repeats them in every node. */
+/** How many fields without effect are listed. A graph with more usually repeats the same fields in every node. */
 const ignoredMax = 20;
 
 /** The prefix of definition ids that are graphs. */
@@ -89,7 +89,7 @@ export class FlowkitTasks {
     return this.#deps.runs.tell(taskId, { kind: "cancel", error: reason });
   }
 
-  /** Only workers know the adapters that users add, so only they check them. */
+  /** Only workers know the adapters that users add, so the arguments of these are checked only there. */
   #wrongArgs(name: string, args: JsonObject): string | null {
     const { strict = false } = this.#deps;
     const checked = checkAdapterArgs(name, args, { ...argDefaults, strict });

@@ -1,5 +1,5 @@
-// Input adapters: where the batches of a node come from when its handler does not make them. The coordinator's command names one, or a
-// handler proposes one. Every worker has the two adapters of the protocol; users may add their own.
+// Input adapters make the batches of a node when its handler does not. The coordinator's command names an adapter, or a handler proposes
+// one. Every worker has the two adapters of the protocol; users may add their own.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";
@@ -14,14 +14,14 @@ export interface InputAdapter<Args = unknown> {
   readonly name: string;
   /** Parses the arguments, before anything streams. If it refuses them, the task fails permanently. */
   check(args: Json | undefined, defaults: ArgDefaults): Checked<Args>;
-  /** The batches. The order is the same for every attempt, as far as the input is the same. Throws when the signal aborts. */
+  /** The batches. With the same input, every attempt gets them in the same order. Throws when the signal aborts. */
   open(args: Args, upstream: Upstream): AsyncIterable<Batch>;
 }
 
 /** What an adapter may read. */
 export interface Upstream {
   readonly taskId: string;
-  /** Aborts when the run must end and when its worker stops: no further batch is needed then. */
+  /** Aborts when the run must end or its worker stops: then no further batch is needed. */
   readonly signal: AbortSignal;
   /** The parts of other nodes of the task, as they are produced. */
   read(fromNodes: readonly string[], options: Omit<ReadOptions, "signal">): AsyncIterable<UpstreamPart>;

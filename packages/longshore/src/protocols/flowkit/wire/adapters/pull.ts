@@ -10,7 +10,8 @@ async function* open({ fromNodes, ...options }: PullArgs, upstream: Upstream): A
   const several = fromNodes.length > 1;
   for await (const { fromNode, uid, meta } of upstream.read(fromNodes, options)) {
     yield new Batch({
-      // The consumer's artifact has the same name as the upstream artifact. With several sources two of them may use the same name.
+      // The consumer's artifact has the same name as the upstream artifact. With several sources, the name of the source is added, because
+      // two sources may use the same name.
       batch_uid: several ? namedBySource(fromNode, uid) : uid,
       payload: { from_node: fromNode, ref: { task_id: upstream.taskId, node_id: fromNode, batch_uid: uid }, meta },
       finishes: [{ fromNode, uid }],

@@ -11,7 +11,7 @@ import type { InputAdapter, Upstream } from "./adapter.ts";
 
 export const rechunk: InputAdapter<RechunkArgs> = { name: rechunkAdapter, check: checkRechunkArgs, open };
 
-/** Artifacts without items that are remembered. Others are read once more by the next attempt, without harm. */
+/** How many artifacts without items are remembered. Others are read once more by the next attempt, which is harmless. */
 const emptyMax = 1_000;
 
 async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, upstream: Upstream): AsyncIterable<Batch> {
@@ -26,7 +26,7 @@ async function* open({ fromNodes, size, metaListKey, ...options }: RechunkArgs, 
       yield new Batch({
         batch_uid: dedupIds.chunk(fromNode, uid, idx),
         payload: { from_node: fromNode, items: items.slice(at, at + size), parent },
-        // Only the last piece finishes an artifact: after an attempt that ends before it, the next one gets all pieces again.
+        // Only the last piece finishes an artifact. When an attempt ends before this piece, the next attempt gets all pieces again.
         finishes: isLast ? [...empty, { fromNode, uid }] : [],
       });
       if (isLast) empty = [];

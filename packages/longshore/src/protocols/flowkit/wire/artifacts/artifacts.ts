@@ -9,7 +9,9 @@ import { LongshoreError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { ActiveRun } from "../shapes.ts";
 
-/** One attempt of a node, as its worker names it. `epoch` is the fence: of two attempts the higher epoch counts. */
+/**
+ * One attempt of a node, as its worker names it. `epoch` is the fence: when there are two attempts, the one with the higher epoch counts.
+ */
 export interface Attempt {
   readonly taskId: string;
   readonly nodeId: string;
@@ -20,7 +22,7 @@ export interface Attempt {
 /** A partial artifact: the result of one batch. `uid` names it permanently within its node, so writing it twice stores one. */
 export interface PartialArtifact {
   readonly uid: string;
-  /** What the consumers of the node get: the metrics of the batch. */
+  /** The metrics of the batch, which consumers of the node receive. */
   readonly meta: JsonObject;
   /** `meta` as JSON, if it is already serialised. */
   readonly json?: Stretch;
@@ -64,12 +66,12 @@ export interface ReadOptions {
 export interface ArtifactStore {
   /** For logs; contains no secret. */
   readonly name: string;
-  /** True when this store belongs to the coordinator: it then knows of stored parts without events. */
+  /** True when this store belongs to the coordinator. Then the coordinator notices stored parts without events. */
   readonly tells?: boolean;
   /**
    * Stores partial artifacts; they are durable when this resolves. An existing part keeps its place, and a later attempt replaces its
-   * value. Of two values of one attempt, our own store keeps the first, MongoDB the last. Returns false when a later attempt has taken
-   * over; nothing more of this attempt is then accepted. At most `partsMax` in one call.
+   * value. When one attempt stores two values, our own store keeps the first, and MongoDB the last. Returns false when a later attempt has
+   * taken over: then nothing of this attempt is accepted any more. At most `partsMax` in one call.
    */
   putPartials(attempt: Attempt, parts: readonly PartialArtifact[]): Promise<boolean>;
   /** Marks the node as complete; `meta` are its final metrics. Returns false as above. */
@@ -96,7 +98,7 @@ export interface ArtifactStore {
   close(): Promise<void>;
 }
 
-/** Parts in one call: a bulk write takes less than a second on every store, and the body stays within its limit. */
+/** Maximum number of parts in one call: a bulk write takes less than a second on every store, and the body stays within its limit. */
 export const partsMax = 1_000;
 
 /** The error for a source that is not a node of the task. Waiting for its parts would never end. */
@@ -105,7 +107,7 @@ export function unknownSource(taskId: string, nodeId: string): LongshoreError {
   return new LongshoreError("LONGSHORE_NOT_FOUND", `There is no node ${JSON.stringify(nodeId)} in the task ${taskId}.`, { detail });
 }
 
-/** Also recognises the error in an HTTP answer of the server. */
+/** Also recognises this error when it came from the server over HTTP. */
 export function isUnknownSource(error: unknown): error is LongshoreError {
   return error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND" && error.detail?.field === sourcesField;
 }

@@ -1,6 +1,6 @@
-// A MongoDB whose calls have a timeout. The MongoDB client waits for an answer without a limit, even when the database greets and then
-// sends nothing, and it reads any number of empty answers; the caller cannot end that. Here a call rejects when no answer arrives in time,
-// and as soon as its signal aborts. The database may still execute what was sent, so a caller must be able to repeat it.
+// Wraps MongoDB so that its calls have a timeout. The MongoDB client waits for a reply without a limit, even when the database accepts the
+// connection and then sends nothing. It also reads any number of empty replies, and its caller cannot end that. Here a call rejects when no
+// reply arrives in time, or when its signal aborts. The database may still execute the call, so it must be safe to repeat.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
@@ -13,7 +13,7 @@ export interface MongoBounds {
   readonly signal: AbortSignal;
 }
 
-/** Timeout of an answer. Each call is about one task or one page, so a slower one is never answered. */
+/** The timeout of a reply. Each call is about one task or one page, so a call that takes longer will get no reply at all. */
 const answerMs = 30_000;
 /** Timeout for creating an index, which may have to read all documents. */
 const indexMs = 600_000;

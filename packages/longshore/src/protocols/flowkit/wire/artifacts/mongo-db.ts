@@ -8,7 +8,7 @@ export type MongoDocument = { [field: string]: unknown };
 
 export interface MongoCursor {
   hasNext(): Promise<boolean>;
-  /** The documents of the server's last answer. */
+  /** The documents of the server's last reply. */
   readBufferedDocuments(): MongoDocument[];
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ const install = "npm install mongodb";
 
 type MongoPackage = Pick<typeof import("mongodb"), "MongoClient">;
 
-/** Tests replace `load`. Rejects with LONGSHORE_BAD_CONFIG for an invalid address, and when the client is not installed. */
+/** Rejects with LONGSHORE_BAD_CONFIG when the address is invalid or the client is not installed. Tests replace `load`. */
 export async function connectMongo(
   { url, database }: MongoOptions,
   load: () => Promise<MongoPackage> = () => import("mongodb"),
@@ -125,7 +125,7 @@ const duplicateKey = 11_000;
 /** CursorNotFound: the cursor was idle for so long that the server has closed it. */
 const cursorGone = 43;
 
-/** Runs one call, and converts the client's errors to our codes where there is one. */
+/** Runs one call. Converts the client's errors to our codes, if there is a code for them. */
 export async function mongoCall<T>(what: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -139,7 +139,7 @@ export async function mongoCall<T>(what: string, call: () => Promise<T>): Promis
       throw new LongshoreError("LONGSHORE_UNREACHABLE", `MongoDB did not ${what}: ${error.message}`, { cause: error });
     }
     if (tooLarge.has(code) || error instanceof RangeError) {
-      const message = `MongoDB did not ${what}: a document is larger than it takes (16 MiB).`;
+      const message = `MongoDB did not ${what}: a document is larger than its limit of 16 MiB.`;
       throw new LongshoreError("LONGSHORE_LIMIT", message, { cause: error, detail: { expected: "documents of at most 16 MiB" } });
     }
     throw error;
@@ -151,8 +151,8 @@ export function isCursorGone(error: unknown): boolean {
 }
 
 /**
- * The indexes of the documents of an unordered insert that exist already. Rethrows the error when it contains anything else, or lists no
- * document: an insert that was refused as a whole, or whose answer was lost, is not done.
+ * For an unordered insert: the positions of the documents that already existed. Throws the error again when it contains anything else or
+ * lists no document, because then the whole insert was refused or its reply was lost.
  */
 export function duplicatesIn(error: unknown): Set<number> {
   const { writeErrors } = error as { writeErrors?: unknown };
@@ -161,7 +161,7 @@ export function duplicatesIn(error: unknown): Set<number> {
   return new Set(list.map(({ index }) => index as number));
 }
 
-/** Inserts new documents, which costs half as much as upserts. Returns those that exist already. */
+/** Inserts new documents; upserts would cost twice as much. Returns those that already existed. */
 export async function insertNew(db: MongoDb, collection: string, documents: MongoDocument[]): Promise<MongoDocument[]> {
   if (documents.length === 0) return [];
   try {

@@ -1,13 +1,13 @@
-// Reads a stream of parts from MongoDB, which cannot wake its readers: a round reads every source, and an empty round is followed by a
-// pause.
+// Reads a stream of parts from MongoDB, which cannot wake its readers. So it works in rounds: each round reads every source, and a pause
+// follows an empty round.
 //
-// A source is read in the order of `created_at`, from the end of the last scan. That alone would miss a part that is written late with an
-// earlier time (another clock, two writers, a failed batch that succeeded later). So an empty round also compares counts: either every part
-// has a claim of this consumer, or the source is read again from its first part. A claim is a row that can be inserted only once. So a part
-// that is read twice is delivered once, and a page costs one find and one insert.
+// A source is read in the order of `created_at`, from the end of the last scan. This alone would miss a part that is written late with an
+// earlier time, because of another clock, a second writer, or a failed batch that succeeded later. So an empty round also compares counts:
+// when not every part has a claim of this consumer, the source is read again from its first part. A claim is a row that can be inserted
+// only once. So a part that is read twice is delivered once, and a page costs one find and one insert.
 //
-// A new attempt first releases the claims of earlier attempts on parts that they did not process. It looks for more of them before it ends,
-// because an earlier attempt may continue for a while without knowing that it has been replaced.
+// A new attempt first releases the claims of earlier attempts on parts that they did not process. It searches for such claims again before
+// it ends, because an earlier attempt may continue for a while until it notices that it was replaced.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
@@ -24,12 +24,12 @@ export interface MongoReaderDeps {
   readonly sources: readonly string[];
   readonly options: ReadOptions;
   readonly clock: Clock;
-  /** Resolves when the indexes exist: without them a claim could be made twice. */
+  /** Resolves when the indexes exist. Without them, a claim could be made twice. */
   readonly ready: () => Promise<void>;
   readonly trouble: FailureListener | undefined;
 }
 
-/** Parts in one answer of the server, and claims in one insert. */
+/** Maximum number of parts in one reply of the server, and of claims in one insert. */
 const pageParts = 500;
 
 /** How far one source has been read. */
@@ -47,9 +47,9 @@ interface Line {
   from: Date | null;
   /** Parts at the time `from` that were read already; the next scan begins with that time. */
   seen: Set<unknown>;
-  /** Parts whose claim was sent but not answered: it may have been stored, and is then ours. */
+  /** Parts whose claim was sent without a reply. If such a claim was stored, it is ours. */
   readonly doubted: Set<unknown>;
-  /** How many parts were unclaimed when the source was last read from its first part. */
+  /** The number of unclaimed parts when the source was last read from its first part. */
   gap: number;
   over: boolean;
 }
@@ -218,7 +218,9 @@ export class MongoReader {
     return releaseClaims(db, { task_id, consumer_node, from_node: { $in: [...sources] } }, epoch);
   }
 
-  /** After an empty round: returns whether a source must be read from its first part. Marks sources that are read completely. */
+  /**
+   * To be called after an empty round. Returns whether a source must be read from its first part. Marks sources that were read completely.
+   */
   async #again(): Promise<boolean> {
     const released = (await this.#release()) > 0;
     let again = false;
@@ -228,7 +230,7 @@ export class MongoReader {
       if (line.complete && gap <= 0) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
-        // At once, unless the last try has just failed. Then earlier attempts hold claims and need time to notice that they were replaced.
+        // Tries at once, except after a failed try: then earlier attempts hold claims, and need time to notice that they were replaced.
         again ||= released || !line.whole || gap !== line.gap;
         Object.assign(line, { ...fromTheFirst(), gap });
       }
@@ -237,8 +239,9 @@ export class MongoReader {
   }
 
   /**
-   * Parts that are neither processed nor claimed by this attempt or a later one. A claim of an earlier attempt does not count: it may be
-   * released and made again at any time. The counted claims are permanent, so a part that is not left now never is again.
+   * The number of parts that are left: not processed, and not claimed by this attempt or a later one. A claim of an earlier attempt does
+   * not count, because it may be released and made again at any time. The counted claims are permanent, so this number never rises for
+   * parts that exist already.
    */
   async #left(node_id: string): Promise<number> {
     const { db, consumer } = this.#deps;
@@ -268,8 +271,8 @@ export class MongoReader {
   }
 
   /**
-   * The sources that are complete, and that our coordinator also marks as finished, if it maintains the task. It does so after it has
-   * stored everything that the node has produced. Other workers mark a node as complete while its last parts are still on their way.
+   * The complete sources. When our coordinator maintains the task, it must also have marked the source as finished. It does this after it
+   * has stored everything that the node has produced; other workers mark a node as complete while its last parts are still on their way.
    */
   async #confirmed(complete: ReadonlySet<unknown>): Promise<ReadonlySet<unknown>> {
     const { db, consumer } = this.#deps;
@@ -280,7 +283,8 @@ export class MongoReader {
   }
 
   /**
-   * Reads the coordinator's state of the sources that deliver nothing. When it cancels the whole task, this consumer gets its own signal.
+   * Reads the coordinator's state of the sources that deliver nothing. A cancel of the whole task is not read here, because this consumer
+   * gets its own signal.
    */
   async #look(): Promise<void> {
     const { db, consumer } = this.#deps;
@@ -288,7 +292,7 @@ export class MongoReader {
     if (task === null || isCancelled(task)) return;
     for (const { node, from } of this.#lines.filter(({ over, complete }) => !over && !complete)) {
       const found = nodeOf(task, node);
-      // A coordinator function may have stored something under a name that is not a node.
+      // The name may not be that of a node: a coordinator function may have stored something under it.
       if (found === undefined && from === null) throw unknownSource(consumer.taskId, node);
       if (found?.status === "finished") this.#finished.add(node);
       else if (found?.status === "failed") throw new UpstreamFailed(node, "failed");

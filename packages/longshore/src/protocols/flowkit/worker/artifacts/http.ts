@@ -26,16 +26,16 @@ export interface HttpArtifactsOptions {
   readonly token?: string | undefined;
   /** Concurrent requests: each waiting stream uses one. */
   readonly connections?: number;
-  /** The same server is the coordinator, so no events are needed. */
+  /** True, because the same server is the coordinator, so no events are needed. */
   readonly tells?: boolean;
   readonly clock?: Clock;
   readonly trouble?: FailureListener;
 }
 
 const connectionsDefault = 64;
-/** Below the timeouts of proxies and the server's own limit. */
+/** Maximum wait: below the timeouts of proxies and the server's own limit. */
 const waitMs = 25_000;
-/** Text in one request: half of the server's limit, which leaves room for the names. */
+/** Maximum text in one request: half of the server's limit, which leaves room for the names. */
 const requestBytesMax = 2 * 1024 * 1024;
 
 export function httpArtifacts(options: HttpArtifactsOptions): ArtifactStore {
@@ -179,7 +179,7 @@ function attemptBody({ taskId, nodeId, epoch, workerId }: Attempt): JsonObject {
   return { task_id: taskId, node_id: nodeId, attempt_epoch: epoch, worker_id: workerId };
 }
 
-/** Lines of JSON: the common fields, then the meta of each part. So each meta is serialised and parsed only once. */
+/** The body is lines of JSON: the common fields first, then the meta of each part. So each meta is serialised and parsed only once. */
 function partialsBody(attempt: Attempt, parts: readonly { readonly uid: string; readonly json: Stretch }[]): Buffer {
   const head = Buffer.from(JSON.stringify({ ...attemptBody(attempt), batch_uids: parts.map(({ uid }) => uid) }));
   const bytes = parts.reduce((sum, { json: { from, to } }) => sum + 1 + to - from, head.length);

@@ -27,7 +27,7 @@ import type { ActiveRun } from "../../wire/shapes.ts";
 
 export interface MongoArtifactsOptions {
   readonly clock?: Clock;
-  /** Notified of failures that are retried, and of their end. */
+  /** Is notified of failures that are retried, and of their end. */
   readonly trouble?: FailureListener;
 }
 
@@ -92,7 +92,7 @@ class MongoArtifacts implements ArtifactStore {
       );
       return true;
     } catch (error) {
-      // The unique index already has the complete artifact, and a later attempt has written it.
+      // The unique index already has a complete artifact, which a later attempt has written.
       if (isDuplicate(error)) return false;
       throw error;
     }
@@ -172,8 +172,8 @@ class MongoArtifacts implements ArtifactStore {
   }
 
   /**
-   * Gives existing parts their new value. Returns false when a later attempt has written one of them. A document that was not a part, such
-   * as a failed batch, gets its place in the stream now.
+   * Gives existing parts their new value. Returns false when a later attempt has written one of them. A document that was not a part yet,
+   * such as a failed batch, becomes a part and gets its place in the stream.
    */
   async #replace(documents: readonly MongoDocument[], epoch: number): Promise<boolean> {
     const operations = documents.map(({ task_id, node_id, batch_uid, meta, worker_id, updated_at, created_at, sequence }) => {
@@ -189,7 +189,7 @@ class MongoArtifacts implements ArtifactStore {
     // In nearly all cases each document is a part already, and nothing else is needed.
     if (await renewed()) return true;
     await this.#change(operations.map(({ revive }) => revive));
-    // Now each document is a part. A document that is not found has a later epoch.
+    // Now each document is a part. If a document is not found, it has a later epoch.
     return renewed();
   }
 
