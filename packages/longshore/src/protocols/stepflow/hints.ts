@@ -4,7 +4,7 @@ import { type HintOptions, type ProtocolHints, tokenFirst } from "../hints.ts";
 import { pluginLane, queueLane } from "./server/config/queues.ts";
 
 const queueLanes = queueLane("");
-/** Lanes of plugins that the server calls or mocks. When such a lane has no worker, a plugin is missing in the configuration. */
+/** Lanes of plugins that the server calls or mocks. When such a lane has no worker, the configuration has no such plugin. */
 const pluginLanes = (["stepflow", "mock"] as const).map((type) => pluginLane({ name: "", type }));
 
 export function hints({ url, asksToken }: HintOptions): ProtocolHints {

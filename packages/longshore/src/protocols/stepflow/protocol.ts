@@ -89,7 +89,8 @@ const httpWorker: WorkerProtocol = {
   },
   help: {
     examples: [["longshore work tasks.ts --port 8080", "for a Stepflow orchestrator that calls its workers"]],
-    notes: 'For a Stepflow orchestrator that starts its workers itself: command: longshore, args: [work, tasks.ts, --port, "0"].',
+    notes:
+      'For a Stepflow orchestrator that starts its workers itself, configure: command: longshore, args: [work, tasks.ts, --port, "0"].',
   },
   async transport({ port, host, handshake }, _tasks, print) {
     const { stepflowHttp } = await import("./worker/index.ts");

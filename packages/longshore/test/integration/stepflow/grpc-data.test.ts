@@ -87,7 +87,7 @@ describe("references to blobs", () => {
   it("[S9-62] to a missing blob fail the task permanently", async () => {
     const s = await setup([it_((input) => input)]);
     const { error } = await s.run({ a: { $blob: id(7) } });
-    expect(error).toMatchObject({ code: TaskErrorCode.INVALID_INPUT, message: `The input refers to blob ${id(7)}, which is not kept.` });
+    expect(error).toMatchObject({ code: TaskErrorCode.INVALID_INPUT, message: `The input refers to blob ${id(7)}, which does not exist.` });
   });
 
   it("[S9-62] replace large fields at the top of an output where a threshold was set, and deeper ones stay", async () => {

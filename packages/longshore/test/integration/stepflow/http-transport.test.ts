@@ -92,7 +92,7 @@ describe("a request", () => {
     expect((await s.runtime.post(message("components/list"))).status).toBe(200);
     expect((await s.runtime.post(message("components/list"), {}, "/?x=1")).status).toBe(200);
     const got = await s.runtime.get("/");
-    expect([got.status, got.headers.allow, got.json.error.message]).toEqual([405, "POST", "GET is not answered here, expected POST."]);
+    expect([got.status, got.headers.allow, got.json.error.message]).toEqual([405, "POST", "GET is not allowed here, expected POST."]);
     expect((await s.runtime.post(message("components/list"), {}, "/rpc")).status).toBe(404);
     expect((await s.runtime.get("/nowhere")).json.error.message).toContain("send messages to POST /");
     // What else is there.

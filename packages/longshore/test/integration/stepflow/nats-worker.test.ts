@@ -236,7 +236,7 @@ describe("a worker that is blocked", () => {
     const s = await startWorker([echo], stepflowNats(nats.url, { env: {}, stream: "LATER", connection }));
     await until(() => s.notices.length === 1);
     expect(s.notices[0]?.message).toMatch(
-      /consumer stepflow-default of stream LATER fails, trying on: The stream LATER is not there yet; its orchestrator makes it\. Is LATER the stream of its plugin\?$/,
+      /consumer stepflow-default of stream LATER fails, trying on: The stream LATER does not exist yet; its orchestrator creates it\. Is LATER the stream of its plugin\?$/,
     );
     await nats.addStream("LATER");
     await nats.publish("LATER", TaskAssignment.encode(orchestrator.task("t1", { componentId: "echo", input: 1 })));
@@ -251,7 +251,7 @@ describe("a worker that is blocked", () => {
     const { notices, pass } = await s.start();
     await until(() => notices.length === 1);
     expect(notices[0]?.message).toContain(
-      "The stream STEPFLOW_TASKS has a consumer of another name than stepflow-default, and tasks can go to one only. Give all workers of the queue the same consumer (STEPFLOW_NATS_CONSUMER)",
+      "The stream STEPFLOW_TASKS has a consumer with another name than stepflow-default, and a stream of tasks can have only one. Give all workers of the queue the same consumer (STEPFLOW_NATS_CONSUMER)",
     );
     await manager.consumers.delete(stream, "other");
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));

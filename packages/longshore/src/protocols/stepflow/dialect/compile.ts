@@ -1,11 +1,11 @@
-// Compiles a flow to a plan. Steps are the first nodes, in order, so a step and its node have the same number. For an expression without
-// choices the needs are known from the start: the steps that it mentions. For an expression that chooses between steps, the plan has hidden
-// nodes:
+// Compiles a flow to a plan. Steps are the first nodes, in order, so a step and its node have the same number. An expression without
+// choices needs the steps that it mentions, which are known from the start. For an expression that chooses between steps, the plan has
+// hidden nodes:
 //
 // {$if: C, then: T, else: E}: a chooser waits for what C needs and then demands one of two branches. A branch waits for what T or E needs.
-// A merge is reached by the chosen branch and represents the whole expression.
-// {$coalesce: [A, B, C]}: a chooser for each value but the last, which demands the next value when its own is null.
-// {$variable: V, default: D}: a coalesce of two values, of which the first needs nothing.
+// The chosen branch leads to a merge, which represents the whole expression. {$coalesce: [A, B, C]}: a chooser for each value except the
+// last. It demands the next value when its own value is null. {$variable: V, default: D}: a coalesce of two values, of which the first
+// needs nothing.
 //
 // At the end the expression itself is evaluated, from the results of the steps.
 
@@ -28,7 +28,7 @@ export type FlowTemplate =
   /** The branch of a chooser: `yes` or `no`. */
   | ({ readonly kind: "choice" } & Question);
 
-/** Asks whether a condition is true, a value is there (not null), or a variable is defined. */
+/** The question of a chooser: is a condition true, is a value there (not null), or is a variable defined? */
 export type Question =
   | { readonly asks: "true" | "there"; readonly expression: Expression }
   | { readonly asks: "defined"; readonly variable: Path };
@@ -45,7 +45,7 @@ export function flowPlanOf(plan: Plan): FlowPlan {
   return plan.origin as FlowPlan;
 }
 
-/** Undefined for a hidden node, which belongs to an expression and is not shown. */
+/** Undefined for a hidden node: it belongs to an expression and is not shown. */
 export function stepOf(node: PlanNode | undefined): Step | undefined {
   return node?.origin as Step | undefined;
 }
@@ -160,7 +160,7 @@ class Compiler {
     return this.#merge(this.#chooser({ asks: "defined", variable }, none, branches), branches);
   }
 
-  /** Trailing values that need nothing get no nodes. */
+  /** Values at the end that need no step get no nodes. */
   #firstThere(values: readonly Expression[]): Needs {
     const needs = values.map((value) => this.#needs(value));
     const last = needs.findLastIndex((each) => !isNone(each));

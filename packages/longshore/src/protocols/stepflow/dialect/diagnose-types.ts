@@ -20,7 +20,7 @@ export interface Known {
   readonly outputs: ReadonlyMap<string, Json>;
 }
 
-/** What an expression reads: its schema, the path into it, and its name for messages. */
+/** The value that an expression reads: its schema, the path into it, and its name for messages. */
 interface Reading {
   readonly schema: Json;
   readonly path: Path;
@@ -39,7 +39,7 @@ export class TypeChecker {
     this.#outputs = outputs;
   }
 
-  /** Paths that find nothing, and paths that cannot be checked. */
+  /** Reports paths that find nothing, and paths that cannot be checked. */
   *accesses(): Sliced<Diagnostic[]> {
     const found: Diagnostic[] = [];
     yield* everyRoot(this.#flow, (root, at) => {
@@ -53,7 +53,7 @@ export class TypeChecker {
     return found;
   }
 
-  /** Examples of inputs, and default values. */
+  /** Checks examples of inputs, and default values. */
   *examples(): Sliced<Diagnostic[]> {
     const { examples, schemas, steps } = this.#flow;
     const violated = (schema: Json, value: Json, at: JsonPath, what: string) =>
@@ -73,7 +73,7 @@ export class TypeChecker {
     return found;
   }
 
-  /** Values that do not fit their receiver, and values that cannot be checked. */
+  /** Reports values that do not fit their receiver, and values that cannot be checked. */
   *values(routes: RouteFacts | undefined): Sliced<Diagnostic[]> {
     const { steps, output, schemas } = this.#flow;
     const found: Diagnostic[] = [];
@@ -109,7 +109,7 @@ export class TypeChecker {
       this.#fits(expression.no, expected, [...at, "else"], found);
     } else if (expression.kind === "coalesce") {
       expression.values.forEach((value, index) => {
-        // Any value but the last may be null: the next one is then taken.
+        // Any value except the last may be null: then the next one is used.
         if (value.kind !== "literal" || value.value !== null) this.#fits(value, expected, [...at, "$coalesce", index], found);
       });
     } else if (expression.kind === "object") this.#objectFits(expression, place, at, found);
@@ -139,7 +139,7 @@ export class TypeChecker {
     const [wanted, actual] = [typesAt(expected), walked.kind === "found" ? typesAt(walked.place) : null];
     if (wanted === null || actual === null) {
       if (wanted !== null && walked.kind !== "unknown" && walked.kind !== "wrong")
-        found.push(diagnostic("typeCheckIndeterminate", at, `Type check indeterminate: nothing is known of ${reading.name}`));
+        found.push(diagnostic("typeCheckIndeterminate", at, `Type check indeterminate: no schema is known for ${reading.name}`));
     } else if (!actual.some((type) => accepts(wanted, type)))
       found.push(mismatch(at, `expected ${wanted.join(" or ")}, got ${actual.join(" or ")}`));
   }

@@ -86,7 +86,7 @@ function diagnosePatterns({ schemas }: Flow): Diagnostic[] {
   return [diagnostic("unusablePattern", at, `The pattern cannot be used: ${found.message}`, { expected })];
 }
 
-/** Steps that can never run: neither the output nor a step that must run needs them, on any branch. */
+/** Reports steps that can never run: on no branch does the output, or a step that must run, need them. */
 function* unreachable({ steps, output }: Flow): Sliced<Diagnostic[]> {
   const index = new Map(steps.map(({ id }, at) => [id, at]));
   const wanted = new Set<number>(steps.flatMap(({ mustExecute }, at) => (mustExecute ? [at] : [])));

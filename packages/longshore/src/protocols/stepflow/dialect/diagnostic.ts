@@ -30,7 +30,7 @@ export const diagnosticCodes = {
   selfReference: 3002,
   undefinedStepReference: 3003,
   invalidReferenceExpression: 3004,
-  /** Ours; the reference has no such finding. */
+  /** Our addition; the reference has no such finding. */
   unusablePattern: 3100,
 } as const;
 export type DiagnosticKind = keyof typeof diagnosticCodes;

@@ -1,5 +1,5 @@
 // Evaluates a value expression from the results of the steps that it reads. Pure. Only what is needed is evaluated: one branch of a
-// condition, and a coalesce up to its first value. Steps that are not loaded yet are requested, as many at once as are known to be needed.
+// condition, and a coalesce up to its first value. Steps that are not loaded yet are requested: at once, as many as are known to be needed.
 
 import { type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { grownText } from "../../../engine/run/growth.ts";
@@ -53,7 +53,7 @@ export function evaluate(expression: Expression, values: Values): Evaluated {
   }
 }
 
-/** Only null, false and a failure are not true. 0, an empty text and an empty list are true. */
+/** Null, false and a failure are false. All other values are true, even 0, an empty text and an empty list. */
 export function isTrue(condition: Evaluated): boolean | { readonly needs: readonly number[] } {
   if ("needs" in condition) return condition;
   return "value" in condition && condition.value !== null && condition.value !== false;
@@ -107,7 +107,7 @@ function expressionFailure(message: string): FlowError {
   return orchestratorError("EXPRESSION_FAILURE", message);
 }
 
-/** Visits all parts, so that everything that is missing is requested at once. Of several failures the first counts. */
+/** Visits all parts, so that all missing steps are requested at once. When there are several failures, the first counts. */
 function together(parts: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
   const value: Json[] = [];
   const needs: number[] = [];

@@ -16,7 +16,7 @@ export const itemsLane = "stepflow-items";
 /** One definition for all such runs: their differences are in the settings of the run. */
 export const itemsDefinition = { id: itemsDialectName, name: `.${itemsDialectName}`, dialect: itemsDialectName, source: "{}" } as const;
 
-/** How the items of a run ended. This is the output of the run, whether or not all items succeeded. */
+/** How the items of a run ended: the output of the run, also when some items have failed. */
 export interface ItemCounts {
   readonly completed: number;
   readonly failed: number;

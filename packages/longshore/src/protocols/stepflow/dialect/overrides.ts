@@ -41,7 +41,7 @@ function patchesOf(overrides: Json, document: JsonObject): Map<string, Patch> {
   return new Map(Object.entries(given).map(([id, patch]) => [id, readPatch(patch as Json, [...at, id])]));
 }
 
-/** Handles a step whose id is `steps`. */
+/** A step may have the id `steps`. */
 function isPatchOfStep(value: Json, id: string, { steps }: JsonObject): boolean {
   const isStep = Array.isArray(steps) && steps.some((step) => isObject(step) && step.id === id);
   return isStep && isObject(value) && Object.keys(value).every((key) => key === "$type" || key === "value");
@@ -67,7 +67,7 @@ export function mergePatch(target: Json, patch: Json): Json {
   return merged;
 }
 
-/** Enough to show what the flow's ids look like. */
+/** How many ids of the flow an error shows. */
 const idsShown = 50;
 
 function shownIds(known: readonly unknown[]): string {

@@ -8,7 +8,7 @@ export type Path = readonly (string | number)[];
 
 export type ParsedPath = { readonly path: Path } | { readonly fault: string };
 
-/** More parts than any real path has. */
+/** Maximum number of parts: real paths have fewer. */
 const partsMax = 100;
 
 export function parsePath(text: string): ParsedPath {

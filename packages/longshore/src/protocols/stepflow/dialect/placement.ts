@@ -27,7 +27,7 @@ export function placeBy(router: Router): NonNullable<Dialect["place"]> {
 }
 
 /**
- * Transport errors, lost workers and timeouts have their own budget. Failures of the component are retried only where the step asks for it.
+ * Transport errors, lost workers and timeouts have a separate budget. Failures of the component are retried only when the step requests it.
  */
 function retryOf({ onError }: Step, { transport }: Routed): RetryPolicy {
   return {
@@ -48,7 +48,7 @@ function limitsOf(plan: Plan, run: Run): LimitKey[] {
   return [{ key: limitKey ?? limitKeyOf(run.id), held: maxConcurrency, pausesClaim: true }];
 }
 
-/** The key under which steps in flight of a run, and of the runs of its items, are counted. */
+/** The key under which the steps in flight are counted: those of a run and of the runs of its items. */
 export function limitKeyOf(runId: string): string {
   return `stepflow:${runId}`;
 }

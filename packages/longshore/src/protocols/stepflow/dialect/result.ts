@@ -1,5 +1,5 @@
-// The result of a step and of a flow (FlowResult), and how the board stores a component's error: the message is the record's error; the
-// complete FlowResult, with code and data, is its output.
+// The result of a step and of a flow (FlowResult). The board stores a component's error in two fields: the message is the error of the
+// record, and the complete FlowResult, with code and data, is its output.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
@@ -43,7 +43,7 @@ export function orchestratorError(code: TaskErrorCode, message: string, causes: 
   return { code, message, data: { stack: [message, ...causes].map((error) => ({ error, attachments: [] })) } };
 }
 
-/** The error of a record that ended without a result, whatever ended it: a worker of any protocol, or a timeout. */
+/** The error of a record that ended without a result. A worker of any protocol, or a timeout, may have ended it. */
 export function errorOf(task: Pick<TaskRow, "state" | "output" | "error" | "fault">): FlowError {
   const result = flowResultIn(task.output);
   if (result?.outcome === "failed") return result.error;

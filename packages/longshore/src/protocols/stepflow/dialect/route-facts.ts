@@ -1,4 +1,4 @@
-// What diagnostics need from a route configuration: a port like the router, but without a run.
+// The facts about a route configuration that diagnostics need. This is a port like the router, but without a run.
 
 import type { Json } from "../../../core/json/json.ts";
 

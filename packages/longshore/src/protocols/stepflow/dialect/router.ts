@@ -14,7 +14,10 @@ export interface Router {
   route(component: string, input: Json, documents: Documents): Routed | Unrouted | { readonly documents: readonly DocumentKey[] };
 }
 
-/** The newest document under a name; null when there is none; undefined when the router must first request it by returning its key. */
+/**
+ * The newest document under a name, or null when there is none. Undefined when it is not loaded: then the router must return its key to
+ * request it.
+ */
 export type Documents = (kind: string, name: string) => Json | undefined;
 
 export interface Routed {
@@ -27,7 +30,7 @@ export interface Routed {
   readonly lanes: readonly Lane[];
   /** The task's input on that lane: a `ComponentTask` for Stepflow workers, the bare input for workers of other protocols. */
   readonly given: Json;
-  /** How often, and after which pause, a step is retried that timed out or could not be reached. */
+  /** How often, and after which pause, a step is retried when it timed out or could not be reached. */
   readonly transport: { readonly retries: number; readonly backoff: Backoff };
   readonly timeouts?: Timeouts;
   /** Lease duration without a heartbeat. Default: as the claim requests; 0: no limit. */
@@ -46,5 +49,5 @@ export interface ComponentTask {
   readonly input: Json;
 }
 
-/** For in-process tasks, which are handed out again after every restart. */
+/** Only for tasks that this process runs itself. They are handed out again after every restart. */
 export const retriesUnlimited = Number.MAX_SAFE_INTEGER;

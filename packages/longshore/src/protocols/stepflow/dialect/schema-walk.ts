@@ -1,5 +1,5 @@
-// Follows paths and types in JSON Schemas, as far as they can be decided. What a schema leaves open is reported as open: a wrong finding is
-// worse than a missing one.
+// Follows paths and types in JSON Schemas, as far as this is possible. When a schema does not decide a question, the result says so: a
+// wrong finding is worse than a missing one.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { defsOf, type SchemaPlace } from "../../../core/schema/violations.ts";
@@ -14,7 +14,7 @@ export type Walked =
   /** A field of a value that is not an object, or an index of a value that is not a list. */
   | { readonly kind: "wrong"; readonly part: string | number; readonly type: string };
 
-/** References to references. More are taken as a cycle. */
+/** Maximum number of references to references. More are treated as a cycle. */
 const referencesMax = 20;
 
 export function walk(place: SchemaPlace, path: Path): Walked {

@@ -1,11 +1,11 @@
-// What a run of a flow carries besides its input and variables.
+// The data of a run of a flow, in addition to its input and variables.
 
 import type { Run } from "../../../engine/run/run.ts";
 
 export interface FlowSettings {
   /** The id of the stored flow. A run with overrides has its own definition. */
   readonly flowId: string;
-  /** Maximum of steps in flight, over the run and all runs with the same `limitKey`. */
+  /** Maximum number of steps in flight, in the run and all runs with the same `limitKey`. */
   readonly maxConcurrency: number;
   /** The key under which steps in flight are counted. Default: the run's own. The items of one run share a key. */
   readonly limitKey?: string;

@@ -18,7 +18,7 @@ export function flowIdOf(source: string): string {
   return createHash("sha256").update(source).digest("hex");
 }
 
-/** Reads a text of `encodeFlow`, whatever request it came from. */
+/** Reads a text that `encodeFlow` has written. */
 export function* decodeInSlices(source: string, refused: Refuse = refuse): Sliced<Flow> {
   if (deeperThan(source)) throw refused([], "The flow is nested too deeply.", `at most ${jsonDepthMax} levels`);
   return yield* readInSlices((yield* parseInSlices(source)) as Json, refused);

@@ -1,4 +1,4 @@
-// Prepares a run of a flow: overrides make a definition of its own; variables and limits are stored with the run.
+// Prepares a run of a flow. With overrides, the run gets its own definition. Variables and limits are stored with the run.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
@@ -31,14 +31,17 @@ export interface RunOptions {
 
 export interface PreparedRun {
   readonly flowId: string;
-  /** Must be stored first, under this id: the flow, or the flow with its overrides. Runs find it by its id, not its name. */
+  /**
+   * The definition: the flow, or the flow with its overrides. It must be stored under this id before the run starts. Runs find it by its
+   * id, not its name.
+   */
   readonly definition: { readonly id: string; readonly name: string; readonly dialect: string; readonly source: string };
   readonly run: Pick<NewRun, "workflow" | "definitionId" | "input"> & { readonly settings: string; readonly variables: string | null };
   /** The settings of the run. */
   readonly settings: FlowSettings;
 }
 
-/** A higher number is no limit in practice. */
+/** Maximum of the setting. In practice, a higher number would be no limit. */
 const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */

@@ -1,5 +1,6 @@
 // An upper bound for the number of steps of a flow in flight at once. Steps of one chain never run at once, so the number of chains that
-// cover all steps is a bound. One pass finds it; it is enough to see that a sequence needs no limit, and it is never too small.
+// cover all steps is a bound. One pass computes the bound. It may be too large, but never too small. For a sequence it is 1, so a sequence
+// needs no limit.
 
 import type { PlanNode } from "../../../engine/run/plan.ts";
 
@@ -8,7 +9,7 @@ export function widthOf(nodes: readonly PlanNode[], steps: number): number {
   const followed = new Set<number>();
   let chains = 0;
   for (let at = 0; at < steps; at++) {
-    // A step continues the chain of a step that it always waits for, unless another step already does.
+    // A step continues the chain of a step that it always waits for, if no other step already continues it.
     const before = nodes[at]?.after.find((step) => step < steps && !followed.has(step));
     if (before === undefined) chains++;
     else followed.add(before);

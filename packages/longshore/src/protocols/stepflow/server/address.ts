@@ -20,7 +20,7 @@ export interface Addresses {
 }
 
 /**
- * `configured` is the operator's setting. Without it a worker gets the address that it used itself, which is known to work. A worker that
+ * `configured` is the operator's setting. Without it, a worker gets the address that it called, because this address works. A worker that
  * did not call gets the address where the server listens.
  */
 export function addressesOf(configured: string | undefined, listensAt: () => string): Addresses {

@@ -23,7 +23,7 @@ export interface FoundBlob {
   readonly bytes: number;
   readonly filename?: string;
   readonly content: Readable;
-  /** True when it was stored as JSON, so that it need not be parsed to know that. */
+  /** True when it was stored as JSON: then it need not be parsed to find this out. */
   readonly isJson: boolean;
 }
 
@@ -41,12 +41,12 @@ export const jsonValueBytesMax = payloadRequestBytes;
 
 /** The file name is shown to people, sent in a header and stored with the content. */
 const filenameCharsMax = 255;
-/** JSON values in a blob that is returned as a value: the limit of a request. */
+/** Maximum number of JSON values in a blob that is returned as a value: the limit of a request. */
 const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
   readonly #store: BlobStore;
-  /** Large contents are in memory one at a time, for all callers together: each exists in several forms until it is sent. */
+  /** All callers together have one large content in memory at a time, because it exists in several forms until it is sent. */
   readonly #reading = new Line(1);
   readonly #flowText: (flowId: string) => Promise<string | undefined>;
 
@@ -80,7 +80,7 @@ export class BlobLibrary {
   }
 
   /**
-   * The content as JSON text; undefined when it is not JSON, was stored as bytes or is too large. Content that no JSON was stored as must
+   * The content as JSON text; undefined when it is not JSON, was stored as bytes or is too large. Content that was not stored as JSON must
    * be within the limits of a request.
    */
   async jsonText(found: FoundBlob): Promise<string | undefined> {

@@ -22,7 +22,7 @@ export interface ComponentSourceOptions {
   discover(plugin: string, signal: AbortSignal): Promise<readonly RegisteredComponent[]>;
 }
 
-/** As in the reference: a worker that has not answered by then counts as unreachable. */
+/** As in the reference: a worker that has not replied after this time counts as unreachable. */
 const discoveryMsMax = 5_000;
 
 export function componentSource(options: ComponentSourceOptions): ComponentSource {

@@ -1,5 +1,5 @@
-// What Stepflow flows may read from the server's machine: nothing, until the operator names a folder or variables. Checked before anything
-// is opened.
+// What Stepflow flows may read from the server's machine: nothing, except the folder and the variables that the operator has named. These
+// are checked before anything is opened.
 
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -24,7 +24,7 @@ function filesOf(files: string | undefined, secretPaths: readonly string[]): Flo
   const folder = realFolder(files);
   const working = realpathSync(process.cwd());
   if (folder === working || isBelow(folder, working)) {
-    const expected = "a folder that holds nothing but files for flows";
+    const expected = "a folder that has only files for flows";
     throw bad(`The folder of files for flows is ${files}, which has the working directory in it`, expected, "files");
   }
   return { folder, hidden: secretPaths.map((path) => resolve(path)) };

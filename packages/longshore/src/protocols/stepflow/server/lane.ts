@@ -23,7 +23,7 @@ export interface ComponentWork {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** The failure of a step. With `final` it is not retried, whatever its code is. Our own views show `shown` instead of the message. */
+/** The failure of a step. With `final` it is not retried, for any code. Our own views show `shown` instead of the message. */
 export class StepFailure extends LaneFailure {
   override readonly name: string = "StepFailure";
   readonly error: FlowError;

@@ -41,7 +41,7 @@ export function runIdIn(field: string, text: string): string {
   return id;
 }
 
-/** Not possible now; a later retry may succeed. */
+/** The request is not possible now. A later retry may succeed. */
 export function unavailable(message: string): GrpcError {
   return new GrpcError(GrpcCode.UNAVAILABLE, message);
 }

@@ -6,10 +6,10 @@
 
 import { idOfUuid, uuidOf } from "../../../core/ids.ts";
 
-/** As many digits as the largest index has, so that items sort by index. */
+/** The number of digits of an index: as many as the largest index has, so that items sort by index. */
 const indexDigits = 6;
 
-/** Items in one run. Each is a run on the board, and a client could not handle a longer list of results. */
+/** Maximum number of items in one run. Each is a run on the board, and a client could not handle a longer list of results. */
 export const itemsMax = 100_000;
 
 export function itemRunId(runId: string, index: number): string {

@@ -136,7 +136,8 @@ export class StepflowServer {
     const { engine, config, asksToken, environment, log } = this.#options;
     const { board, workers, documents, reader, clock, listen } = engine;
     const { workerRuns, calls } = this.#api;
-    // Workers that are called have no token. So they get no address of a blob API that requires one, and store blobs over their open calls.
+    // Workers that are called have no token. When the blob API requires a token, they do not get its address, and store blobs over their
+    // open calls.
     const blobApi = asksToken && config.blobApi.url === null ? { ...config.blobApi, enabled: false } : config.blobApi;
     this.#plugins = await startPlugins(
       { ...config, blobApi },

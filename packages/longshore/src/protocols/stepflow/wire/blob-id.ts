@@ -1,13 +1,13 @@
 // Blob ids: the SHA-256 of the content. The reference writes 64 hex digits and refuses anything else; its worker guide shows them with
-// `sha256:` in front. We read both forms everywhere. We write the bare form, except in the answer to `blobs/put`, where the guide
-// prescribes the other one.
+// `sha256:` before the digits. We read both forms everywhere. We write only the digits, except in the response to `blobs/put`, where the
+// guide prescribes the prefix.
 
 import { createHash } from "node:crypto";
 import type { Json } from "../../../core/json/json.ts";
 
 const prefix = "sha256:";
 
-/** The bare id, or undefined when the value is not a blob id. */
+/** The id without its prefix, or undefined when the value is not a blob id. */
 export function blobIdIn(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   const bare = bareBlobId(text);

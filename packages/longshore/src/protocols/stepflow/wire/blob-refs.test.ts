@@ -74,9 +74,9 @@ describe("references in an input", () => {
       message,
       cause: { code: "LONGSHORE_BAD_INPUT", detail: { field: "input" } },
     });
-    await refused({ a: ref(7) }, {}).toMatchObject(final(`The input refers to blob ${id(7)}, which is not kept.`));
+    await refused({ a: ref(7) }, {}).toMatchObject(final(`The input refers to blob ${id(7)}, which does not exist.`));
     const deep = Object.fromEntries(Array.from({ length: 9 }, (_, n) => [n, { next: ref(n + 1) }]));
-    await refused(ref(0), deep).toMatchObject(final("The input has blobs in blobs deeper than 8 levels."));
+    await refused(ref(0), deep).toMatchObject(final("The input has blobs that refer to blobs, nested deeper than 8 levels."));
     const many = Array.from({ length: 1_001 }, (_, n) => ref(n));
     await refused(many, {}).toMatchObject(final("The input refers to more than 1000 blobs."));
   });

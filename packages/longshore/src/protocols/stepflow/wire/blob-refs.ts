@@ -1,16 +1,16 @@
 // References to blobs inside inputs and outputs: `{ "$blob": "<64 hex>", "blobType": "data", "size": 123 }` refers to the JSON that is
 // stored under that id. In an input, references are replaced by their values, also inside fetched blobs. In an output, large top-level
-// fields are stored as blobs and replaced by references, where a threshold is set.
+// fields are stored as blobs and replaced by references, if a threshold is set.
 
 import { LongshoreError, refusal } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { blobIdIn } from "./blob-id.ts";
 
-/** As in the reference: blobs that refer to blobs deeper than this are a mistake. */
+/** Maximum nesting of blobs that refer to blobs, as in the reference. Deeper nesting is a mistake. */
 const roundsMax = 8;
-/** As in the reference: concurrent fetches. */
+/** Maximum number of concurrent fetches, as in the reference. */
 const fetchesMax = 16;
-/** Distinct blobs in one input. More would take minutes and gigabytes, and no flow needs them. */
+/** Maximum number of different blobs in one input. More would take minutes and gigabytes, and no flow needs so many. */
 const blobsMax = 1_000;
 
 /** A reference and its place. In a list, the key is the index. */
@@ -29,7 +29,7 @@ export async function resolveBlobs(value: Json, fetch: (id: string) => Promise<J
   const known = new Map<string, Json | undefined>();
   let found = find(root, "value");
   for (let round = 0; found.length > 0; round++) {
-    if (round >= roundsMax) throw badInput(`The input has blobs in blobs deeper than ${roundsMax} levels.`);
+    if (round >= roundsMax) throw badInput(`The input has blobs that refer to blobs, nested deeper than ${roundsMax} levels.`);
     const missing = [...new Set(found.map(({ id }) => id))].filter((id) => !known.has(id));
     if (known.size + missing.length > blobsMax) throw badInput(`The input refers to more than ${blobsMax} blobs.`);
     await inTurns(missing, async (id) => known.set(id, await fetchOne(id, fetch)));
@@ -63,7 +63,7 @@ async function fetchOne(id: string, fetch: (id: string) => Promise<Json | undefi
     return await fetch(id);
   } catch (error) {
     if (error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND") {
-      throw badInput(`The input refers to blob ${id}, which is not kept.`);
+      throw badInput(`The input refers to blob ${id}, which does not exist.`);
     }
     throw error;
   }

@@ -35,7 +35,7 @@ export type RpcFault = keyof typeof dialectA;
 /** -32100 to -32199 are retried where the flow has `onError: retry`. Numbers above -32100 are never retried. */
 const dialectB: Readonly<Record<RpcFault, number>> = {
   ...standard,
-  /** A failure of this worker, not of the component. The next try may find this worker free, or reach another one. */
+  /** A failure of this worker, not of the component. At the next try, this worker may be free, or the step may reach another worker. */
   server: -32102,
   componentNotFound: -32001,
   notInitialized: -32002,

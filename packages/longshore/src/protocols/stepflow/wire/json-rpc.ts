@@ -101,8 +101,8 @@ export function errorText(id: RpcId | null, error: RpcErrorBody): string {
 }
 
 /**
- * One server-sent event. The reference decodes each network chunk separately and drops a chunk that ends inside a character, so the text is
- * ASCII only. It accepts only LF as line end, and reads the first line that begins with `data: `.
+ * One server-sent event. The reference decodes each network chunk separately, and drops a chunk that ends inside a character. So the text
+ * is ASCII only. It accepts only LF as line end, and reads the first line that begins with `data: `.
  */
 export function eventText(json: string): string {
   return `data: ${asciiJson(json)}\n\n`;

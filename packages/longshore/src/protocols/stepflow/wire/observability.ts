@@ -1,4 +1,5 @@
-// The context that travels with all work, so that its spans and log lines can be found: the run, the flow, the step, and the caller's span.
+// The context that is sent with all work: the run, the flow, the step, and the caller's span. With it, the spans and log lines of the work
+// can be found.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { SpanIds } from "../../../core/trace.ts";

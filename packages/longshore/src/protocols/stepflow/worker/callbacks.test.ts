@@ -113,8 +113,8 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     ["evaluate", {}, "flowId is undefined, expected a text."],
     ["submitRun", { flowId: "f", input: 1 }, "input is 1, expected a list with one element for each item."],
     ["getRun", { runId: 7 }, "runId is 7, expected a text."],
-    ["weather", {}, 'A Stepflow orchestrator cannot be asked for "weather"'],
-    ["toString", {}, 'A Stepflow orchestrator cannot be asked for "toString"'],
+    ["weather", {}, 'A Stepflow orchestrator has no call "weather"'],
+    ["toString", {}, 'A Stepflow orchestrator has no call "toString"'],
   ])("is refused when it is wrong: %s %j", async (name, value, message) => {
     const by = { clock: new TestClock(), signal: new AbortController().signal, idempotencyKey: "t1" };
     await expect(new Answers({} as Callbacks, by).answer(name, value)).rejects.toThrow(message);

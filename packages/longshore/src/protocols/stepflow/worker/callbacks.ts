@@ -1,5 +1,5 @@
-// Serves the calls that handlers make with `stepflowTask()`. The transport sends the calls. The rest is here: check the request, store a
-// flow before it runs, make the keys by which repeated attempts find their sub-runs, and wait until a run ends.
+// Serves the calls that handlers make with `stepflowTask()`. The transport only sends the calls. This file checks the request, stores a
+// flow before it runs, makes the keys by which repeated attempts find their sub-runs, and waits until a run ends.
 
 import { createHash } from "node:crypto";
 import { type Clock, pause } from "../../../core/clock.ts";
@@ -37,7 +37,7 @@ export interface AskedBy {
 
 /** How long one call waits at the orchestrator for a run before it is repeated. Proxies close a silent call later than this. */
 const waitSecs = 50;
-/** Pause before the next call when an orchestrator answers earlier although the run is open. */
+/** The pause before the next call when an orchestrator replied earlier although the run is still open. */
 const askAgainMs = 1_000;
 
 /** Serves the calls of one task. */
@@ -61,7 +61,7 @@ export class Answers {
       evaluate: () => this.#evaluate(question),
     };
     if (!Object.hasOwn(known, name)) {
-      const message = `A Stepflow orchestrator cannot be asked for ${JSON.stringify(name)}, expected one of ${Object.keys(known).join(", ")}.`;
+      const message = `A Stepflow orchestrator has no call ${JSON.stringify(name)}, expected one of ${Object.keys(known).join(", ")}.`;
       throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { detail: { field: name } });
     }
     return (await known[name as Question]()) as Json;

@@ -1,9 +1,9 @@
 // A worker's tasks as Stepflow components: their descriptions for discovery, and how a call finds its task.
 //
-// An orchestrator calls a component by the id from discovery (0.13), or by its path without (0.12, HTTP) or with the prefix of the route.
-// So a name is looked up as an id, then as a path, then as a path without its first segment, and so on: `/shop/greet`, `greet`, `/greet`.
-// Some routes remove a part of the component's own path. For them the last lookup accepts a name that is the end of exactly one component's
-// path.
+// An orchestrator calls a component by the id from discovery (0.13), by its path without the prefix of the route (0.12, HTTP), or by its
+// path with this prefix. So a name is looked up as an id, then as a path, then as a path without its first segment, and so on:
+// `/shop/greet`, `greet`, `/greet`. Some routes remove a part of the component's own path. For them the last lookup accepts a name that is
+// the end of exactly one component's path.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { type PathPattern, pathPattern } from "../../../core/path-pattern.ts";
@@ -23,7 +23,7 @@ export interface ComponentDescription extends TaskDescription {
 const noParams = Object.freeze({});
 /** How many leading segments may be removed to find the component's path. Prefixes of routes have one or two segments. */
 const prefixSegmentsMax = 10;
-/** More than the number of segments of any path. */
+/** A number that is higher than the number of segments of any path. */
 const segmentsMax = 1_000;
 
 export class Components {
@@ -56,7 +56,7 @@ export class Components {
     return [...this.#tasks.values()].map(pathOf);
   }
 
-  /** Built once: schemas take time to build, and a worker's tasks do not change. */
+  /** Built once, because schemas take time to build, and a worker's tasks do not change. */
   get descriptions(): readonly ComponentDescription[] {
     this.#descriptions ??= [...this.#tasks.values()].map((task) => ({ ...describeTask(task), path: pathOf(task) }));
     return this.#descriptions;

@@ -1,9 +1,10 @@
-// The environment variables with which an orchestrator gives a worker its addresses. It sets them for workers that it starts.
+// The environment variables in which a worker finds the addresses of its orchestrator. An orchestrator sets them for workers that it
+// starts.
 
 import { badVariable, type Environment, variable } from "../../../core/environment.ts";
 import type { TelemetryVariables } from "../../../runner/telemetry.ts";
 
-/** Stepflow's names for the options of `telemetry()`: pass them as its `variables`. `longshore work` uses them without that. */
+/** Stepflow's names for the variables of `telemetry()`: pass them as its option `variables`. `longshore work` uses them by default. */
 export const telemetryVariables: TelemetryVariables = {
   endpoint: "STEPFLOW_OTLP_ENDPOINT",
   service: "STEPFLOW_SERVICE_NAME",

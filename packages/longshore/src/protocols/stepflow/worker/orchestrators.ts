@@ -1,6 +1,6 @@
-// The orchestrators of a worker's tasks, with one open channel for each address. A channel for each call would run out of ports and cost
-// more than the call. This module also finds the new orchestrator of a run when the old one does not know it any more; any orchestrator can
-// answer that.
+// The orchestrators of a worker's tasks, with one open channel for each address. With a channel for each call, the ports would run out, and
+// opening the channel would cost more than the call. This module also finds the new orchestrator of a run when the old one does not know
+// the run any more. Any orchestrator can tell which one has it.
 
 import type { Clock } from "../../../core/clock.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
@@ -30,9 +30,9 @@ export interface OrchestratorsOptions {
   readonly first?: string;
 }
 
-/** A worker pool has a handful of orchestrators; channels beyond this number are closed. The Rust SDK keeps as many. */
+/** Maximum number of channels, as in the Rust SDK; further ones are closed. A worker usually has only a few orchestrators. */
 const channelsMax = 16;
-/** How many orchestrators are asked for a run before the failed call is tried again. */
+/** How many orchestrators are asked about a run before the failed call is tried again. */
 const askedMax = 3;
 const askTimeoutMs = 5_000;
 /** A run is not looked up again within this time; otherwise every heartbeat of its tasks would look it up. */
@@ -99,8 +99,8 @@ export class Orchestrators {
         const answer = await this.at(address).unary(TasksService.GetOrchestratorForRun, { runId }, { timeoutMs: askTimeoutMs });
         return answer.orchestratorServiceUrl === "" ? undefined : answer.orchestratorServiceUrl;
       } catch (error) {
-        // NOT_FOUND: no orchestrator has a lease on the run, so all would answer the same. For any other error, another orchestrator may
-        // know.
+        // NOT_FOUND means that no orchestrator has a lease on the run, so all would give the same reply. For any other error, another
+        // orchestrator may know the run.
         if (error instanceof GrpcError && error.code === GrpcCode.NOT_FOUND) return undefined;
       }
     }

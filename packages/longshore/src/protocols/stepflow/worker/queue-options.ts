@@ -16,7 +16,7 @@ export interface QueueOptions {
   readonly blobThresholdBytes?: number;
   /** Sent to orchestrators as `authorization: Bearer ...`. */
   readonly token?: string;
-  /** For orchestrators with an https:// address: the trusted CA and the client certificate. */
+  /** The trusted CA and the client certificate, for orchestrators with an https:// address. */
   readonly tls?: TlsClientOptions;
   /** Where variables are looked up. Default: this process's environment. */
   readonly env?: Environment;

@@ -40,13 +40,13 @@ export interface TaskSurroundings {
   readonly orchestratorUrl: string | undefined;
 }
 
-/** A slower heartbeat is useless, because the next one is due. */
+/** The timeout of a heartbeat: after this time the next one is due. */
 const beatTimeoutMs = 10_000;
-/** An outcome may be as large as a message. */
+/** The timeout of a report, whose outcome may be as large as a message. */
 const reportTimeoutMs = 30_000;
 /** Used when an orchestrator sets no interval. */
 const heartbeatSecsDefault = 1;
-/** Every server accepts messages of this size. If a larger one is refused, its size is taken as the reason. */
+/** Every server accepts messages of this size. When a larger message is refused, its size counts as the reason. */
 const messageBytesUsual = 4 * 1024 * 1024 - 1024;
 /** Spreads the heartbeats of tasks that began together. */
 const heartbeatJitter = 0.2;
@@ -92,8 +92,8 @@ export class QueueTask implements Assignment {
     this.ids = { runId: observability?.runId ?? runId ?? "", stepId: observability?.stepId ?? "", taskId: this.idempotencyKey, grantId };
     this.worker = around.settings.workerId;
     const everyMs = (heartbeatIntervalSecs || heartbeatSecsDefault) * 1_000;
-    // Only an orchestrator ends a hold. While none can be reached the task is not lost: an orchestrator that recovers the run offers its
-    // tasks again, and the next heartbeat claims this one there.
+    // Only an orchestrator ends a hold. While none can be reached, the task is not lost: an orchestrator that recovers the run offers its
+    // tasks again, and the next heartbeat claims this task there.
     this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs, jitter: heartbeatJitter };
   }
 
@@ -136,7 +136,7 @@ export class QueueTask implements Assignment {
       throw refusal("LONGSHORE_NO_HANDLER", message, "component_id");
     }
     const { task, pathParams } = found;
-    // Orchestrators before 0.13 leave it to the worker to parse the path.
+    // With orchestrators before 0.13, the worker must parse the path.
     if (Object.keys(this.#pathParams).length === 0) this.#pathParams = pathParams;
     if (!mayHoldBlobs(input)) return { task, input };
     const { blobs } = this;
@@ -152,7 +152,7 @@ export class QueueTask implements Assignment {
 
   async beat(signal: AbortSignal): Promise<BeatAnswer> {
     const verdict = await this.#beat(signal);
-    // Once a report is sent, its answer decides: a heartbeat that arrives after the report finds no task any more.
+    // Once a report is sent, only its reply counts: a heartbeat that arrives after the report finds no task any more.
     return { verdict: this.#reports > 0 ? "ok" : verdict };
   }
 
@@ -182,8 +182,8 @@ export class QueueTask implements Assignment {
 
   async #resultOf(outcome: Outcome) {
     if (outcome.kind === "failed") return { error: taskErrorOf(outcome) };
-    // The capabilities exclude deferrals, so the runner waits itself.
-    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow cannot carry a deferral.");
+    // The transport does not support deferrals, so the runner waits itself.
+    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow does not support deferrals.");
     const { blobThresholdBytes } = this.#around.settings;
     if (blobThresholdBytes === 0) return { response: { output: outcome.output } };
     if (this.#replaced?.outcome !== outcome) {
@@ -233,13 +233,13 @@ export class QueueTask implements Assignment {
   }
 }
 
-/** ALREADY_CLAIMED always has should_abort set too, so it is checked first. */
+/** ALREADY_CLAIMED is checked first, because should_abort is always set with it. */
 function verdictOf({ status, shouldAbort }: TaskHeartbeatResponse): Verdict {
   if (status === TaskStatus.ALREADY_CLAIMED) return "busy";
   return shouldAbort ? "cancel" : "ok";
 }
 
-/** Most inputs contain no reference, so they need no promise. A false positive only costs a search without a result. */
+/** Most inputs contain no reference to a blob, so they need no promise. A false positive only causes a search without a result. */
 function mayHoldBlobs(input: Json): boolean {
   if (typeof input !== "object" || input === null) return false;
   if (isObject(input) && "$blob" in input) return true;

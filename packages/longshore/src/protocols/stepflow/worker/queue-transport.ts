@@ -6,9 +6,12 @@ import type { Capabilities, ReportTries, Transport, TransportHost } from "../../
 import type { QueueSettings } from "./queue-options.ts";
 import { type OpenChannel, QueueWorker } from "./queue-worker.ts";
 
-/** Progress travels with heartbeats. The wire has no field for log lines. */
+/** Progress is sent with heartbeats. The wire has no field for log lines. */
 const capabilities: Capabilities = { defer: false, progress: true, streams: false, logs: false, blobs: true, cancel: true };
-/** Longer than an orchestrator needs to restart or to be replaced (the reference uses 88 s). After that the slot is released. */
+/**
+ * How long a report is retried, before the slot is released. An orchestrator restarts or is replaced in less time. (The reference uses 88
+ * s.)
+ */
 const reportTries: ReportTries = { patienceMs: 120_000 };
 
 export interface QueueSource {

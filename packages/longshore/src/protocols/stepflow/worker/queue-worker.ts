@@ -1,5 +1,5 @@
-// What workers over gRPC and NATS do with an assignment: claim it with a first heartbeat, run it, or drop it; and answer discovery. The
-// transport delivers assignments and decides how one is given back.
+// Handles assignments for workers over gRPC and NATS: claims each with a first heartbeat, and runs it or drops it. Also replies to
+// discovery. The transport delivers assignments and decides how one is given back.
 
 import { isTransient } from "../../../core/errors.ts";
 import { retry } from "../../../core/retry.ts";
@@ -18,9 +18,9 @@ import { QueueTask, type TaskSurroundings } from "./queue-task.ts";
 export interface Delivery {
   /** This worker or another one has claimed the task. */
   taken(): void;
-  /** No orchestrator could name the owner. Deliver it again later. */
+  /** No orchestrator knew the owner. Deliver it again later. */
   later(): void;
-  /** The assignment is useless: no client waits for it any more (`expected`), or it is not a valid task (not `expected`). */
+  /** The assignment is useless. With `expected`, no client waits for it any more; without it, the assignment is not a valid task. */
   useless(why: string, expected: boolean): void;
   /** Called about once per second while the claim is not decided. */
   waiting(): void;
@@ -44,11 +44,11 @@ const retryPauseMs = 1_000;
 /** An orchestrator waits five seconds for the answer. */
 const discoveryTimeoutMs = 4_000;
 const discoveryTries = 3;
-/** Discovery requests that are answered at once. Each orchestrator sends a few. They take no slot, so nothing else limits them. */
+/** Maximum number of discovery requests in progress. Each orchestrator sends a few. They take no slot, so nothing else limits them. */
 export const discoveriesMax = 64;
-/** Short, because the worker is stopping. */
+/** This timeout is short, because the worker is stopping. */
 const giveBackTimeoutMs = 2_000;
-/** A gRPC stream needs no answer: an unclaimed task is offered again. */
+/** A gRPC stream needs no reply: an unclaimed task is offered again. */
 const noDelivery: Delivery = { taken: () => {}, later: () => {}, useless: () => {}, waiting: () => {} };
 
 export class QueueWorker {
@@ -68,7 +68,7 @@ export class QueueWorker {
     this.#components = new Components(host.tasks);
     this.#orchestrators = new Orchestrators({ clock, open, ...(orchestratorUrl === undefined ? {} : { first: orchestratorUrl }) });
     const running = new Map<string, QueueTask>();
-    // Our orchestrators hand tasks over to each other. A stranger's task is another task, even with the same id.
+    // Our orchestrators hand tasks over to each other. A task of another orchestrator is another task, even if it has the same id.
     const keyOf = ({ taskId, context }: TaskAssignment) => {
       const url = context?.orchestratorServiceUrl || orchestratorUrl || "";
       return trusts(url) ? taskId : `${url} ${taskId}`;
@@ -109,7 +109,7 @@ export class QueueWorker {
 
   #track(work: Promise<void>): void {
     const tracked: Promise<void> = work
-      // Nothing in there should throw. If it does, it is a bug of ours, and must not end the process.
+      // Nothing in there should throw. An error would be a bug of ours, and must not end the process.
       .catch((error) => this.#host.failing("assignment", error))
       .finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
@@ -122,8 +122,8 @@ export class QueueWorker {
       slot.release();
       return delivery.useless(why ?? "it is no task", false);
     }
-    // The same task was delivered again: the claim took long, an acknowledgement was lost, or its run was recovered. The running task keeps
-    // it with its next heartbeat.
+    // The same task was delivered again: the claim took long, an acknowledgement was lost, or its run was recovered. The next heartbeat of
+    // the running execution keeps the task.
     const key = this.#around.keyOf(assignment);
     if (this.#claiming.has(key) || this.#around.running.has(key)) {
       slot.release();
@@ -159,7 +159,7 @@ export class QueueWorker {
         await this.#orchestrators.at(url).unary(OrchestratorService.CompleteTask, request, { timeoutMs: discoveryTimeoutMs });
         return true;
       } catch (error) {
-        // It was answered before, or this answer is too late.
+        // It has already been answered, or this answer is too late.
         if (hasCode(error, GrpcCode.NOT_FOUND)) return false;
         throw failureOfCall(`CompleteTask at ${url}`, error);
       }

@@ -24,7 +24,7 @@ const codes: { readonly [Code in ErrorCode]?: number } = {
   LONGSHORE_NO_HANDLER: TaskErrorCode.COMPONENT_NOT_FOUND,
   LONGSHORE_CANCELLED: TaskErrorCode.CANCELLED,
   LONGSHORE_DEADLINE: TaskErrorCode.TIMEOUT,
-  // Another worker can have the task at once, and the step has not failed: the same as a lost worker.
+  // The step has not failed, and another worker can take the task at once, as after the loss of a worker.
   LONGSHORE_SHUTDOWN: TaskErrorCode.UNREACHABLE,
   LONGSHORE_UNREACHABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
   LONGSHORE_STORE_UNAVAILABLE: TaskErrorCode.RESOURCE_UNAVAILABLE,
@@ -57,7 +57,7 @@ function taskErrorCode({ error, retryable }: FailedOutcome): number {
 }
 
 function known(name: string, code: ErrorCode | undefined): number | undefined {
-  // From an `AbortSignal.timeout`: something that the handler waited for took too long, not the handler itself.
+  // The error of an `AbortSignal.timeout`: not the handler took too long, but something that it waited for.
   if (name === "TimeoutError") return TaskErrorCode.RESOURCE_UNAVAILABLE;
   return code === undefined ? undefined : codes[code];
 }

@@ -1,5 +1,5 @@
-// The orchestrator of one task. It may change while the task runs: when a call is answered NOT_FOUND or UNAVAILABLE, other orchestrators
-// are asked where the run is, and the call is repeated there once.
+// The orchestrator of one task. It may change while the task runs. When a call fails with NOT_FOUND or UNAVAILABLE, other orchestrators are
+// asked where the run is, and the call is repeated there once.
 
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";
@@ -39,7 +39,7 @@ export class TaskOrchestrator {
     if (this.#runId === undefined) return false;
     const from = this.#url;
     const url = await this.#orchestrators.locate(this.#runId, from);
-    // Another call of this task may have moved already; this call then follows it.
+    // Another call of this task may already have found the new orchestrator; this call then uses it too.
     if (this.#url === from && url !== undefined) this.#url = url;
     return addressOf(this.#url) !== addressOf(from);
   }

@@ -8,7 +8,7 @@ export interface TaskProgress {
   readonly statusMessage?: string;
 }
 
-/** One line for people, which each heartbeat repeats. */
+/** Maximum length of the text: one line for people, which each heartbeat repeats. */
 const messageCharsMax = 1_000;
 
 /** `0.5`, `"half way"`, `{ progress: 0.5, message: "half way" }`, `{ percent: 50 }`; anything else is shown as JSON. */

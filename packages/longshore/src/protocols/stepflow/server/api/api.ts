@@ -90,11 +90,11 @@ export interface StepflowApi {
   close(): Promise<void>;
 }
 
-/** Built-in components that run at once: each computes, or has a file or a connection open. */
+/** How many built-in components run at once: each computes, or has a file or a connection open. */
 const builtinSlots = 64;
-/** Runs with items that are supervised at once. Nearly all of them wait and have lent their slots. */
+/** How many runs with items are supervised at once. Nearly all of them wait and have released their slots meanwhile. */
 const itemsSlots = 64;
-/** Steps that wait for runs that they started. Each costs a few kilobytes. */
+/** How many steps may wait for runs that they have started. Each takes a few kilobytes. */
 const waitingMax = 100_000;
 
 /** Flows may read variables with this prefix. */
@@ -160,7 +160,7 @@ export function openStepflowApi(options: ApiOptions): StepflowApi {
     async start() {
       for (const lane of lanes.values()) await lane.recover(reader);
       const resting = new Set(lanes.keys());
-      // A lane begins to claim with its first task, so a server without flows has no waiting claims.
+      // A lane begins to claim when it gets its first task, so a server without flows has no waiting claims.
       const resume = (lane: string) => {
         if (resting.delete(lane)) lanes.get(lane)?.resume();
       };

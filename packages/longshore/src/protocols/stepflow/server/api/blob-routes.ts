@@ -1,5 +1,5 @@
-// Blobs over REST: as JSON in an envelope, or as bytes. The content type of the request tells which form is sent, `Accept` which form is
-// returned.
+// Blobs over REST: as JSON in an envelope, or as bytes. The content type of the request is the form of the sent blob; `Accept` is the form
+// of the returned one.
 
 import { Readable } from "node:stream";
 import { inBodyTurns, parseLarge } from "../../../../core/json/json-slices.ts";
@@ -75,7 +75,7 @@ export class BlobRoutes {
     // Sends the stored text, because parsing would change large integers.
     if (found.isJson) return { status: 200, headers, body: Readable.from(enveloped(found.content, rest), { objectMode: false }) };
     if ((await this.#blobs.jsonText(found)) === undefined) return { status: 200, headers, body: `{"data":null,${rest.slice(1)}` };
-    // Read again piece by piece, so that a reader who takes it slowly holds none of it in memory.
+    // The blob is read again piece by piece, so that it is not in memory while a slow reader takes it.
     const again = await this.#blobs.find(blobId);
     if (again === undefined) throw notFound("blob", blobId);
     return { status: 200, headers, body: Readable.from(enveloped(again.content, rest), { objectMode: false }) };

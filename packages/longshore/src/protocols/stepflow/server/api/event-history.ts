@@ -18,14 +18,14 @@ export interface RunHistoryEvent {
   readonly type: number;
   readonly at: number;
   /**
-   * Sorts events of the same millisecond; compared element by element. First the start of the run, then its items in their order. In an item,
-   * the steps in the order in which they started. Of a step, its start, then the runs it has started, then its end. So causes come before
-   * effects: a step starts after the steps it needs.
+   * The place of an event among those of the same millisecond. Places are compared element by element. The start of the run comes first,
+   * then its items in their order. Within an item, the steps are in the order in which they started. For a step, its start comes first,
+   * then the runs that it has started, then its end. So causes come before effects: a step starts after the steps that it needs.
    */
   readonly place: readonly (number | string)[];
-  /** Makes the event. With a reader it reads the result, too: results may be large, so a waiting event does not keep them. */
+  /** Makes the event. With `reader` it also reads the result: results may be large, so a waiting event does not keep them in memory. */
   toEvent(reader?: Reader): Encodable<typeof StatusEvent> | Promise<Encodable<typeof StatusEvent>>;
-  /** It ends the events of the requested run. */
+  /** True for the last event of the requested run. */
   readonly last?: boolean;
 }
 
@@ -35,7 +35,7 @@ export type Within = readonly (number | string)[];
 const beginning = 0;
 const middle = 1;
 const end = 2;
-/** Behind every step: runs whose step is not known. */
+/** The place of runs whose step is not known: behind every step. */
 const unplaced = Number.MAX_SAFE_INTEGER;
 
 /** The beginning and the end of a run that the wire shows; `own` is the requested run. */
@@ -69,7 +69,7 @@ export function eventsOfRun(run: RunHead, within: Within, own: boolean): RunHist
   return [created, completed];
 }
 
-/** What an item needs from its beginning, and its end. `item` is its run on the board. */
+/** The events of an item at its beginning and at its end. `item` is its run on the board. */
 export function eventsOfItem(item: RunHead, view: FlowView, within: Within): RunHistoryEvent[] {
   const { id } = item;
   const { itemIndex } = wireRun(id);
@@ -110,7 +110,7 @@ export function eventsOfStep(task: TaskRowHead, step: StepView, within: Within, 
   const { status, earlier = [] } = history;
   const firstAt = earlier[0]?.attemptAt ?? task.attemptAt;
   if (step.demanded) events.push(stepsNeeded(runId, itemIndex, [stepId], firstAt, [...at, -1]));
-  // What fails because of another step, or is chosen not to run, is never begun.
+  // A step that fails because of another step, or that no branch has chosen, never begins.
   const tries = task.lane === null ? [] : [...earlier.map(({ attempt, attemptAt }) => ({ attempt, attemptAt })), task];
   for (const { attempt, attemptAt } of tries) {
     events.push({

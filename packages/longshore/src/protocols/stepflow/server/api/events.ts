@@ -1,6 +1,6 @@
-// Follows the events of a run: first the recorded ones, then new ones, in one order with rising numbers. An event is sent when its millisecond is
-// over, because then no other event can come before it: a change is committed in the millisecond that its event carries. So a later reader of the
-// records gets the same events in the same order with the same numbers.
+// Follows the events of a run: first the recorded ones, then new ones, in one order with rising numbers. An event has the time of the
+// millisecond in which its change was committed. It is sent when this millisecond is over, because then no other event can come before it.
+// So a later reader of the records gets the same events, in the same order and with the same numbers.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -35,7 +35,7 @@ export interface NextEvent {
   give(take: (event: Event) => void): Promise<void>;
 }
 
-/** The maximum of changes that wait for a slow reader. When there are more, they are dropped, and the follower reads all records again. */
+/** Maximum number of changes that wait for a slow reader. Above it, they are dropped, and the follower reads all records again. */
 const changesMax = 10_000;
 
 /** Ends after the run's last event, or when `signal` aborts. */
@@ -60,7 +60,7 @@ class Follower {
   /** All events up to this millisecond were sent. */
   #sentUntil = Number.NEGATIVE_INFINITY;
   #waiting: RunHistoryEvent[] = [];
-  /** How many events this follower holds of the maximum that all followers share. */
+  /** How many events this follower has in memory. All followers share one maximum. */
   #held = 0;
   #readAgain = true;
   #startedAt = 0;
@@ -172,7 +172,7 @@ class Follower {
     return new HistoryReader(this.#deps, this.#runId, new Map(members), (events) => this.#add(events));
   }
 
-  /** Ignores events that were sent before, which it knows by their time. Throws RESOURCE_EXHAUSTED above the maximum of held events. */
+  /** Ignores events that were already sent: their time shows this. Throws RESOURCE_EXHAUSTED above the maximum of events in memory. */
   #add(events: readonly RunHistoryEvent[]): void {
     const fresh = events.filter(({ at }) => at > this.#sentUntil);
     this.#deps.followers.checkHold(this.#held, fresh.length);

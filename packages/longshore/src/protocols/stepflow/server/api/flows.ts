@@ -1,5 +1,5 @@
-// Flows, stored as definitions under the SHA-256 of their compact JSON as received. A flow that was stored as a blob can be read and run by
-// callers that may run anything. It becomes a definition with its first run, not when it is read.
+// Flows, stored as definitions under the SHA-256 of their compact JSON as received. Callers that may run anything can also read and run a
+// flow that was stored as a blob. It becomes a definition with its first run, not when it is read.
 
 import { uuidOf } from "../../../../core/ids.ts";
 import { isObject, type JsonObject } from "../../../../core/json/json.ts";
@@ -41,7 +41,7 @@ export interface KeptFlow {
 
 export class Flows {
   readonly #deps: FlowDeps;
-  /** So that a start reads and parses none. */
+  /** Parsed flows, so that most starts need not read and parse theirs. */
   readonly #known = new DefinitionCache<KeptFlow>();
 
   constructor(deps: FlowDeps) {
@@ -104,7 +104,7 @@ export class Flows {
 
   /** Checks only the form of the id. */
   checkId(id: string): string {
-    // A flow from a file was not stored over this API. It has the id of its definition; its runs have no other.
+    // A flow from a file was not stored over this API. Its id is that of its definition, and so is the flow id of its runs.
     const flowId = uuidOf(id) === undefined ? blobIdIn(id) : id;
     if (flowId === undefined) throw invalid("flow_id", `is ${JSON.stringify(id.slice(0, 100))}, expected 64 hexadecimal digits`);
     return flowId;

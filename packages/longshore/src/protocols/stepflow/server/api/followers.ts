@@ -1,32 +1,35 @@
 // The readers of run events: how many there are, how many events wait for them, and when each one reads records and makes events. One
-// reading may take megabytes and there may be hundreds of readers, so few read at once, and readers of the same run share a reading.
+// reading may take megabytes, and there may be hundreds of readers. So few of them read at the same time, and readers of the same run share
+// a reading.
 
 import { Line } from "../../../../core/line.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import type { RunHistoryEvent, Within } from "./event-history.ts";
 
-/** What the records of a run, and of the runs that it started, contain so far. */
+/** The result of a reading: the events so far of a run, and of the runs that it has started. */
 export interface History {
   /** Undefined when the run does not exist. */
   readonly startedAt: number | undefined;
   readonly rootId: string;
-  /** The runs on the wire whose events belong here, with their places. Runs of items are found by their ids. */
+  /** The runs, as the wire knows them, whose events belong here, with their places. Runs of items are found by their ids. */
   readonly members: ReadonlyMap<string, Within>;
   readonly events: readonly RunHistoryEvent[];
 }
 
-/** Readings at once. Each reads the records of a run, in slices. */
+/** How many readings are in progress at once. Each reads the records of a run, in slices. */
 const readingMax = 4;
-/** Events that wait for all readers but one: about 200 MB. */
+/** Maximum number of waiting events of all readers except the largest: about 200 MB. */
 const eventsMax = 500_000;
-/** Readers at once. Each costs some work for every change. */
+/** Maximum number of readers. Each costs some work for every change. */
 const followersMax = 500;
 
 export class Followers {
   readonly open = new Set<object>();
   events = 0;
   readonly #reading = new Line(readingMax);
-  /** One at a time: the result of an event may have megabytes, and exist in several forms until it is passed on. */
+  /**
+   * Events are made one at a time, because the result of an event may have megabytes, and exists in several forms until it is passed on.
+   */
   readonly #making = new Line(1);
   /** Readings that have not begun. */
   readonly #readings = new Map<string, Promise<History>>();
@@ -54,8 +57,8 @@ export class Followers {
   }
 
   /**
-   * Makes an event and passes it on: one per turn of the event loop, so that it is written, or its reader is cut, before the next one is
-   * made.
+   * Makes an event and passes it on, one per turn of the event loop. So an event is written, or its slow reader is disconnected, before the
+   * next one is made.
    */
   make(make: () => Promise<void>): Promise<void> {
     return this.#making.use(async () => {
@@ -64,7 +67,10 @@ export class Followers {
     });
   }
 
-  /** Whether a reader with `own` waiting events may have more. Its own do not count, so that the largest run can be followed. */
+  /**
+   * Returns whether a reader with `own` waiting events may have more. Its own events do not count, so that even the largest run can be
+   * followed.
+   */
   mayHold(own: number, more: number): boolean {
     return this.events - own + more <= eventsMax;
   }

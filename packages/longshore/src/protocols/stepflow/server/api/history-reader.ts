@@ -28,7 +28,7 @@ export interface HistoryDeps {
   readonly followers: Followers;
 }
 
-/** Runs of one family that are searched for members. */
+/** How many runs of one family are searched for members. */
 const familyMax = 100_000;
 
 /** Throws RESOURCE_EXHAUSTED when there are too many events. */
@@ -113,7 +113,7 @@ export class HistoryReader {
     return found.sort((a, b) => a.createdAt - b.createdAt || a.depth - b.depth).map(({ id }) => id);
   }
 
-  /** True for a run whose parent is followed; it is followed from now on. */
+  /** Returns true for a run whose parent is followed. From now on, this run is followed too. */
   async #join(run: RunHead): Promise<boolean> {
     if (this.members.has(run.id)) return true;
     const { parentRunId, parentTaskId } = settingsOf(run);

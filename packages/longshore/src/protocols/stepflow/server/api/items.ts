@@ -131,7 +131,7 @@ export class ItemRuns {
   }
 }
 
-/** A run whose family is full cannot start its items, and an immediate retry would fail too. */
+/** When the family of a run is full, the run cannot start its items, and an immediate retry would fail too. */
 function failedForLimit(error: unknown): never {
   if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_LIMIT") throw error;
   throw new StepFailure({ code: "COMPONENT_FAILED", message: error.message }, { final: true });

@@ -1,5 +1,5 @@
-// Lists runs without their texts, newest first. They walk the board's index of runs and read a bounded number of rows. In that index the
-// items of a run are next to the run, so the walk skips all of them at once.
+// Lists runs without their texts, newest first. A list walks the board's index of runs and reads a bounded number of rows. In this index
+// the items of a run are next to the run, so the walk skips all items of a run at once.
 
 import type { Reader } from "../../../../engine/run/reader.ts";
 import type { RunHead, RunState } from "../../../../engine/run/run.ts";
@@ -21,9 +21,9 @@ export interface ListFilter {
 
 const limitDefault = 100;
 const limitMax = 1_000;
-/** The walk begins again for each page, so pages are not meant for older runs than this. */
+/** Maximum offset: the walk begins again for each page, so pages cannot reach far back. */
 const offsetMax = 100_000;
-/** Rows that one list reads: some tens of milliseconds. A filter that matches almost nothing finds only runs within these rows. */
+/** How many rows one list reads: some tens of milliseconds. A filter that matches almost nothing finds only runs within these rows. */
 const looksMax = 20_000;
 /** Runs per read. */
 const pageSize = 100;

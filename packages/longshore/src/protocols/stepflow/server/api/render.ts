@@ -91,7 +91,7 @@ export class Renderer {
     return { total: items, completed, failed: failures, cancelled, running: items - completed - failures - cancelled };
   }
 
-  /** Counts the items of an open run, or of a run that was ended early: items that had not begun count as cancelled. */
+  /** Counts the items of an open run, or of a run that ended early. Items that had not begun count as cancelled. */
   async #count(run: RunHead, items: number): Promise<ItemCounts> {
     const states = await this.#reader.statesUnder(itemPrefix(run.id));
     const counted = (...of: RunState[]) => of.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
@@ -147,7 +147,7 @@ export function stepStatusOf(task: TaskRow, result: FlowResult | null): number {
 }
 
 /**
- * The status from a record without its texts. Undefined where the texts decide: a step with a default may have inherited another step's
+ * The status from a record without its texts. Undefined when the texts are needed: a step with a default may have inherited another step's
  * failure.
  */
 export function headStatusOf(task: TaskRowHead, { step }: StepView): number | undefined {

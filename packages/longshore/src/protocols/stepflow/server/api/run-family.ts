@@ -4,7 +4,7 @@ import type { Reader } from "../../../../engine/run/reader.ts";
 import type { RunHead } from "../../../../engine/run/run.ts";
 import { settingsOf } from "../../dialect/settings.ts";
 
-/** Open runs of one family that are read: more than ever run at once. */
+/** Maximum number of open runs of one family that are read: more than ever run at the same time. */
 const openMax = 100_000;
 
 /** The open runs of a root's family, without the root itself. */

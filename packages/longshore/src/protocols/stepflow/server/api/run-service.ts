@@ -36,7 +36,7 @@ export interface RunServiceDeps {
 export interface WaitOptions {
   readonly wait: boolean;
   readonly timeoutSecs?: number;
-  /** Read only when the client really has to wait. */
+  /** The signal is read only when the client really has to wait. */
   readonly gone: () => AbortSignal;
 }
 
@@ -44,10 +44,10 @@ export interface WaitOptions {
 const waitSecsDefault = 300;
 /** A client that wants to wait longer must call again. */
 const waitSecsMax = 24 * 3_600;
-/** Steps in one answer for a run with many items. The steps of one item can be read by its index. */
+/** Maximum number of steps in one response for a run with many items. The steps of one item can be read by its index. */
 const stepsMax = 10_000;
 
-/** What one summary counts against the reader's limit: it reads the flow and sometimes the states of items. */
+/** The rows that one summary counts against the reader's limit, because it reads the flow and sometimes the states of items. */
 const summaryRows = 2;
 
 interface Created {
@@ -78,8 +78,8 @@ export class RunService {
   }
 
   /**
-   * Starts a run and returns nothing large. All callers that wait for its end continue with `then`: an async function would keep the
-   * request and its inputs in memory, and thousands of clients may wait.
+   * Starts a run and returns nothing large. Callers that wait for its end continue with `then`, because thousands of clients may wait, and
+   * an async function would keep each request with its inputs in memory.
    */
   submit(request: RunRequest): Promise<RunHead> {
     return this.#deps.submitter.submit(request).then(headOf);
@@ -132,16 +132,16 @@ export class RunService {
   }
 
   /**
-   * Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. Each run is cancelled
-   * before those that it has started: otherwise it would take their cancellation for their result.
+   * Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. A run is cancelled
+   * before the runs that it has started: otherwise their cancellation would count as their result.
    */
   async cancel(runId: string): Promise<{ summary: Summary }> {
     const { runs, reader, renderer } = this.#deps;
     const run = await this.find(runId);
     const cancelled = (await runs.cancel(run.id)) ?? run;
-    // It is open when this request was performed before, and the run was retried since.
+    // The run may be open: this request may have been performed before, and the run retried since then.
     if (!isRunOpen(cancelled.state)) {
-      // Searched for before the items: so the item that has started one of them is among the items.
+      // The descendants are searched before the items. So the item that has started one of them is among the items.
       const found = await openDescendants(reader, run);
       await this.#cancelItems(cancelled, cancelled);
       for (const other of found) {
@@ -185,7 +185,7 @@ export class RunService {
     }
   }
 
-  /** The run that a client names. Runs of items are not visible on this wire. */
+  /** The run with the id that a client sent. Runs of items are not visible on this wire. */
   find(runId: string): Promise<Run> {
     return found(runId, (id) => this.#deps.reader.run(id));
   }

@@ -1,5 +1,5 @@
-// Calls that workers over JSON-RPC may make: blobs and runs, through the services that all clients use, and under the same table of
-// actions. Such a worker sends no token: the server has called it for the task that it works on.
+// Calls that workers over JSON-RPC may make, for blobs and runs. They use the same services as all clients, and the same table of actions.
+// Such a worker sends no token: the server has called it for the task that it works on.
 
 import { type Action, actions, type Caller } from "../../../../core/actions.ts";
 import { type ErrorCode, LongshoreError } from "../../../../core/errors.ts";

@@ -2,7 +2,10 @@
 // same before and after a restart. A number is the millisecond of the event since the start of the root run, combined with its place within
 // that millisecond. Numbers rise strictly, but not by one.
 
-/** Places for events in one millisecond: more than are ever committed in one. With this, 2^53 lasts for a run of two years. */
+/**
+ * The number of places for events in one millisecond: more than are ever committed in a millisecond. With this many places, numbers stay
+ * below 2^53 for a run of two years.
+ */
 const placesMax = 2 ** 17;
 
 /** The lowest number of an event at this time; 0 at the start. */
@@ -20,7 +23,7 @@ export function numberOf(startedAt: number, at: number, place: number): number {
   return numberAt(startedAt, at) + Math.min(place, placesMax - 2);
 }
 
-/** Whether a state with this number is at least as new as `asof`. One millisecond is recorded as a whole. */
+/** Returns whether a state with this number is at least as new as `asof`. All events of one millisecond are recorded together. */
 export function isReached(number: number, asof: number): boolean {
   return Math.floor(number / placesMax) >= Math.floor(asof / placesMax);
 }

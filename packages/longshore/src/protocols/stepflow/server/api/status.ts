@@ -60,7 +60,7 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
   return undefined;
 }
 
-/** The core keeps field and expectation beside the message. The wire has only a message. */
+/** The core has field and expectation in addition to the message. The wire has only a message. */
 function wholeMessage({ message, detail: { field, expected } }: LongshoreError): string {
   const more = [expected === undefined ? "" : `expected ${expected}`, field === undefined ? "" : `at ${field}`];
   const missing = more.filter((part) => part !== "" && !message.includes(part)).join(" ");

@@ -82,7 +82,7 @@ export class StepRuns implements SubRuns {
  * a restart, continues with its runs.
  */
 function tryOf({ id, firstAttempt, attempt, lost }: TaskRow): string {
-  // A retry of the run continues the attempts and counts failures and losses from zero. So this number rises with every attempt but those
-  // that follow a loss.
+  // A retry of the run continues the numbers of the attempts, and counts failures and losses from zero. So this number rises with every
+  // attempt, except after a loss.
   return `${id} ${firstAttempt} ${attempt - firstAttempt - lost}`;
 }

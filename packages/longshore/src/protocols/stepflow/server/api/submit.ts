@@ -42,7 +42,7 @@ export interface Parent {
   readonly key?: string;
 }
 
-/** Nesting of runs. A flow that starts itself would never end. */
+/** Maximum nesting of runs: a flow that starts itself would never end. */
 const depthMax = 100;
 
 export class Submitter {
@@ -81,7 +81,7 @@ export class Submitter {
     return (await runs.begin({ ...base, ...given })).run;
   }
 
-  /** Stores the shared definition of runs with items, if it is missing. */
+  /** Stores the definition that all runs with items share, if it is missing. */
   async #knowItems(): Promise<void> {
     const { runs } = this.#deps;
     if ((await runs.definitionById(itemsDefinition.id)) === undefined) await runs.define(itemsDefinition);

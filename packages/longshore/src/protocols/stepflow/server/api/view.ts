@@ -18,7 +18,7 @@ export interface StepView {
   readonly node: number;
   /** The step's definition; undefined for a step of another dialect. */
   readonly step: Step | undefined;
-  /** It runs only if another step or the output needs it. */
+  /** True when the step runs only if another step or the output needs it. */
   readonly demanded: boolean;
 }
 

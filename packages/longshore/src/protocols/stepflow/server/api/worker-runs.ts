@@ -32,7 +32,7 @@ export interface WorkerRunDeps {
   holds(caller: Caller, rootRunId: string): Promise<boolean>;
 }
 
-/** The requesting task, or at least the root run that it belongs to. */
+/** The requesting task or, when it is not known, its root run. */
 export type Requester = { readonly taskId: string } | { readonly rootRunId: string };
 
 /** The caller, and the task that it works on, if known. A caller that may start any run needs none. */
@@ -56,7 +56,7 @@ export class WorkerRuns {
   }
 
   /**
-   * Two requests with the same key start one run, when they come from the same task, or from the same run if the task is not known, and in
+   * Two requests with the same key start one run. They must come from the same task (or from the same run, if the task is not known) and in
    * the same life of the run.
    */
   submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
@@ -102,10 +102,12 @@ export class WorkerRuns {
       );
     }
     if (overrides !== undefined && Object.keys(overrides).length > 0) {
-      throw denied("overrides rewrite a flow, which takes a token of the scope operator: store the flow as it is to be run.");
+      throw denied(
+        "overrides rewrite a flow, which requires a token of the scope operator: store the flow in the form in which it must run.",
+      );
     }
     const { flows } = this.#deps;
-    // Blobs are not read: the check ignores what a worker stored there.
+    // Blobs are not searched: the check ignores flows that a worker has stored there.
     if (!(await flows.isStored(flowId)) && !(await this.#isNamed(flows.checkId(flowId), run))) {
       throw denied(
         `The flow ${flowId} is not stored: a worker's token starts flows that an operator has stored, or that the flow of its run names.`,
@@ -156,7 +158,7 @@ function keyIn({ retries }: RunHead, key: string): string {
 }
 
 function notOfFamily(runId: string): GrpcError {
-  return denied(`A worker's token reads runs of the families that it holds tasks of, and ${runId} is of none of them.`);
+  return denied(`A worker's token reads only runs of the families in which it holds a task, and ${runId} belongs to none of them.`);
 }
 
 /** The form of gRPC. */

@@ -7,7 +7,7 @@ import { type Component, invalid, objectIn, objectSchema, optionalText, optional
 
 export const noop: Component = {
   path: "/noop",
-  description: "Answers its input unchanged.",
+  description: "Returns its input unchanged.",
   inputSchema: {},
   outputSchema: {},
   perform: ({ input }) => input,
@@ -19,8 +19,8 @@ export const createMessages: Component = {
   inputSchema: objectSchema(
     "CreateMessagesInput",
     {
-      system_instructions: { type: ["string", "null"], description: "What the model is told first." },
-      user_prompt: { type: "string", description: "What the user asks." },
+      system_instructions: { type: ["string", "null"], description: "The system instructions for the model." },
+      user_prompt: { type: "string", description: "The prompt of the user." },
     },
     ["user_prompt"],
   ),
@@ -38,10 +38,10 @@ const sleepMsMax = 31 * 24 * 3_600_000;
 export function sleep(clock: Clock): Component {
   return {
     path: "/sleep",
-    description: "Waits for a time, then answers.",
+    description: "Waits for a time, then returns.",
     inputSchema: objectSchema(
       "SleepInput",
-      { duration_ms: { type: "integer", minimum: 0, maximum: sleepMsMax }, passthrough: { description: "Answered as it is." } },
+      { duration_ms: { type: "integer", minimum: 0, maximum: sleepMsMax }, passthrough: { description: "Returned unchanged." } },
       ["duration_ms"],
     ),
     outputSchema: objectSchema("SleepOutput", { duration_ms: { type: "integer" }, passthrough: {} }, ["duration_ms"]),

@@ -11,7 +11,7 @@ const idSchema = { type: "string", description: "SHA-256 of the data, 64 hexadec
 export function putBlob(blobs: BlobLibrary): Component {
   return {
     path: "/put_blob",
-    description: "Keeps JSON data and answers the id that its content gives it.",
+    description: "Stores JSON data and returns its id, which is computed from its content.",
     inputSchema: objectSchema("PutBlobInput", { data: { description: "Any JSON." }, blob_type: { enum: [...blobTypes] } }, ["data"]),
     outputSchema: objectSchema("PutBlobOutput", { blob_id: idSchema }, ["blob_id"]),
     async perform(call) {
@@ -27,7 +27,7 @@ export function putBlob(blobs: BlobLibrary): Component {
 export function getBlob(blobs: BlobLibrary): Component {
   return {
     path: "/get_blob",
-    description: "Answers the JSON data that is kept under an id.",
+    description: "Returns the JSON data that is stored under an id.",
     inputSchema: objectSchema("GetBlobInput", { blob_id: idSchema }, ["blob_id"]),
     outputSchema: objectSchema("GetBlobOutput", { data: { description: "The data." } }, ["data"]),
     async perform(call) {

@@ -35,21 +35,21 @@ export interface SubRunResult {
 
 /** As in the reference. */
 const iterationsDefault = 1_000;
-/** Each iteration is a stored run. A loop that has not ended by then is a mistake. */
+/** Maximum number of iterations: each is a stored run. A loop with more is a mistake. */
 const iterationsMax = 100_000;
 const concurrencyMax = 10_000;
 
-const flowIdSchema = { type: "string", description: "The id that the flow is stored under." };
+const flowIdSchema = { type: "string", description: "The id of the stored flow." };
 const inlineSchema = {
   type: "object",
-  description: "The flow itself; write it as $literal, so that nothing in it is worked out too early.",
+  description: "The flow itself. Write it as $literal, so that its expressions are not evaluated too early.",
 };
 
 export function evaluate(runs: SubRuns): Component {
   return {
     path: "/eval",
-    description: "Runs a stored flow and answers how it came out.",
-    inputSchema: objectSchema("EvalInput", { flow_id: flowIdSchema, input: { description: "What the flow is given." } }, [
+    description: "Runs a stored flow and returns its result.",
+    inputSchema: objectSchema("EvalInput", { flow_id: flowIdSchema, input: { description: "The input of the flow." } }, [
       "flow_id",
       "input",
     ]),
@@ -65,13 +65,18 @@ export function evaluate(runs: SubRuns): Component {
 export function map(runs: SubRuns): Component {
   return {
     path: "/map",
-    description: "Runs a flow for each item of a list and answers how each came out.",
+    description: "Runs a flow for each item of a list and returns the results.",
     inputSchema: objectSchema(
       "MapInput",
       {
         workflow: inlineSchema,
         items: { type: "array", maxItems: itemsMax },
-        max_concurrency: { type: ["integer", "null"], minimum: 1, maximum: concurrencyMax, description: "Steps in flight at once." },
+        max_concurrency: {
+          type: ["integer", "null"],
+          minimum: 1,
+          maximum: concurrencyMax,
+          description: "Maximum number of steps in flight.",
+        },
       },
       ["workflow", "items"],
     ),
@@ -88,7 +93,7 @@ export function map(runs: SubRuns): Component {
       const flow = flowIn(call, "workflow");
       const items = listIn(call, "items");
       const maxConcurrency = optionalWhole(call, "max_concurrency", 1, concurrencyMax);
-      if (items.length > itemsMax) throw invalid(call, `items has ${items.length} of them, expected at most ${itemsMax}`);
+      if (items.length > itemsMax) throw invalid(call, `items has ${items.length} entries, expected at most ${itemsMax}`);
       if (items.length === 0) return { results: [], successful: 0, failed: 0 };
       const subRun = { key: "map", flow, inputs: items, ...(maxConcurrency === undefined ? {} : { maxConcurrency }) };
       const { results } = await runs.run(call, subRun);
@@ -101,12 +106,13 @@ export function map(runs: SubRuns): Component {
 export function iterate(runs: SubRuns): Component {
   return {
     path: "/iterate",
-    description: "Runs a flow again and again: on { next } it continues with that as its input, on { result } it ends.",
+    description:
+      "Runs a flow repeatedly: when it returns { next }, this is the input of the next run; when it returns { result }, the loop ends.",
     inputSchema: objectSchema(
       "IterateInput",
       {
         flow: inlineSchema,
-        initial_input: { description: "What the first run is given." },
+        initial_input: { description: "The input of the first run." },
         max_iterations: { type: ["integer", "null"], minimum: 0, maximum: iterationsMax, default: iterationsDefault },
       },
       ["flow", "initial_input"],
@@ -114,9 +120,9 @@ export function iterate(runs: SubRuns): Component {
     outputSchema: objectSchema(
       "IterateOutput",
       {
-        result: { description: "What the flow ended with; what it would go on with where `terminated` is true." },
+        result: { description: "The final result; when `terminated` is true, the input of the next run." },
         iterations: { type: "integer" },
-        terminated: { type: "boolean", description: "It was ended because it had gone on for as often as it may." },
+        terminated: { type: "boolean", description: "True when the loop was ended because it reached its maximum number of iterations." },
       },
       ["result", "iterations", "terminated"],
     ),

@@ -21,7 +21,7 @@ const fileBytesMax = payloadRequestBytes;
 
 export interface FlowFiles {
   readonly folder: string;
-  /** Folders and files that are never read, even if they are inside the folder or a link in it points to them. */
+  /** Folders and files that are never read, even when they are inside the folder, or a link in it points to them. */
   readonly hidden: readonly string[];
 }
 
@@ -32,8 +32,8 @@ export function loadFile(files: FlowFiles | null): Component {
     inputSchema: objectSchema(
       "LoadFileInput",
       {
-        path: { type: "string", description: "Relative to that folder." },
-        format: { enum: [...formats], description: "By the file's ending when absent." },
+        path: { type: "string", description: "The path, relative to that folder." },
+        format: { enum: [...formats], description: "The format; when absent, the ending of the file decides." },
       },
       ["path"],
     ),
@@ -71,7 +71,10 @@ function formatOf(call: ComponentWork, path: string): Format {
   return known;
 }
 
-/** The real path of a file, with links resolved. The error reports that a file is missing or unreadable only for a path inside the folder. */
+/**
+ * The real path of a file, with links resolved. Only for a path inside the folder does the error report that the file is missing or
+ * unreadable.
+ */
 async function inside(call: ComponentWork, { folder, hidden }: FlowFiles, wanted: string): Promise<{ path: string; shown: string }> {
   const outside = () => invalid(call, `path ${JSON.stringify(wanted)} leads out of the folder for flows`);
   if (wanted.includes("\0")) throw invalid(call, "path has a NUL character in it");

@@ -21,14 +21,14 @@ const modelDefault = "gpt-3.5-turbo";
 const roles = ["system", "user", "assistant"];
 /** Long answers of slow models take minutes. After this time the call fails. */
 const answerMsMax = 600_000;
-/** An answer is text for people: no model writes this much. */
+/** Maximum size of a reply: it is text for people, and no model writes this much. */
 const answerBytesMax = 16 * 1_024 * 1_024;
 const tokensMax = 1_000_000;
 
 export function openAi(options: OpenAiOptions): Component {
   return {
     path: "/openai",
-    description: "Sends chat messages to OpenAI's API, or one that speaks the same, and answers what comes back.",
+    description: "Sends chat messages to OpenAI's API, or a compatible one, and returns the reply.",
     inputSchema: objectSchema(
       "OpenAIInput",
       {

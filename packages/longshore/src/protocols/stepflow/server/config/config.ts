@@ -18,7 +18,9 @@ export interface StepflowConfig {
   readonly typeCheck: boolean;
 }
 
-/** Retries of a step that was lost on the way to its worker or back. The flow decides about retries after failures of the component. */
+/**
+ * Retries of a step that was lost on its way to the worker or back. The flow itself decides about retries after failures of the component.
+ */
 export interface TransportRetry {
   readonly max: number;
   readonly backoff: Backoff;
@@ -29,7 +31,7 @@ export interface BlobApi {
   readonly enabled: boolean;
   /** The address for workers; null for this server's own. */
   readonly url: string | null;
-  /** Larger top-level fields of an input (bytes of JSON) are sent as references, to workers that support them. */
+  /** Top-level fields of an input that have more bytes as JSON are sent as references, to workers that support references. */
   readonly threshold: number;
 }
 

@@ -1,5 +1,5 @@
-// The configuration of a server without a configuration file: a worker that connects to the queue `python` or `default` gets its tasks, and
-// workers of other protocols serve the remaining components.
+// The configuration of a server without a configuration file. A worker that connects to the queue `python` or `default` gets the tasks of
+// that queue. Workers of other protocols serve the remaining components.
 
 import { blobApiDefault, type GrpcPlugin, noTimeouts, type Plugin, retryDefault, type StepflowConfig } from "./config.ts";
 import { type Route, routePattern } from "./route.ts";

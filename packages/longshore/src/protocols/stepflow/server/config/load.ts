@@ -1,4 +1,4 @@
-// Finds and reads the configuration file that the operator named. No other file is searched for, because a plugin starts programs.
+// Finds and reads the configuration file that the operator named. No other file is read, because a configuration can start programs.
 
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";

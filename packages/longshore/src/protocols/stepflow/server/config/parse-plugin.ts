@@ -30,7 +30,7 @@ export interface UnservedPlugin {
 const types = ["builtin", "grpc", "nats", "stepflow", "mock", "longshore"];
 const launchKeys = ["command", "args", "env"];
 const timeoutKeys = ["queueTimeoutSecs", "executionTimeoutSecs"];
-/** More calls than any worker has connections for. */
+/** Maximum of the setting: no worker has connections for more calls. */
 const callsMaxMax = 10_000;
 const healthMsMax = 3_600_000;
 
@@ -165,7 +165,7 @@ function httpUrl(place: Place, environment: Environment): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
     throw place.refuse(`'${text}' is no address.`, "http://host:port or https://host:port");
-  // They would never be sent, and every message about the worker would show them.
+  // A user name and password would never be sent, and every message about the worker would show them.
   if (url.username !== "" || url.password !== "") throw place.refuse("The address has a user name or password.", "an address without them");
   return url;
 }

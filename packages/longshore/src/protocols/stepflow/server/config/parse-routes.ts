@@ -45,7 +45,7 @@ function patternOf(key: string, at: Place): RoutePattern {
   try {
     return routePattern(key);
   } catch {
-    // The message of `routePattern` is about tasks; this one has the place in the file.
+    // The message of `routePattern` is about tasks. This message names the place in the file instead.
     throw at.refuse(
       `'${key}' is no path.`,
       "a prefix such as /python, or a pattern such as /python/{*component}: each name once, {*name} last",
@@ -117,7 +117,7 @@ function paramsOf(given: ReadonlyMap<string, Place>, plugin: Plugin, rule: Place
 function paramOf(key: string, value: Place, plugin: Plugin, environment: Environment): Json {
   if (key === "queueName" && plugin.type === "grpc") return queueName(value, environment);
   if ((key === "stream" || key === "queueName") && plugin.type === "nats") return streamName(value, environment);
-  value.warn(`'${key}' means nothing to the plugin ${plugin.name}, which is of type ${plugin.type}.`);
+  value.warn(`'${key}' has no effect for the plugin ${plugin.name}, which is of type ${plugin.type}.`);
   return value.json();
 }
 

@@ -21,7 +21,7 @@ export interface ParseOptions {
 const readPast = ["storageConfig", "stateStore", "leaseManager", "recovery"];
 const topKeys = ["workingDirectory", "plugins", "routes", "blobApi", "retry", "typeCheck", ...readPast];
 const delayMsMax = 3_600_000;
-/** After this many tries, the transport is not the problem. */
+/** Maximum number of tries. When so many fail, the transport is not the cause. */
 const retriesMax = 1_000;
 
 /**
@@ -67,7 +67,7 @@ function pluginsOf(place: Place | undefined, environment: Environment): Map<stri
   return plugins;
 }
 
-/** Refuses the list of `match` and `target` from before `routes`: ignoring it would leave all components without a route. */
+/** Refuses the older list of `match` and `target`, which `routes` has replaced. If it were ignored, no component would have a route. */
 function refuseOldRouting(root: Place): void {
   const old = root.entries().find(({ key }) => key === "routing");
   if (old === undefined) return;
@@ -157,7 +157,7 @@ function upTo(place: Place, max: number): number {
   return value;
 }
 
-/** A queue has one lane, from which either gRPC or NATS takes tasks. Both would take each other's tasks. */
+/** A queue has one lane, from which either gRPC or NATS takes tasks. With both, each would take the other's tasks. */
 function refuseTwoBackends(config: StepflowConfig, place: Place): void {
   const backends = new Map<string, string>();
   for (const { name, backend, plugin } of queuesOf(config)) {

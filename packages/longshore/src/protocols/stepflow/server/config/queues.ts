@@ -6,7 +6,7 @@ import type { RouteRule } from "./route.ts";
 
 export type QueuePlugin = GrpcPlugin | NatsPlugin;
 
-/** One entry to a queue. Several plugins and routes may use one queue, each with its own timeouts. */
+/** One use of a queue. Several plugins and routes may use the same queue, each with its own timeouts. */
 export interface Queue {
   /** For NATS, the name of the stream. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Queue {
   readonly shared: boolean;
 }
 
-/** Each queue of each plugin once. */
+/** The list has each queue of each plugin once. */
 export function queuesOf(config: StepflowConfig): Queue[] {
   const queues = new Map<string, Queue>();
   const add = (plugin: QueuePlugin, name: string | null, shared = false) => {
@@ -37,12 +37,12 @@ export function queuesOf(config: StepflowConfig): Queue[] {
   return [...queues.values()];
 }
 
-/** The rule takes every component unchanged, so it never decides between plugins. */
+/** Returns whether the rule takes every component unchanged. Such a rule never decides between plugins. */
 function takesAll({ conditions, allow, deny, component }: RouteRule): boolean {
   return conditions.length === 0 && allow === null && deny.length === 0 && component === null;
 }
 
-/** The queue of a rule's tasks; null for a NATS plugin that leaves it to its routes. */
+/** The queue of a rule's tasks. Null when neither the rule nor its NATS plugin names one. */
 export function queueOf(plugin: QueuePlugin, params: RouteRule["params"]): string | null {
   const said = plugin.type === "nats" ? (params.stream ?? params.queueName) : params.queueName;
   if (typeof said === "string") return said;
@@ -54,7 +54,7 @@ export function queueLane(queue: string): string {
   return `stepflow:${queue}`;
 }
 
-/** The lane of a plugin that is called over HTTP or answers in this process. */
+/** The lane of a plugin that is called over HTTP, or that runs in this process. */
 export function pluginLane(plugin: { readonly name: string; readonly type: "stepflow" | "mock" }): string {
   return `stepflow-${plugin.type === "stepflow" ? "http" : plugin.type}:${plugin.name}`;
 }

@@ -1,4 +1,4 @@
-// Routes: which component paths lead to which plugins. Stepflow's releases have two notations for keys; both are patterns:
+// Routes: which component paths lead to which plugins. The keys of routes are patterns. Stepflow's releases have two notations for them:
 //
 // "/python" (since 0.13): everything below this prefix, which is removed; "/" is everything.
 // "/python/{*component}" (before): the same, with a name for what is below; {component} is one segment of it.
@@ -24,7 +24,9 @@ export interface RouteRule {
   /** Allowed components, with a leading slash; null allows all. */
   readonly allow: readonly string[] | null;
   readonly deny: readonly string[];
-  /** The component to call, in which `{name}` is replaced by what the pattern matched; null for the rest of the path. */
+  /**
+   * The component to call, in which `{name}` is replaced by the text that the pattern matched. Null: the component is the rest of the path.
+   */
   readonly component: string | null;
   /** Further settings of the rule for its plugin: `queueName`, `stream`. */
   readonly params: { readonly [name: string]: Json };
@@ -43,7 +45,7 @@ export interface RoutePattern {
   readonly weight: number;
   /** Matches everything below, at any depth. */
   readonly catches: boolean;
-  /** A prefix without a name for what is below. */
+  /** True for a prefix without a name for the rest of the path. */
   readonly prefix: boolean;
   /** The values of the placeholders, with `component` for the rest of the path; undefined when the path does not match. */
   match(path: string): Captures | undefined;
@@ -63,7 +65,7 @@ export function routePattern(text: string): RoutePattern {
 /** The component that a rule calls, with a leading slash; null when the pattern matched none. */
 export function componentOf(rule: RouteRule, pattern: RoutePattern, captures: Captures): string | null {
   if (rule.component === null) return captures.component === undefined ? null : `/${captures.component}`;
-  // Such a rule renames one path or the value of a placeholder. It does not apply to everything below a prefix.
+  // A rule with a component renames one path or the value of a placeholder. It does not apply to everything below a prefix.
   if (pattern.prefix && captures.component !== undefined && !/\{\*?component\}/.test(rule.component)) return null;
   const filled = rule.component.replace(/\{\*?([A-Za-z_][\w-]*)\}/g, (whole, name: string) => captures[name] ?? whole);
   return withSlash(filled);
@@ -73,7 +75,7 @@ export function withSlash(component: string): string {
   return component.startsWith("/") ? component : `/${component}`;
 }
 
-/** Best first: more literal segments, then patterns that match less. Otherwise in the order of the file. */
+/** Best first: patterns with more literal segments, then patterns that match less. Equal patterns stay in the order of the file. */
 export function inOrder(routes: readonly Route[]): Route[] {
   return [...routes].sort((a, b) => b.pattern.weight - a.pattern.weight || Number(a.pattern.catches) - Number(b.pattern.catches));
 }

@@ -1,8 +1,9 @@
 // Finds the lane of a step's task from its component path. Pure: the same path, input and registrations give the same result.
 //
 // Matching routes are tried best first, and the rules of a route in order: allow and deny, then conditions. When several rules of a route
-// would take the step, the registrations of their workers decide: the first plugin that has the component, else one that takes any, else
-// one whose components are unknown, else the first, whose worker then reports that it has no such component.
+// would take the step, the registrations of their workers decide. The router chooses the first plugin that has the component; else the
+// first that takes any component; else the first whose components are unknown. Else it chooses the first plugin, whose worker then reports
+// that it has no such component.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../../../core/json/json.ts";
@@ -28,7 +29,9 @@ interface Candidate {
   readonly component: string;
 }
 
-/** What is known about a plugin's components: it has this one, lacks it, takes any, or nothing is known. */
+/**
+ * What is known about a plugin and a component: the plugin has it, does not have it, takes any component, or its components are not known.
+ */
 type Knowledge = "has" | "lacks" | "takes-any" | "unknown";
 
 interface RouterDeps {
@@ -72,7 +75,7 @@ function isReserved(plugin: Plugin, component: string, reserved: ReservedLanes):
   return plugin.type === "longshore" && reserved.has(component.slice(1));
 }
 
-/** Returns a text with the path that the input lacks. As in the reference, that is an error and not a false condition. */
+/** Returns a text with the path when the input does not have it. As in the reference, this is an error and not a false condition. */
 function conditionsMet(rule: RouteRule, input: Json): boolean | string {
   for (const { path, steps, value } of rule.conditions) {
     const found = follow(input, steps);

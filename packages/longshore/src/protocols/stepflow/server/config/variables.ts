@@ -7,7 +7,7 @@ import type { Place } from "../../../../core/file-place.ts";
 
 const inside = /^([A-Za-z_]\w*)(?::-(.*))?$/s;
 
-/** The text with its variables replaced. As in a shell, an empty variable counts as absent where there is a default. */
+/** The text with its variables replaced. As in a shell, an empty variable counts as absent when there is a default. */
 export function filledText(place: Place, expected: string, environment: Environment): string {
   return replaced(textOf(place, expected), (whole, body) => {
     if (whole.startsWith("$$")) return whole.slice(1);

@@ -1,9 +1,9 @@
 // How many unclaimed tasks a worker may have, adapted to how fast it claims. An offer and a claim are one commit each. With one task at a
-// time they run one after the other, and a worker with many slots waits: 286 and 130 runs a second were measured at 10 and 100 callers,
-// against 730 and 1,104 with up to eight tasks ahead. So a worker that claims at once gets some tasks ahead. One that claims slowly gets
-// fewer. One that leaves a task unclaimed gets one at a time.
+// time, these commits follow each other, and a worker with many slots waits. Measured at 10 and at 100 callers: 286 and 130 runs a second
+// with one task at a time, and 730 and 1,104 with up to eight unclaimed tasks. So a worker that claims at once gets several unclaimed
+// tasks. A worker that claims slowly gets fewer. A worker that leaves a task unclaimed gets one task at a time.
 
-/** A larger number hardly fills commits better, and leaves more tasks waiting at a worker that has just become busy. */
+/** The largest window. A larger one would hardly make commits larger, and more tasks would wait at a worker that has just become busy. */
 const mostMax = 16;
 /** After this many prompt claims in a row the window grows by one. A worker with little work keeps a small window. */
 const promptClaims = 4;

@@ -3,8 +3,8 @@
 //
 // The wire does not say how many tasks a worker runs at once; a busy worker simply does not read. So when a worker with other work leaves a
 // task unclaimed, the task is soon offered to other workers, and for a while this worker is assumed to run only as many tasks as it held
-// then. A worker without work that leaves tasks unclaimed gets another one when it has reported on the last one, and at growing intervals
-// until then, because each task would wait in its stream to be read and discarded.
+// then. A worker without work that leaves tasks unclaimed gets the next one when it has reported on the last one. Until then it gets tasks
+// only at growing intervals, because each would only wait in its stream to be read and discarded.
 
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../../../core/clock.ts";
@@ -24,7 +24,10 @@ type Assignment = Encodable<typeof TaskAssignment>;
 
 /** How long a worker that holds nothing may take to claim, because it may be starting up. */
 const idleOfferMs = 5_000;
-/** A worker that holds tasks probably has no free slot. Far longer than a claim takes, even across continents. */
+/**
+ * How long a worker that holds tasks may take to claim: far longer than a claim takes, even across continents. After this time it probably
+ * has no free slot.
+ */
 const busyOfferMs = 1_000;
 /** How long an assumption about a worker's capacity is kept. */
 const roomMs = 60_000;
@@ -53,7 +56,7 @@ export class PullStream {
   #room: { readonly count: number; readonly until: number } | undefined;
   #misses = 0;
   readonly #ahead = new OfferWindow();
-  /** Lasts until a task is left unclaimed. When it aborts, its couriers stop claiming and give their tasks back. */
+  /** A round lasts until a task stays unclaimed. When its signal aborts, its couriers stop claiming and give their tasks back. */
   #round = new AbortController();
   #couriers = 0;
   /** Tasks that couriers are claiming, or that the worker has not claimed yet. */
@@ -85,7 +88,7 @@ export class PullStream {
     try {
       const isKnown = (await this.#queue.registrations.known()) !== null;
       await this.#sink.send(question.assignment);
-      // Without a list from any worker of the queue, the names of the components are not known.
+      // When no worker of the queue has sent a list, the names of the components are not known.
       if (!isKnown) await question.answered;
       await this.#deliverAll();
     } catch (error) {

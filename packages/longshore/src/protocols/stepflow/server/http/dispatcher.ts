@@ -2,8 +2,8 @@
 // handshake the server calls it for each task of the plugin's lane, with at most `callsMax` calls at once.
 //
 // While the worker cannot be called, the server takes nothing from the lane: steps wait there, up to their queue timeout, and use no retry
-// budget. A connection that breaks during a call loses only that call. The server then repeats the handshake, because another process may
-// have taken the address. If a worker that the server has started does not answer that either, it is restarted.
+// budget. When a connection breaks during a call, only that call is lost. The server then repeats the handshake, because another process
+// may have taken the address. If the server has started the worker, and the worker does not answer the handshake either, it is restarted.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
@@ -30,7 +30,7 @@ interface Worker {
   components: readonly RegisteredComponent[];
   /** The handshake that is being repeated. */
   renewing: Promise<boolean> | null;
-  /** Its process has ended; the process reports that itself. */
+  /** Set when its process has ended. The process reports this itself. */
   gone: boolean;
 }
 
@@ -219,7 +219,7 @@ export class HttpDispatcher {
     };
   }
 
-  /** Replaces references in an output, which the worker stored here, by their data for later steps. */
+  /** Replaces references in an output by their data, for later steps. The worker has stored this data on this server. */
   async #whole(output: Json, { blobRefs }: Session): Promise<Json> {
     if (!blobRefs) return output;
     const { calls } = this.#host;
@@ -241,7 +241,7 @@ export class HttpDispatcher {
     return worker.renewing;
   }
 
-  /** The lane rests meanwhile, so that the lost step is not lost again to a worker that is gone. */
+  /** Meanwhile the lane takes no tasks, so that the lost step is not sent to a worker that is gone. */
   async #renewOnce(worker: Worker): Promise<boolean> {
     this.#lane.rest();
     try {
@@ -261,8 +261,9 @@ export class HttpDispatcher {
 }
 
 /**
- * The name under which the worker listed the component. Workers of the guide list paths with the route's prefix, which the step's path no
- * longer has: then the only listed path that ends with the step's path is used. An unlisted component is called by its path.
+ * The name under which the worker listed the component. Workers written by the guide list paths with the route's prefix, but the step's
+ * path has no prefix any more. Then the listed path that ends with the step's path is used, if there is only one. An unlisted component is
+ * called by its path.
  */
 function nameOf(components: readonly RegisteredComponent[], path: string): string {
   const listed = findComponent(components, path)?.component;

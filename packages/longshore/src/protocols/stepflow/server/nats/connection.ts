@@ -1,4 +1,4 @@
-// The connection to a NATS server. It is reopened whenever it is lost, with its streams and consumers. Publishers wait for it. When the
+// The connection to a NATS server. When it is lost, it is opened again, with its streams and consumers. Publishers wait for it. When the
 // answer to a message is lost, the message is sent again with the same `Nats-Msg-Id`, so that NATS does not store it twice.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
@@ -100,7 +100,8 @@ export class NatsServerConnection {
     try {
       return (await this.#live?.manager.streams.deleteMessage(stream, sequence, false)) ?? false;
     } catch {
-      // A worker has taken it, or the server cannot be reached. In both cases its reader will find that the task is gone.
+      // A worker has taken the message, or the server cannot be reached. In both cases, a reader of the message will find that the task is
+      // gone.
       return false;
     }
   }
@@ -144,7 +145,7 @@ export class NatsServerConnection {
   }
 }
 
-/** Room for the headers, which the client puts before a message with an id and which count against `max_payload`. */
+/** Room for the headers of a message with an id. The client adds them, and they count against `max_payload`. */
 const headerBytesMax = 1_024;
 
 /** Undefined when the signal aborts first; a connection that opens later is then closed. */

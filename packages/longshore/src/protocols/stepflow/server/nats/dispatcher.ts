@@ -1,6 +1,6 @@
-// Publishes the tasks of queues to JetStream: to the stream `<STREAM>` with the one subject `<STREAM>.tasks`, from which the queue's
-// workers take them through a shared durable consumer. The stream only carries tasks; the board is the record. When a message is lost, or
-// its worker dies before the first heartbeat, no worker claims the task in time, and it is published again under another id. Several
+// Publishes the tasks of queues to JetStream. A queue has the stream `<STREAM>` with the one subject `<STREAM>.tasks`, and its workers take
+// the tasks through a shared durable consumer. The stream only carries tasks: the board is authoritative. When a message is lost, or its
+// worker dies before the first heartbeat, no worker claims the task in time, and it is published again under another id. Several
 // orchestrators may publish to one stream: each task names its orchestrator, and the worker reports there.
 
 import type { Clock } from "../../../../core/clock.ts";
@@ -18,7 +18,7 @@ import { NatsServerConnection } from "./connection.ts";
 export interface NatsDispatcherOptions {
   readonly clock: Clock;
   readonly plugin: Pick<NatsPlugin, "name" | "url" | "consumer">;
-  /** Each has the name of its stream. */
+  /** The queues. Each has the name of its stream. */
   readonly queues: readonly TaskQueue[];
   readonly addresses: Addresses;
   readonly trouble: FailureListener;
@@ -26,7 +26,10 @@ export interface NatsDispatcherOptions {
   readonly load?: () => Promise<NatsClient>;
 }
 
-/** Unclaimed messages of one queue. More would only wait in the stream instead of on the board, which has priorities. */
+/**
+ * Maximum number of unclaimed messages of one queue. More of them would only wait in the stream, which has no priorities, instead of on the
+ * board.
+ */
 const unclaimedMax = 32;
 /** How long a message may stay unclaimed before it is published again. Three such times fit into the reference's queue timeout. */
 const offerMs = 10_000;
@@ -88,7 +91,7 @@ export class NatsDispatcher {
       },
       leave: (delivery: Delivery) => delivery.leave(),
     };
-    // It rejects when the server is closing, which has the same effect as `stop`.
+    // The claim rejects when the server is closing, which has the same effect as `stop`.
     await deliver(queue, recipient, clock).catch(() => {});
   }
 
@@ -116,8 +119,8 @@ export class NatsDispatcher {
   }
 
   /**
-   * Waits until the queue's components are known, because they must be called by the names that workers gave them. While no worker is there
-   * to list components, none is there to run them. Returns false when they were known already.
+   * Waits until the queue's components are known, because they must be called by the names that workers gave them. When no worker is
+   * connected to list components, none is connected to run them either. Returns false when the components were already known.
    */
   async #askUntilKnown(queue: TaskQueue, link: NatsServerConnection): Promise<boolean> {
     let unanswered = 0;

@@ -1,5 +1,4 @@
-// Keeps a plugin's process (or a connection) alive: it is started, is up for a while, ends, and is started again. Callers wait until it is
-// up.
+// Keeps a plugin's process (or a connection) alive: when it ends, it is started again. Callers wait until it is up.
 //
 // down: nothing runs; it is started after a pause
 // starting: it has been started, but is not usable yet

@@ -9,7 +9,7 @@ import { pluginLane } from "../config/queues.ts";
 import { componentLane, StepFailure } from "../lane.ts";
 import type { PluginHost } from "./host.ts";
 
-/** A few are enough, because mocks answer at once. */
+/** Maximum number of tasks at once: a few are enough, because mocks return at once. */
 const slots = 16;
 
 export function mockLane(plugin: MockPlugin, { board, workers, clock, log }: PluginHost): LaneWorker {
@@ -55,8 +55,8 @@ function codeOf(code: string | number): TaskErrorCode {
 }
 
 /**
- * The messages of the reference, which tests of flows compare: the message names only the step, and the reason is in the stack. Our own
- * views show the reason.
+ * The messages of the reference, because tests of flows compare them. Such a message names only the step, and the reason is in the stack.
+ * Our own views show the reason.
  */
 function unreachable({ step, component }: MockCall, reason: string): StepFailure {
   const message = `step ${JSON.stringify(step)} failed`;

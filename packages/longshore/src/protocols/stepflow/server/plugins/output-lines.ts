@@ -3,10 +3,10 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../../../../core/clock.ts";
 
-/** Longer lines are cut: they are not readable, and a process may write an endless one. */
+/** Longer lines are cut: they are not readable, and a process may write a line without an end. */
 const lineCharsMax = 4_000;
 const cutMark = " ... (cut)";
-/** Lines that are kept for the message about its end. */
+/** How many lines are kept for the message about the end of the process. */
 const tailLines = 20;
 /** A process that writes without a pause must not fill the log: further lines in one window are only counted. */
 const windowMs = 10_000;

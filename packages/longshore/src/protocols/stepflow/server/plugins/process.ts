@@ -31,9 +31,9 @@ export interface PluginProcess {
   stop(): Promise<void>;
 }
 
-/** Between SIGTERM and SIGKILL. */
+/** The time between SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** After the end of the group: a process that left the group may still keep the pipes open. */
+/** How long to wait for the pipes after the end of the group: a process that left the group may keep them open. */
 const pipesMs = 500;
 
 export function startProcess(options: ProcessOptions): PluginProcess {

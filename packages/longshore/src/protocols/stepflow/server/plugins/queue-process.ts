@@ -1,5 +1,5 @@
 // The worker process of a queue. It is started with the address of its queue, and then pulls tasks. It is restarted when it ends. It is
-// also restarted when a task of its queue was lost while no worker holds another one, because then it runs but does not work.
+// also restarted when a task of its queue was lost and no worker holds another task, because then the process runs but does not work.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";
@@ -10,7 +10,7 @@ import { Keeper, type Kept } from "./keeper.ts";
 import { type PluginProcess, startProcess } from "./process.ts";
 import { findProgram } from "./program.ts";
 
-/** The time that it has after a start to connect and claim a task. A task lost earlier is no reason for a restart. */
+/** After a start, the worker has this time to connect and claim a task. A task that is lost earlier causes no restart. */
 const settleMs = 30_000;
 
 export class QueueProcess {

@@ -1,5 +1,5 @@
 // Carries tasks from a queue to a recipient, one after the other. It takes the next task when the current one is claimed, so a recipient
-// that may be busy has at most one of its tasks. A backend that wants several tasks ahead runs several couriers.
+// that may be busy has at most one of its tasks. A backend whose recipient may have several unclaimed tasks runs several couriers.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
@@ -10,13 +10,13 @@ import type { Delivery, NextOptions, TaskQueue } from "./queue.ts";
 export interface Recipient {
   /** Aborted when the recipient is gone. Its unclaimed task is then given back. */
   readonly gone: AbortSignal;
-  /** What to do then with the unclaimed task. Default: return it to its lane. */
+  /** Called then for the unclaimed task. Default: returns it to its lane. */
   leave?(delivery: Delivery): Promise<void> | void;
   /** Called before each task: returns how to offer it. May wait while the recipient should get nothing. Undefined ends this courier. */
   ready(): Promise<Omit<NextOptions, "signal"> | undefined> | Omit<NextOptions, "signal">;
   /** Hands over an assignment. Resolves when it has left this process. Rejects when that failed, which ends the courier. */
   send(assignment: Encodable<typeof TaskAssignment>, delivery: Delivery): Promise<void>;
-  /** No worker claimed it; the task is back in its lane. The courier continues when this resolves. */
+  /** Called when no worker has claimed the task, which is back in its lane. The courier continues when the promise resolves. */
   lapsed?(delivery: Delivery): Promise<void> | void;
   taken?(delivery: Delivery): void;
 }

@@ -11,7 +11,7 @@ import { componentsMax, pathOf, type RegisteredComponent } from "../config/regis
 import { invalid } from "../refuse.ts";
 
 const prefix = "discovery-";
-/** How many answered questions are remembered: a call whose answer was lost comes again within seconds. */
+/** How many answered questions are remembered. When the response to a call was lost, the call comes again within seconds. */
 const answeredMax = 1_000;
 /** Maximum number of JSON values in all schemas of one list. A report has the same limit. */
 const schemaValuesMax = 131_072;
@@ -19,7 +19,7 @@ const schemaValuesMax = 131_072;
 export interface Question {
   readonly id: string;
   readonly assignment: Encodable<typeof TaskAssignment>;
-  /** True once the answer is stored; false when none came in time or the worker could not list its components. */
+  /** Resolves with true when the answer is stored; with false when no answer came in time, or the worker could not list its components. */
   readonly answered: Promise<boolean>;
   /** Stops waiting for the answer. */
   drop(): void;
@@ -37,7 +37,7 @@ export class Discoveries {
   readonly #clock: Clock;
   readonly #makeId: MakeId;
   readonly #open = new Map<string, Open>();
-  /** Which call has answered a question, the oldest first. */
+  /** For each question, the call that has answered it; the oldest first. */
   readonly #answered = new Map<string, string>();
 
   constructor(clock: Clock, makeId: MakeId) {
@@ -51,7 +51,7 @@ export class Discoveries {
   }
 
   ask(orchestratorServiceUrl: string, patienceMs: number, keep: Keep): Question {
-    // Never reused: an answer to an earlier process must not be accepted by this one.
+    // Ids are never reused: this process must not accept an answer to an earlier process.
     const id = `${prefix}${this.#makeId(this.#clock.now())}`;
     let end: Open["end"] = () => {};
     const answered = new Promise<boolean>((resolve) => {
@@ -71,7 +71,7 @@ export class Discoveries {
     return this.#open.has(id);
   }
 
-  /** Whether this same call has answered the question before: it is performed again because the answer to it was lost. */
+  /** Returns whether the same call has already answered the question. A call is performed again when its response was lost. */
   wasAnsweredBy(id: string, call: string): boolean {
     return this.#answered.get(id) === call;
   }

@@ -6,9 +6,9 @@ import type { FlowError } from "../../dialect/result.ts";
 
 /** The default limit of gRPC libraries. Smaller assignments are never suspected. */
 const suspectBytes = 4 * 1024 * 1024;
-/** Streams end for other reasons too, but rarely so often on one task. */
+/** The number of ended streams that makes a task suspect. Streams end for other reasons too, but rarely so often on one task. */
 const dropsMax = 3;
-/** Tasks that are counted at once; the oldest are forgotten first. */
+/** Maximum number of tasks that are counted; the oldest are forgotten first. */
 const countedMax = 1_000;
 
 export class DroppedAssignments {

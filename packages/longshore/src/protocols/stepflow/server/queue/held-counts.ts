@@ -1,5 +1,5 @@
-// How many tasks each queue worker holds. The wire does not say how many tasks a worker runs at once, so a backend that knows its worker
-// uses these counts. They are in memory only: after a restart a task counts from its worker's next report.
+// How many tasks each queue worker holds. The wire does not say how many tasks a worker can run at once, so backends use these counts
+// instead. They are in memory only: after a restart a task counts from its worker's next report.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 

@@ -36,7 +36,10 @@ export class Holders {
     return this.#places.has(taskId);
   }
 
-  /** An accepted report proves the hold. The first token that proves it owns it: knowing the task's id does not help other tokens. */
+  /**
+   * An accepted report proves that its caller holds the task. The first token that proves this owns the hold, so other tokens gain nothing
+   * when they know the task's id.
+   */
   async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {
     if (caller.may("run.start") || this.#places.get(taskId)?.grant === grant) return;
     const task = await this.#deps.board.task(taskId);

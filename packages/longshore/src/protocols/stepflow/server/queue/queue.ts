@@ -30,7 +30,7 @@ export interface Delivery {
   /** The task's id on the wire. */
   readonly id: string;
   readonly assignment: Encodable<typeof TaskAssignment>;
-  /** Settles once: taken, lapsed, or `left` after one of the methods below. */
+  /** Settles once, with one of: taken, lapsed, or `left` after one of the methods below. */
   readonly outcome: Promise<Outcome | "left">;
   /** The task has not reached a worker: it returns to its lane at once. A worker that has claimed it meanwhile keeps it. */
   giveBack(): Promise<void>;
@@ -68,7 +68,7 @@ export interface TaskQueue {
 
 /** A wait without a task ends after this time and begins again, so that the list of workers stays current. */
 const waitMs = 30_000;
-/** Maximum number of components of one worker whose lanes are searched, too. Each lane adds a little to the cost of every task. */
+/** Maximum number of components of one worker whose lanes are searched as well. Each lane adds a little to the cost of every task. */
 const sharedLanesMax = 200;
 
 export interface QueueDeps {
@@ -89,7 +89,7 @@ export class BoardQueue implements TaskQueue {
   readonly #deps: QueueDeps;
   readonly #shared: boolean;
   readonly #own: Reach;
-  /** The lanes of a worker, by its list of components. */
+  /** The lanes of a worker, which follow from its list of components. */
   readonly #reaches = new WeakMap<readonly RegisteredComponent[], Reach>();
 
   /** `shared`: its workers also take tasks from the lanes of their components. Workers of other protocols may take from these lanes, too. */
@@ -142,8 +142,8 @@ export class BoardQueue implements TaskQueue {
 }
 
 /**
- * The call of a component for a task from the component's own lane, not from the lane of the queue. Its step was placed there before this
- * worker registered the component, so the input of the task is the input of the component and nothing else.
+ * The call of a component for a task from the lane of the component, and not from the lane of the queue. Its step was placed there before
+ * this worker registered the component, so the input of the task is only the input of the component.
  */
 function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };

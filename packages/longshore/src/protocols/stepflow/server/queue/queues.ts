@@ -36,7 +36,7 @@ export type Backend = ConfiguredQueue["backend"];
 
 export interface KnownQueue {
   readonly queue: TaskQueue;
-  /** More than one when plugins of both kinds use the queue. */
+  /** There is more than one backend when plugins of both kinds use the queue. */
   readonly backends: ReadonlySet<Backend>;
 }
 
@@ -73,7 +73,7 @@ export class Queues {
     this.#stopListening = engine.listen({
       task(task) {
         if (holders.knows(task.id)) holders.changed(task);
-        // Some tasks come from lanes that workers of other protocols serve too.
+        // True when some tasks come from lanes that workers of other protocols serve too.
         const isOurs = task.lane !== null && (lanes.has(task.lane.name) || unclaimed.watches(task.id) || held.knows(task.id));
         if (!isOurs) return;
         unclaimed.changed(task);

@@ -11,7 +11,8 @@ interface Registration {
 }
 
 /**
- * Characters of all lists that are kept for the workers of one queue: thousands of workers may be connected, and a list may have megabytes.
+ * Maximum number of characters of all lists that are kept for the workers of one queue: thousands of workers may be connected, and a list
+ * may have megabytes.
  */
 const charsMax = 8 * 1_024 * 1_024;
 
@@ -29,7 +30,7 @@ export class Registrations {
     this.#lane = lane;
   }
 
-  /** The components of `worker` itself, else those of the queue; null when none were ever registered. */
+  /** The components of `worker`, else those of the queue. Null when none were ever registered. */
   async known(worker?: object): Promise<readonly RegisteredComponent[] | null> {
     const own = worker === undefined ? undefined : this.componentsOf(worker);
     if (own !== undefined) return own;

@@ -39,9 +39,9 @@ export interface ReportDeps {
 
 type Hold = { taskId: string; grant: number };
 
-/** Programs make worker ids; a longer one is a mistake. */
+/** Maximum length of a worker id: programs make these ids, and a longer one is a mistake. */
 const workerIdCharsMax = 512;
-/** A worker's progress texts are for people: a few lines. */
+/** Maximum length of a progress text: it is for people, and has a few lines. */
 const statusCharsMax = 2_000;
 
 export class Reports {

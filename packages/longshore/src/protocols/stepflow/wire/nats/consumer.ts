@@ -47,10 +47,10 @@ function explained(error: unknown, stream: string, consumer: string): Error {
   }
   switch (codeOf(error)) {
     case streamNotFound:
-      return say(`The stream ${stream} is not there yet; its orchestrator makes it. Is ${stream} the stream of its plugin?`);
+      return say(`The stream ${stream} does not exist yet; its orchestrator creates it. Is ${stream} the stream of its plugin?`);
     case notUnique:
       return say(
-        `The stream ${stream} has a consumer of another name than ${consumer}, and tasks can go to one only. Give all workers of the queue the same consumer (STEPFLOW_NATS_CONSUMER), or remove the other: nats consumer ls ${stream}`,
+        `The stream ${stream} has a consumer with another name than ${consumer}, and a stream of tasks can have only one. Give all workers of the queue the same consumer (STEPFLOW_NATS_CONSUMER), or remove the other: nats consumer ls ${stream}`,
       );
     default:
       return say(`The consumer ${consumer} of stream ${stream} cannot be used: ${(error as Error).message}`);

@@ -2,12 +2,11 @@
 // this protocol is the contract; its section "Our worker" lists what this half decides where the wire leaves a choice.
 //
 // Backpressure. The worker claims a task only when it has a slot for it. The stream has its own connection with a small window, and the
-// worker reads one assignment at a time: it reads the next one only after it has found a slot for the current one. So beyond its slots a
-// worker holds one unclaimed assignment and what fits into the window. Flow control keeps the rest at the orchestrator, where other workers
-// can get it. The stream stays open while all slots are taken: when a stream closes, the reference loses what it has sent on it until its
-// queue timeout.
-// An assignment is read before the slot is taken, for two reasons: a full worker still answers discovery, for which an orchestrator waits
-// five seconds, and an idle worker keeps no slot from other transports.
+// worker reads one assignment at a time: it reads the next one only after it has found a slot for the current one. So in addition to its
+// slots, a worker has one unclaimed assignment, and the bytes that fit into the window. Flow control keeps all further assignments at the
+// orchestrator, where other workers can get them. The stream stays open while all slots are taken: when a stream closes, the reference
+// loses what it has sent on it until its queue timeout. An assignment is read before the slot is taken, for two reasons. A full worker must
+// still answer discovery, because an orchestrator waits five seconds for it. And an idle worker must not keep a slot from other transports.
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import { toError } from "../../../../core/errors.ts";
@@ -31,7 +30,7 @@ export function stepflowGrpc(url?: string, options: StepflowGrpcOptions = {}): T
   return queueTransport(new PullStream(grpcSettings(url, options)));
 }
 
-/** Reconnects soon to an orchestrator that only restarts, and seldom to one that stays away. */
+/** Reconnects soon to an orchestrator that only restarts, and rarely to one that stays unreachable. */
 const reopening: Backoff = { kind: "exponential", delayMs: 200, maxMs: 10_000, jitter: 0.3 };
 /** Unread bytes that may be in flight on the stream: one assignment of usual size. Larger ones need several window updates. */
 const pullWindowBytes = 16_384;
@@ -73,7 +72,8 @@ class PullStream implements QueueSource {
   async #read(host: TransportHost, channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
     const { draining: signal } = host;
     const { url, queue: queueName, workerId } = this.settings;
-    // To end the stream would lose what is behind it until the queue timeout, and it comes again first.
+    // The stream is kept open. If it ended, the assignments behind this one would be lost until their queue timeouts, and this one would be
+    // sent again first.
     const unreadable = (error: unknown) =>
       host.notice({ level: "warn", message: `A task of the queue ${queueName} is left to its queue timeout: ${toError(error).message}` });
     const stream = channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal, opened, unreadable });

@@ -23,7 +23,7 @@ export type KeptBlob = { readonly json: Json } | { readonly bytes: Uint8Array };
 
 /** Timeout of one try. */
 const tryMsMax = 60_000;
-/** Storing and fetching are idempotent, so they are retried. A runtime has about four seconds to restart. */
+/** Storing and fetching are idempotent, so they are retried. All tries together give a runtime about four seconds to restart. */
 const retrying: Backoff = { kind: "exponential", delayMs: 200, factor: 5, maxMs: 3_000 };
 const triesMax = 4;
 /** The largest blob that is read: the limit of the reference's API. */

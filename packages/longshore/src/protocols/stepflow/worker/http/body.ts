@@ -21,7 +21,7 @@ export async function bodyOf(request: IncomingMessage, bytesMax: number, budget:
   }
 }
 
-/** Uses events, because leaving a `for await` loop early would end the connection that the refusal is sent on. */
+/** Uses events, because leaving a `for await` loop early would end the connection on which the refusal is sent. */
 function collect(request: IncomingMessage, bytesMax: number, budget: ByteBudget): Promise<Buffer | undefined> {
   const body = new ReceivedBody(bytesMax);
   let held = 0;

@@ -1,5 +1,5 @@
-// The calls from a component to the runtime over HTTP: blobs, through the channel of its own answer or through the blob API, and runs of
-// other flows, through the channel. Every call carries the context of its work, with the span that runs it.
+// The calls from a component to the runtime over HTTP. Blobs use the blob API, or the channel of the component's own response; runs of
+// other flows use the channel. Every call has the context of its work, with the span of the execution.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Blobs } from "../../../../core/context.ts";
@@ -33,7 +33,7 @@ export interface CallerSurroundings {
   readonly over: AbortSignal;
 }
 
-/** The runtime answers these from memory or disk. If it takes longer, it has lost the call. */
+/** The time limit of these calls: the runtime serves them from memory or disk. If it takes longer, it has lost the call. */
 const quickMsMax = 60_000;
 /** JSON cannot hold bytes, so they are stored as base64 in this field. */
 const bytesKey = "longshore.bytes";

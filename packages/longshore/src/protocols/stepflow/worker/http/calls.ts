@@ -11,10 +11,10 @@ import type { Exchange } from "./exchange.ts";
 
 export type CallAnswer = Extract<RpcMessage, { kind: "result" | "error" }>;
 
-/** Open calls of one execution. The runtime works on all of them at once. */
+/** Maximum number of open calls of one execution. The runtime works on all of them at the same time. */
 const openMax = 1_000;
 
-/** All open calls of the process by id, because answers arrive on other connections than the calls. */
+/** All open calls of the process, by id: an answer arrives on another connection than its call. */
 export class Calls {
   readonly #pending = new Map<RpcId, (answer: CallAnswer | Error) => void>();
 
@@ -48,7 +48,7 @@ export class Channel {
     this.#exchange = exchange;
     this.#clock = clock;
     this.#dialect = dialect;
-    exchange.onGone(() => this.#end(new LongshoreError("LONGSHORE_CANCELLED", "The runtime went away, so it cannot be asked.")));
+    exchange.onGone(() => this.#end(new LongshoreError("LONGSHORE_CANCELLED", "The runtime has disconnected, so it cannot be called.")));
     over.addEventListener("abort", () => this.#end(new LongshoreError("LONGSHORE_CLOSED", "The execution is over.")), { once: true });
   }
 

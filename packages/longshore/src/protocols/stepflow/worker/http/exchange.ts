@@ -9,7 +9,7 @@ import { eventText } from "../../wire/json-rpc.ts";
 
 /** Bytes that may wait in this process for a reader that is slower than the component. */
 const unsentBytesMax = 256 * 1024 * 1024;
-/** A reader that needs longer to take an answer blocks a slot, so its connection is cut. */
+/** A reader that takes longer to receive a response blocks a slot, so its connection is cut. */
 const flushMsMax = 60_000;
 
 export class Exchange {
@@ -53,7 +53,10 @@ export class Exchange {
     return this.#response.writableEnded;
   }
 
-  /** Sends the message as JSON or as the last event. Resolves when it has left this process; to false when it was not delivered. */
+  /**
+   * Sends the message as JSON or as the last event. Resolves with true when it has left this process, and with false when it was not
+   * delivered.
+   */
   answer(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const response = this.#response;
     if (this.#gone || response.writableEnded) return Promise.resolve(false);
@@ -71,7 +74,7 @@ export class Exchange {
   send(json: string): void {
     const response = this.#response;
     if (this.#gone || response.writableEnded) {
-      throw new LongshoreError("LONGSHORE_CANCELLED", "The runtime has gone away, so it cannot be asked.");
+      throw new LongshoreError("LONGSHORE_CANCELLED", "The runtime has disconnected, so it cannot be called.");
     }
     if (response.writableLength + json.length > unsentBytesMax) {
       throw new LongshoreError("LONGSHORE_LIMIT", `More than ${unsentBytesMax} bytes wait to be sent to the runtime.`);

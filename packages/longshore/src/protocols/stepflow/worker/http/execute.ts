@@ -21,7 +21,7 @@ export interface ExecuteSurroundings extends Omit<CallerSurroundings, "trace" | 
   readonly id: RpcId;
   readonly params: ExecuteParams;
   readonly found: FoundComponent;
-  /** False when the request contains no reference to a blob, which saves the search for one. */
+  /** False when the request contains no reference to a blob: then the search for references is skipped. */
   readonly mayHaveBlobRefs: boolean;
   /** Larger fields of the output are stored as blobs; 0 disables that. */
   readonly blobThresholdBytes: number;
@@ -45,7 +45,7 @@ export class ExecuteWork implements Assignment {
     const { id, params, found } = around;
     const { component, attempt, observability } = params;
     const { runId, flowId, stepId } = observability;
-    // Only our servers send an id of the task. Otherwise the id of the request names this one call.
+    // Only our servers send an id of the task. With other servers, the id of the request is used, which names only this call.
     const grantId = around.exchange.handOut ?? String(id);
     this.ids = { runId: runId ?? "", stepId: stepId ?? "", taskId: stableTaskId(grantId), grantId };
     this.attempt = attempt;
@@ -60,7 +60,7 @@ export class ExecuteWork implements Assignment {
     });
   }
 
-  /** The wire does not name the item of a run, so the input is part of the key. */
+  /** The wire does not show which item of a run this is, so the input is part of the key. */
   get idempotencyKey(): string {
     const { observability, component, input } = this.#around.params;
     const { runId, stepId } = observability;
@@ -78,7 +78,7 @@ export class ExecuteWork implements Assignment {
   begin(control: Control): void {
     this.#control = control;
     this.#forget = this.#around.exchange.onGone(() => {
-      control.stop(new LongshoreError("LONGSHORE_CANCELLED", "The runtime went away before the component had ended."));
+      control.stop(new LongshoreError("LONGSHORE_CANCELLED", "The runtime disconnected before the component had ended."));
     });
   }
 

@@ -20,7 +20,7 @@ export class Handshake {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#state = settings.handshake ? "closed" : "open";
-    // Before the first call of a runtime, a configured blob API address implies dialect B.
+    // Before the first call of a runtime, the dialect is B when a blob API address is configured.
     this.#dialect = settings.blobApiUrl === undefined ? "A" : "B";
   }
 
@@ -49,7 +49,7 @@ export class Handshake {
     const { camelCase, blobApiUrl, blobThreshold } = initializeParams(params);
     this.#dialect = camelCase ? "B" : "A";
     this.#blobApiUrl = blobApiUrl;
-    // Without the blob API the references could not be resolved.
+    // Without the blob API, references could not be resolved.
     this.#blobThreshold = blobApiUrl === undefined ? 0 : (blobThreshold ?? 0);
     if (this.#state === "closed") this.#state = "named";
     return { server_protocol_version: protocolVersion, serverProtocolVersion: protocolVersion, supportsBlobRefs: true };

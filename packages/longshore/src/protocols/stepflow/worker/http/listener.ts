@@ -1,4 +1,4 @@
-// The worker's HTTP server: POST / for messages, GET /health. HTTP errors are answered here, errors in a message in service.ts.
+// The worker's HTTP server: POST / for messages, GET /health. This file replies to HTTP errors, and service.ts to errors in a message.
 // wire/http/README.md, "Requests".
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -33,15 +33,20 @@ export interface ListenerOptions {
  * Clients of the reference keep idle connections for 90 s. If we closed one earlier, a client could send a request on it at that moment.
  */
 const keepAliveMs = 120_000;
-/** Timeout for receiving a request: enough for the largest body at one megabyte per second. Runtimes are usually near. */
+/**
+ * The timeout for receiving a request: enough for the largest body at one megabyte per second. Runtimes are usually in the same network.
+ */
 const requestMsMax = 60_000;
 /** Budget of all bodies that are being received: the protocol has no authentication, so any program may send one. */
 const receivingBytesMax = 256 * 1024 * 1024;
 /** Time for the last answers to be sent. Only lists and refusals are left at that point. */
 const closeMsMax = 1_000;
-/** Each running or waiting request has a connection, answers to calls arrive on others, and some are idle. */
+/** Maximum number of connections. Each running or waiting request has one, answers to calls arrive on others, and some are idle. */
 const connectionsMax = 10_000;
-/** Unanswered requests on one connection. Runtimes send one. More are answered in order and occupy slots meanwhile. */
+/**
+ * Maximum number of open requests on one connection. Runtimes send one. Further requests get their responses in order, and occupy slots
+ * meanwhile.
+ */
 const unansweredMax = 16;
 
 export async function listen({ receiving = new ByteBudget(receivingBytesMax), ...around }: ListenerOptions): Promise<Listener> {
@@ -105,9 +110,9 @@ function attend(socket: Socket, response: ServerResponse, exchange: Exchange, { 
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: Answering): Promise<void> {
   const { settings, service, clock, isDraining, receiving } = options;
-  // A client that is answered while the worker stops should not reuse this connection.
+  // A client that gets a response while the worker stops should not use this connection again.
   if (isDraining()) response.setHeader("connection", "close");
-  // The end of the response reports a broken connection.
+  // A broken connection is reported by the end of the response.
   request.on("error", () => {});
   response.on("error", () => {});
   const path = (request.url ?? "/").split("?")[0] ?? "/";
@@ -127,12 +132,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 
 /** Throws when the request is refused before its body is read. */
 function check({ method, headers }: IncomingMessage, path: string): void {
-  if (path === "/health") throw new HttpRefusal(405, `${method} is not answered here, expected GET.`, { allow: "GET, HEAD" });
+  if (path === "/health") throw new HttpRefusal(405, `${method} is not allowed here, expected GET.`, { allow: "GET, HEAD" });
   if (path !== "/")
     throw new HttpRefusal(404, `There is nothing at ${path}; send messages to POST /, and read the state from GET /health.`);
-  if (method !== "POST") throw new HttpRefusal(405, `${method} is not answered here, expected POST.`, { allow: "POST" });
+  if (method !== "POST") throw new HttpRefusal(405, `${method} is not allowed here, expected POST.`, { allow: "POST" });
   // A runtime is not a web page. Without this check, a page that can reach this port could run components.
-  if (headers.origin !== undefined) throw new HttpRefusal(403, "Requests of web pages are not answered.");
+  if (headers.origin !== undefined) throw new HttpRefusal(403, "Requests of web pages are refused.");
   const { "content-type": type, "content-encoding": encoding, accept } = headers;
   if (!isJson(type)) throw new HttpRefusal(415, `Content-Type is ${shown(type)}, expected application/json.`);
   if (encoding !== undefined && encoding !== "identity")

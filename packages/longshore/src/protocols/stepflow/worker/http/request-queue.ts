@@ -4,9 +4,9 @@
 import type { Slot, TransportHost } from "../../../../runner/transport.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Waiting requests. Each holds a connection and its body. */
+/** Maximum number of waiting requests. Each holds a connection and its body. */
 const waitingMax = 1_000;
-/** Characters of all waiting bodies. */
+/** Maximum number of characters of all waiting bodies. */
 const waitingCharsMax = 256 * 1024 * 1024;
 
 export class RequestQueue {
@@ -28,7 +28,7 @@ export class RequestQueue {
     if (this.#waiting >= waitingMax || this.#chars + chars > waitingCharsMax) return undefined;
     const { clock, slots } = this.#host;
     const timeLimit = new AbortController();
-    const leave = exchange.onGone(() => timeLimit.abort("The caller has gone."));
+    const leave = exchange.onGone(() => timeLimit.abort("The caller has disconnected."));
     const disarm = clock.at(clock.now() + this.#waitMs, () => timeLimit.abort("It took too long."));
     this.#waiting++;
     this.#chars += chars;

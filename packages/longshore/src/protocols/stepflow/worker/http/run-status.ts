@@ -8,10 +8,7 @@ const states: readonly RunState[] = ["running", "completed", "failed", "cancelle
 
 export function runStatusOf(answer: Json, method: string): RunStatus {
   if (!isObject(answer) || typeof answer.runId !== "string") {
-    throw new LongshoreError(
-      "LONGSHORE_UNREACHABLE",
-      `The runtime's answer to ${method} is not understood, expected a run with its runId.`,
-    );
+    throw new LongshoreError("LONGSHORE_UNREACHABLE", `The runtime's response to ${method} cannot be read, expected a run with its runId.`);
   }
   const items = isObject(answer.items) ? answer.items : {};
   const count = (name: string) => (typeof items[name] === "number" ? (items[name] as number) : 0);
@@ -33,7 +30,7 @@ export function runStatusOf(answer: Json, method: string): RunStatus {
   };
 }
 
-/** The documents write `success` where the runtime writes `completed`. */
+/** The documents write `success`, and the runtime writes `completed`. */
 function stateOf(status: unknown): RunState {
   const text = typeof status === "string" ? status.toLowerCase() : "";
   return text === "success" ? "completed" : (states.find((state) => state === text) ?? "unspecified");

@@ -83,7 +83,7 @@ export class WorkerService {
     }
   }
 
-  /** Answers with a JSON-RPC error, whatever is wrong. The runtime reads the body; the status is for proxies. */
+  /** Replies with a JSON-RPC error in all cases. The runtime reads the body; the status is for proxies. */
   refuse(thrown: unknown, exchange: Exchange, id?: RpcId): void {
     const error = thrown instanceof RpcError ? thrown : this.#mistake(thrown);
     const answered = error.id ?? id ?? null;
@@ -95,7 +95,7 @@ export class WorkerService {
     else void exchange.answer(errorText(answered, body), status);
   }
 
-  /** Nothing here should throw. If something does, it is a bug of ours or a broken schema. */
+  /** Nothing here should throw. If something throws, it is a bug of ours or a broken schema. */
   #mistake(thrown: unknown): RpcError {
     const error = toError(thrown);
     this.#host.failing("answering a request", error);
@@ -150,7 +150,7 @@ export class WorkerService {
       http: this.#http,
     });
     await slot.run(work);
-    // The runner does not report lost work. Its caller still waits, and no other worker will answer.
+    // The runner does not report lost work. But its caller still waits, and no other worker will reply.
     if (!exchange.answered) await exchange.answer(unanswered(id, rpcCode("server", dialect)));
   }
 
@@ -181,7 +181,7 @@ export class WorkerService {
   #info(name: string): JsonObject {
     const { task } = this.#find(name);
     const described = this.#components.descriptions.find((one) => one.name === task.name) as ComponentDescription;
-    // A component whose path has placeholders is listed under the requested path.
+    // A component whose path has placeholders is described under the requested path.
     return componentInfo(described, described.path.includes("{") ? name : described.path);
   }
 

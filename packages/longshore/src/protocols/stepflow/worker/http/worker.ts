@@ -1,4 +1,4 @@
-// The worker half of Stepflow over HTTP: the runtime connects, this transport listens. It supports both dialects of JSON-RPC over
+// The worker half of Stepflow over HTTP: the runtime connects to this transport, which listens. It supports both dialects of JSON-RPC over
 // Streamable HTTP at once. README.md of this protocol is the contract; its part "Our worker" lists what this half decides.
 
 import { isLoopback } from "../../../../core/loopback.ts";
@@ -53,7 +53,7 @@ class StepflowHttp implements StepflowHttpTransport {
     settings.announce(`${JSON.stringify({ port: this.#listener.port })}\n`);
   }
 
-  /** Connections stay open: running tasks may still call back, and are answered on them. */
+  /** Connections stay open: running tasks may still call the runtime, and get the responses on these connections. */
   async drain(): Promise<void> {
     await this.#service?.drained();
   }

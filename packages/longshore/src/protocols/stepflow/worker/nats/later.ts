@@ -1,13 +1,13 @@
-// When a message is redelivered whose orchestrator could not be reached, and when it is dropped. Any program that may publish to the stream
-// can write any address into a task, and an orchestrator may never return. Such a message must not be redelivered without a limit, because
-// each delivery takes a slot for some seconds.
+// Decides when a message is delivered again because its orchestrator could not be reached, and when it is dropped. Any program that may
+// publish to the stream can write any address into a task, and an orchestrator may never return. Such a message must not be redelivered
+// without a limit, because each delivery takes a slot for some seconds.
 
 /** Delay after the first delivery. It doubles after each further one. */
 const firstDelayMs = 5_000;
 const delayMsMax = 300_000;
 /**
- * More than an hour in all. An orchestrator that returns later than that has offered its tasks again itself, as it does with all unclaimed
- * tasks.
+ * Maximum number of deliveries: with the delays, more than an hour. An orchestrator that returns later offers its tasks again itself, as it
+ * does with all unclaimed tasks.
  */
 export const deliveriesMax = 20;
 
@@ -17,7 +17,7 @@ export function delayAfter(deliveries: number): number | undefined {
 }
 
 /**
- * How often JetStream has delivered a message. The number is in the reply subject: `$JS.ACK.<stream>.<consumer>.<deliveries>...`, where
+ * How often JetStream has delivered a message. The number is in the reply subject: `$JS.ACK.<stream>.<consumer>.<deliveries>...`, in which
  * newer servers may put a domain and an account before the stream. Returns 1 for a subject of another form.
  */
 export function deliveriesIn(subject: string | undefined): number {

@@ -18,15 +18,15 @@ export interface PullConnectionOptions {
   readonly refuse: (message: NatsMessage) => void;
 }
 
-/** A waiting request costs the server almost nothing; a shorter wait only causes more requests. */
+/** How long a request waits. A waiting request costs the server almost nothing, and a shorter wait only causes more requests. */
 const pullMsMax = 30_000;
 /** Messages per request. Servers may be configured to refuse larger batches. */
 const pullBatchMax = 256;
-/** Messages that were in flight when the worker stopped have arrived by then. */
+/** How long the worker waits for messages that were in flight when it stopped. */
 const unsubscribeMsMax = 2_000;
 const nanosPerMs = 1_000_000;
 
-/** Statuses that only end a request: no messages, or its time is over. */
+/** Statuses that only end a request: there are no messages, or its time is over. */
 const plainEnds = new Set([404, 408]);
 
 export class PullConnection {
@@ -98,7 +98,7 @@ export class PullConnection {
   async end(): Promise<void> {
     const { clock } = this.#options.host;
     const unsubscribed = this.#connected && !this.#connection.isClosed() ? this.#subscription.drain() : Promise.resolve();
-    // Without a server, `drain` never reports that nothing is in flight.
+    // Without a server, the promise of `drain` never settles.
     await Promise.race([unsubscribed.catch(() => {}), pause(clock, unsubscribeMsMax)]);
     this.#pulls.endAll();
   }

@@ -2,8 +2,8 @@
 // queue share. Reports are sent to the orchestrator over gRPC. README.md of this protocol is the contract.
 //
 // The worker takes a slot for every requested message. It acknowledges a message when the task is claimed, not when the message arrives: if
-// a worker dies in between, the message is delivered again. During a long claim, the worker sends progress messages to the NATS server. When
-// no orchestrator can name the owner of the task, the worker gives the message back with a delay. When the orchestrator does not know the
+// a worker dies in between, the message is delivered again. During a long claim, the worker sends progress messages to the NATS server.
+// When no orchestrator knows the owner of the task, the worker gives the message back with a delay. When the orchestrator does not know the
 // task any more, the worker removes the message.
 
 import type { Backoff } from "../../../../core/backoff.ts";
@@ -31,7 +31,7 @@ export function stepflowNats(url?: string, options: StepflowNatsOptions = {}): T
 }
 
 const connecting: Backoff = { kind: "exponential", delayMs: 500, maxMs: 15_000, jitter: 0.3 };
-/** While the orchestrator has not created the stream yet, the worker pauses as long as the reference implementation does. */
+/** The pause while the orchestrator has not created the stream yet, as in the reference. */
 const lookingAgain: Backoff = { kind: "fixed", delayMs: 2_000 };
 /** How long closing waits for a server that may be gone. */
 const closeMsMax = 2_000;
@@ -65,8 +65,8 @@ class NatsStream implements QueueSource {
   }
 
   /**
-   * A task names its orchestrator, and any program that may publish to the stream can write tasks. So the token is sent only to the
-   * configured orchestrator and blob address.
+   * A task contains the address of its orchestrator, and any program that may publish to the stream can write tasks. So the token is sent
+   * only to the configured orchestrator and blob address.
    */
   trusts(address: string): boolean {
     const { token, orchestratorUrl, blobUrl } = this.settings;
@@ -158,7 +158,7 @@ class NatsStream implements QueueSource {
     worker.discover(assignment, delivery);
   }
 
-  /** No orchestrator could name the owner of the task: redeliver later, or drop the message. */
+  /** No orchestrator knew the owner of the task: the message is delivered again later, or dropped. */
   #later(host: TransportHost, message: NatsMessage, { taskId, context }: TaskAssignment): void {
     const deliveries = deliveriesIn(message.reply);
     const delayMs = delayAfter(deliveries);
@@ -175,6 +175,6 @@ function answer(message: NatsMessage, ack: Buffer): void {
   try {
     message.respond(ack);
   } catch {
-    // The connection was closed meanwhile. The message is delivered again; the task is then found to be claimed or done.
+    // The connection was closed meanwhile. The message is delivered again, and then the worker notices that the task is claimed or done.
   }
 }

@@ -19,7 +19,7 @@ import type { Session } from "./session.ts";
 
 export interface CallOptions {
   readonly session: Session;
-  /** The hand-out that the call is for, in the form of `wireTaskId`. */
+  /** The hand-out of the call, in the form of `wireTaskId`. */
   readonly handOut: string;
   readonly params: JsonObject;
   readonly context: RequestContext;
@@ -41,7 +41,7 @@ export class NotInitialized extends Error {
 /** The connection was lost or never made, so it is unknown whether the same worker is still there. */
 export class Disconnected extends StepFailure {}
 
-/** Requests of one call that are answered at once; the stream pauses at this number. */
+/** How many requests of one call are answered at the same time. The stream pauses at this number. */
 const openRequestsMax = 100;
 /** How often the delivery of one answer is tried before the call fails: without its answer the worker would wait without end. */
 const deliveriesMax = 3;
@@ -111,7 +111,7 @@ class Call {
     this.#answering?.over.abort();
   }
 
-  /** Created on demand: most workers send no requests. */
+  /** Created on demand, because most workers send no requests. */
   get #signal(): AbortSignal {
     if (this.#answering === null) {
       const over = new AbortController();
@@ -120,7 +120,7 @@ class Call {
     return this.#answering.signal;
   }
 
-  /** A JSON-RPC body counts whatever its status is. For any other body the status decides. */
+  /** A JSON-RPC body counts with any status. For any other body, the status decides. */
   #answerIn({ status, body, streamed }: WorkerReply): Answered {
     if (streamed) throw failure("UNREACHABLE", "The worker ended its stream without an answer.");
     let message: RpcMessage;

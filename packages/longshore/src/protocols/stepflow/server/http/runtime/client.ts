@@ -17,20 +17,21 @@ export interface WorkerClientOptions {
   readonly receivingBytes?: number;
 }
 
-/** For all incomplete answers of one worker: half of the budget that all callers of the server share. */
+/** The budget of all incomplete responses of one worker: half of the budget that all callers of the server share. */
 const receivingBytesDefault = 128 * 1024 * 1024;
 
-/** For all requests but calls of components, which have no timeout here. */
+/** The timeout of all requests except calls of components, which have no timeout here. */
 const controlMs = 30_000;
 const controlConnectionsMax = 16;
 const poolOptions = {
   connectMs: 10_000,
   /**
-   * Less than the 5 s after which common Python and Node servers close an idle connection: a request sent during the close would look lost.
+   * How long an idle connection is kept. Common Python and Node servers close it after 5 s, and a request that is sent during the close
+   * would look lost.
    */
   idleMs: 3_000,
   probeMs: 30_000,
-  /** `exchange` limits the size, because an answer may be a stream. */
+  /** No limit of the size here: `exchange` limits it, because a response may be a stream. */
   bytesMax: null,
 };
 

@@ -16,14 +16,17 @@ export interface WorkerReply {
 }
 
 export interface Exchange {
-  /** Called with the data of each event, and the worker process that sent it, if named. Return false to pause the stream. */
+  /** Called with the data of each event, and with the worker process that sent it, if it is named. Return false to pause the stream. */
   event?(data: string, instanceId: string | null): boolean;
   /** Called when the answer begins to arrive. `resume` continues a paused stream; `drop` discards the rest. */
   begun?(stream: { resume(): void; drop(): void }): void;
   readonly signal: AbortSignal;
 }
 
-/** Larger answers and events are refused, because they are kept in memory as a whole. A worker that reports itself has the same limit. */
+/**
+ * Larger responses and events are refused, because each is in memory as a whole. Reports of workers of other transports have the same
+ * limit.
+ */
 const answerBytesMax = payloadRequestBytes;
 /** The limit of a worker's report (`payloadValues`). An answer with fewer bytes than this cannot have more values, so it is not counted. */
 const answerValuesMax = 131_072;
@@ -58,7 +61,7 @@ class Handler implements Dispatcher.DispatchHandler {
   readonly #receiving: ByteBudget;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
-  /** Bytes of the answer, or of the incomplete event; as many are taken from the budget. */
+  /** Bytes of the response, or of the incomplete event. The same number is reserved in the budget. */
   #bytes = 0;
   #status = 0;
   #events: EventParser | null = null;

@@ -1,5 +1,5 @@
-// What a worker's error means for the step. Two dialects use the same numbers with different meanings, and the Python SDK of the first has
-// its own. So the range decides first, then the dialect, and if it is still ambiguous the text of the message.
+// What a worker's error means for the step. Two dialects use the same numbers with different meanings, and the Python SDK of the first
+// dialect has other meanings again. So the range of the number decides first, then the dialect, and then the text of the message.
 
 import { isObject, type JsonObject } from "../../../../../core/json/json.ts";
 import type { FlowError } from "../../../dialect/result.ts";
@@ -68,7 +68,8 @@ export function flowError(error: RpcErrorBody, dialect: RpcDialect): FlowError {
 }
 
 /**
- * For answers that are not JSON-RPC: Python refuses what it does not understand in this way, and proxies refuse what they cannot forward.
+ * For responses that are not JSON-RPC. Python workers refuse requests in this way that they do not understand, and proxies refuse requests
+ * that they cannot forward.
  */
 export function statusCode(status: number): TaskErrorCode {
   if (status === 408 || status === 429) return "UNREACHABLE";

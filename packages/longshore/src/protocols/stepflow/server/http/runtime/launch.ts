@@ -1,4 +1,5 @@
-// Starts the worker of a plugin and waits until it can be called: first for the line with its port on standard output, then for its health.
+// Starts the worker of a plugin and waits until it can be called. First it waits for the line with the port on standard output, and then
+// for a successful health check.
 
 import { type Clock, pause } from "../../../../../core/clock.ts";
 import { isObject } from "../../../../../core/json/json.ts";

@@ -13,7 +13,7 @@ export interface RuntimeCalls {
   /** Stores JSON and returns its id. */
   putBlob(data: Json, type: BlobType): Promise<string>;
   getBlob(id: string): Promise<{ data: Json; type: string }>;
-  /** Both return the run in the form of the wire. `from` is the id of the requesting task. */
+  /** Both methods return the run in the form of the wire. `from` is the id of the requesting task. */
   submitRun(request: SubmitRequest, from: string, signal: AbortSignal): Promise<Json>;
   getRun(request: GetRequest, from: string, signal: AbortSignal): Promise<Json>;
 }
@@ -55,7 +55,7 @@ export interface RequestContext {
   lend<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** Longer than any caller waits for a run: the worker calls again. */
+/** Maximum wait for a run. A worker that wants to wait longer calls again. */
 const waitSecsMax = 24 * 3_600;
 const concurrencyMax = 1_000_000;
 
@@ -123,7 +123,7 @@ function submitRequest(params: JsonObject): SubmitRequest {
 
 function getRequest(params: JsonObject): GetRequest {
   const order = params.resultOrder ?? "by_index";
-  // The documents write byIndex where the code reads by_index.
+  // The documents write byIndex, and the code reads by_index, so both are accepted.
   if (order !== "by_index" && order !== "by_completion" && order !== "byIndex" && order !== "byCompletion")
     throw wrong("resultOrder", order, "by_index or by_completion");
   return {
