@@ -11,11 +11,11 @@ import type { GraphJob, GraphSource } from "./source.ts";
 /** Ids are used in URLs and keys. */
 const idCharsMax = 256;
 const nameCharsMax = 1_000;
-/** One megabyte of shell is a mistake; a file of this size is refused before anyway. */
+/** Maximum length of a command: one megabyte of shell is a mistake, and larger files are refused anyway. */
 const commandCharsMax = 1_000_000;
 const labelsMax = 64;
 const labelCharsMax = 256;
-/** Retries, lost leases: more than this is a loop. */
+/** Maximum number of retries and of lost leases: more would be an endless loop. */
 const budgetMax = 1_000;
 const timeoutSecsMax = 30 * 86_400;
 const priorityMax = 1_000_000;
@@ -68,7 +68,7 @@ export function* checkInSlices(graph: GraphSource, layout: Layout, refuse: Refus
   throw refuse(layout.job(index.get(cycle[0] as string) as number), message, "dependencies without a cycle");
 }
 
-/** For new definitions: a command that starts like the call of a handler must be a valid call, because no worker could run it otherwise. */
+/** For new definitions: a command that starts like the call of a handler must be a valid call. Otherwise no worker could run it. */
 export function checkCommands(graph: GraphSource, layout: Pick<Layout, "job">, refuse: Refuse): void {
   graph.jobs.forEach((job, at) => {
     const command = readCommand(job.command);

@@ -4,8 +4,8 @@
 //   echo three
 //   } )
 //
-// A step's text that is more than one plain command is grouped, else `&&` would protect its first line only. A step with an
-// environment of its own runs in a subshell, so that the environment does not leak into later steps.
+// A step with more than one plain command is grouped, because otherwise `&&` would protect only its first line. A step with its own
+// environment runs in a subshell, so that later steps do not get this environment.
 
 export interface ShellStep {
   label: string;
@@ -20,7 +20,7 @@ export interface EnvVar {
 
 const envNamePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Anything else in place of a name would be run as shell text. */
+/** Any other text in place of a name would be executed as shell text. */
 export function isEnvName(name: string): boolean {
   return envNamePattern.test(name);
 }
@@ -50,7 +50,7 @@ function exports(env: readonly EnvVar[]): string[] {
   return env.map(({ name, value }) => `export ${name}=${shellQuote(value)}`);
 }
 
-/** Groups a text whose parts `&&` could separate, or whose comment would hide what follows. */
+/** Groups a text if `&&` could separate its parts, or if its comment would hide the text after it. */
 function grouped(text: string): string {
   return /[\n\r#;&|\\<(){}!]/.test(text) ? `{ ${text}\n}` : text;
 }

@@ -1,6 +1,7 @@
 // The workflow-graph dialect: one task per job, on the lane `$command` with the labels that the job requires. A command that names a
-// handler requires that handler's label as well, written or not: a worker without the handler could only fail it. A job's input is its
-// command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has no output.
+// handler also requires the label of this handler, even when the author has not written it: a worker without the handler could only fail
+// the job. A job's input is its command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has
+// no output.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import { isObject, type Json } from "../../../core/json/json.ts";
@@ -79,7 +80,10 @@ function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {
   return needs.length > 0 ? { needs } : { value: { command: graph.command, upstream } };
 }
 
-/** A job's output on this wire: texts stay unchanged, other values become JSON, a single value is stored under `result`. */
+/**
+ * A job's output on this wire: texts stay unchanged, other values become JSON, and an output that is not an object is stored under
+ * `result`.
+ */
 function outputsOf(output: Json): Outputs {
   if (output === null) return {};
   if (!isObject(output)) return { result: asText(output) };
@@ -92,7 +96,7 @@ function asText(value: Json): string {
   return typeof value === "string" ? value : writeExact(value);
 }
 
-/** The first retry waits `base_secs`, each further one twice as long, at most `max_secs`. */
+/** The first retry waits `base_secs`. Each further retry waits twice as long, but at most `max_secs`. */
 function backoffOf(backoff: WireBackoff): Backoff {
   if (backoff === "None") return { kind: "fixed", delayMs: 0 };
   if ("Fixed" in backoff) return { kind: "fixed", delayMs: backoff.Fixed.delay_secs * 1_000 };

@@ -12,8 +12,8 @@
 //         - { name: Migrate, run: ./migrate.sh }
 //         - { name: Release, run: ./release.sh }
 //
-// The full list of keys is in README.md beside the protocol ("Definition files"). What is not understood is never silent: a wrong
-// value is refused, an unknown key is warned about, each with line and column.
+// The full list of keys is in README.md beside the protocol ("Definition files"). A wrong value is refused, and an unknown key causes a
+// warning; both with line and column.
 
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
@@ -111,7 +111,9 @@ function commandOf(at: Place, given: ReadonlyMap<string, Place>, env: readonly E
   return stepsCommand(env, commands);
 }
 
-/** An environment applies only to shell commands: the call of a handler stays unchanged, else it would become a shell command. */
+/**
+ * An environment applies only to shell commands. The call of a handler stays unchanged, because otherwise it would become a shell command.
+ */
 function ownCommand(run: Place, env: readonly EnvVar[]): string {
   const text = textOf(run, "a command");
   if (env.length === 0 || readCommand(text).kind === "shell") return runCommand(env, text);

@@ -18,7 +18,7 @@ export interface GraphJob {
   backoff: WireBackoff;
   /** How long one attempt may take. */
   timeout_secs: number | null;
-  /** Smaller is taken first; 0 by default. */
+  /** Jobs with smaller numbers are taken first; 0 by default. */
   priority: number;
   /** True for `if: false`: the job is recorded as skipped, and so are its dependents. */
   skip: boolean;
@@ -37,7 +37,7 @@ export interface GraphSource {
 
 export const dialectName = "workflow-graph";
 
-/** A worker that vanishes once must not kill a job that has no retries. */
+/** A job without retries must not fail because one worker was lost. */
 export const maxLostLeasesDefault = 1;
 
 /** A job with only a command. */

@@ -1,5 +1,5 @@
-// What the worker of a durable function asks about the turn that it holds: the journal of the run, and to add commands before the turn
-// ends. Only the holder of the lease is answered: README.md, "Durable functions".
+// Requests of the worker that holds the turn of a durable function: read the journal of the run, and add commands before the turn ends.
+// Requests of other workers are refused: README.md, "Durable functions".
 
 import type { Board } from "../../../engine/board/board.ts";
 import { fenceTurn } from "../../../engine/board/task.ts";

@@ -189,7 +189,7 @@ class PortReader extends Fields {
   }
 }
 
-/** `"None"`, `{"Fixed":{"delay_secs":5}}` or `{"Exponential":{"base_secs":2,"max_secs":60}}`, as in a claim's answer. */
+/** `"None"`, `{"Fixed":{"delay_secs":5}}` or `{"Exponential":{"base_secs":2,"max_secs":60}}`, as in the response to a claim. */
 class BackoffReader extends Fields {
   read(value: unknown): WireBackoff {
     if (value === "None") return "None";

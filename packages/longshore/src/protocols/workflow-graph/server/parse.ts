@@ -1,5 +1,6 @@
-// Requests of workers, parsed by hand: claim and complete are the hottest paths of the server, so a good request costs one `JSON.parse` and
-// a few comparisons, and refuse.ts finds positions and texts for errors. Unknown fields are ignored.
+// Parses requests of workers, with code written by hand: claim and complete are the hottest paths of the server. A valid request costs one
+// `JSON.parse` and a few comparisons. For an invalid one, refuse.ts finds the position and the text of the error. Unknown fields are
+// ignored.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
@@ -77,7 +78,7 @@ export function parseComplete(text: string, parsed?: Parsed): Completion {
   return { output: outputOf(text, body), next: next === undefined ? undefined : claimOf(text, next, ["next"]) };
 }
 
-/** The result itself when the worker sent it (`output`, ours), else its outputs. */
+/** The unchanged result, if the worker has sent it (`output`, our addition), else its outputs. */
 function outputOf(text: string, { outputs, output }: { [key: string]: unknown }): string {
   if (outputs !== undefined) {
     if (!isObject(outputs)) throw wrongType(text, ["outputs"], outputs, "a map");
@@ -94,7 +95,7 @@ export function parseFail(text: string): FailRequest {
   return { error, retryable };
 }
 
-/** `output` is JSON text: what the next call gets. */
+/** `output` is JSON text: the output of the deferral, which the next call gets. */
 export interface Deferral {
   delayMs: number;
   output: string;
@@ -119,7 +120,7 @@ export function parseObject(text: string, name: string, parse: (text: string) =>
   try {
     value = parse(text);
   } catch {
-    // The error of `JSON.parse` names no line; ours does.
+    // The error of `JSON.parse` has no line number, so our error adds it.
     throw notJson(text);
   }
   if (!isObject(value)) throw wrongType(text, [], value, `struct ${name}`);

@@ -1,4 +1,4 @@
-// Log lines of a job: README.md, "Logs". The lease is checked first, so that no worker writes into a log that was never its own.
+// Log lines of a job: README.md, "Logs". The lease is checked first, so that a worker writes only into logs of its own jobs.
 
 import type { TaskRow } from "../../../engine/board/task.ts";
 import { isOpen } from "../../../engine/board/task.ts";
@@ -49,7 +49,7 @@ export function attemptOf(task: TaskRow, grant: number, now: number): number | u
   return followed ? task.attempt - 1 : task.attempt;
 }
 
-/** A chunk names its job; it must be the one that the lease is for, under any id of this run. */
+/** A chunk names its job. This must be the job of the lease, under any id of this run. */
 async function checkIds(
   text: string,
   chunks: readonly LogChunk[],

@@ -23,10 +23,10 @@ export function textReply(status: number, text: string): HttpReply {
 export const notJsonType = "Expected request with `Content-Type: application/json`";
 export const tooLarge = "Failed to buffer the request body: length limit exceeded";
 
-/** For a text that `JSON.parse` refused, or whose mistake is known. */
+/** Refuses a text that `JSON.parse` has refused, or whose mistake is known. */
 export function notJson(text: string, known?: JsonFault): Refused {
   const fault = known ?? findJsonFault(text);
-  // Only a text that is nested too deeply for the scanner has no known fault.
+  // The fault is unknown only when the text is nested too deeply for the scanner.
   if (fault === null) return new Refused(400, "Failed to parse the request body as JSON: expected value at line 1 column 1");
   const where = fault.path === "" ? "" : `${fault.path}: `;
   return new Refused(
@@ -35,7 +35,7 @@ export function notJson(text: string, known?: JsonFault): Refused {
   );
 }
 
-/** For a body that is JSON but not what was expected. */
+/** Refuses a body that is JSON, but not what was expected. */
 export function misshapen(text: string, path: JsonPath, problem: string): Refused {
   const { line, column } = positionOf(text, path);
   const where = path.length === 0 ? "" : `${pathText(path)}: `;
@@ -46,7 +46,7 @@ export function missing(text: string, path: JsonPath, field: string): Refused {
   return misshapen(text, path, `missing field \`${field}\``);
 }
 
-/** A field that is absent or has another type. `object` is the path of the object that should have it. */
+/** Refuses a field that is absent or has another type. `object` is the path of the object that should have it. */
 export function wrongField(text: string, object: JsonPath, field: string, value: unknown, expected: string): Refused {
   return value === undefined ? missing(text, object, field) : wrongType(text, [...object, field], value, expected);
 }

@@ -8,7 +8,7 @@ import { type GraphJob, maxLostLeasesDefault } from "../dialect/source.ts";
 import type { Job, JobStatus, Workflow } from "../wire/shapes.ts";
 import type { NodeTexts, View } from "./view.ts";
 
-/** `cancelling` counts as ended for all but its holder; `forgotten` waits to be started again. */
+/** `cancelling` counts as ended, except for its holder. `forgotten` waits to be started again. */
 const statusOfState: { readonly [state in TaskState]: JobStatus } = {
   queued: "queued",
   offered: "running",
@@ -28,7 +28,7 @@ export function renderWorkflow(id: string, view: View, run: Run | undefined, rec
   return { id, name, trigger, jobs: jobs.map((job, at) => renderJob(job, byNode.get(at), run)) };
 }
 
-/** The same as JSON texts that follow each other, one for each job and one before and behind them. */
+/** The same as a sequence of JSON texts: one for each job, one before them and one after them. */
 export function* workflowTexts(
   id: string,
   view: View,
@@ -64,12 +64,12 @@ function renderJob(job: GraphJob, task: TaskRowHead | undefined, run: Run | unde
   };
 }
 
-/** False for the rest of a record that waits to be started again. */
+/** False for the record of an earlier life that waits to be started again. */
 export function isRecorded<T extends TaskRowHead>(task: T | undefined): task is T {
   return task !== undefined && task.state !== "forgotten";
 }
 
-/** The status of a job without a record: it waits for others, or its run was stopped before its turn. */
+/** The status of a job without a record: it waits for others, or its run ended before the job could start. */
 function unrecorded(run: Run | undefined): JobStatus {
   return run === undefined || isRunOpen(run.state) ? "queued" : "cancelled";
 }
@@ -114,7 +114,7 @@ function deferralOf({ deferrals, output }: TaskRow): string {
   return deferrals === 0 ? "" : `,"deferrals":${deferrals},"deferred":${output ?? "null"}`;
 }
 
-/** What a lease id names. */
+/** The task and the grant that a lease id names. */
 export interface LeaseHold {
   taskId: string;
   grant: number;

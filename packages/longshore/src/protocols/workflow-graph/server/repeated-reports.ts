@@ -1,9 +1,9 @@
-// Repeated reports (README.md, "Complete"). The wire returns 409 for the second report of a lease. A client that sends `Idempotency-Key`
-// leaves a receipt with its report: digests of the key and of its content, stored as long as the task. They distinguish a repetition from
-// another report under the same key, which is refused with its own error.
+// Repeated reports (README.md, "Complete"). The wire returns 409 for the second report of a lease. When a client sends `Idempotency-Key`, a
+// receipt is stored with its report: digests of the key and of the content, which are stored as long as the task. They distinguish a
+// repetition from a different report under the same key, which is refused with a separate error.
 //
-// In a cluster, a request whose owner was lost before its answer is performed by the next one. Its client has sent it once, so that it must
-// get the first answer: the id of the request is the receipt then.
+// In a cluster, when an owner is lost before it has replied to a request, the next owner performs the request again. Its client has sent it
+// only once, so it must get the first reply. Then the id of the request is the receipt.
 
 import { hash } from "node:crypto";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
@@ -11,10 +11,13 @@ import { idempotencyHeader } from "../wire/codes.ts";
 import { textReply } from "./refuse.ts";
 import { conflict, ok } from "./replies.ts";
 
-/** Stored characters of a digest, 6 bits each: enough that two reports of one lease do not collide by chance. */
+/** How many characters of a digest are stored, 6 bits each: enough that two reports of one lease do not collide by chance. */
 const digestChars = 16;
 
-/** Undefined for a client that does not send a key, where a request is performed once. `fields` are those of the body, in an order that never changes. */
+/**
+ * Undefined when the client sends no key and the request cannot be performed twice. `fields` are those of the body, in an order that never
+ * changes.
+ */
 export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
   const key = request.headers[idempotencyHeader];
   if (key === undefined) return request.id === undefined ? undefined : digest(`request ${request.id}`);
@@ -23,7 +26,7 @@ export function receiptOf(request: HttpRequest, fields: { readonly [field: strin
   return receipt;
 }
 
-/** The reply to a report whose lease was already closed by one of the same kind, with the receipt `first`. */
+/** The reply to a report when another report of the same kind, with the receipt `first`, has already closed the lease. */
 export function answerRepeat(receipt: string, first: string | undefined): HttpReply {
   if (receipt === first) return ok;
   const [key, ...fields] = receipt.split(" ");
@@ -32,7 +35,7 @@ export function answerRepeat(receipt: string, first: string | undefined): HttpRe
   const differing = fields.filter((field, at) => field !== firstFields[at]).map((field) => `\`${field.slice(0, field.indexOf("="))}\``);
   return textReply(
     409,
-    `${differing.join(" and ")}: not what this lease reported before with the same Idempotency-Key, expected the same report again; the first one counts`,
+    `${differing.join(" and ")}: differs from the earlier report of this lease with the same Idempotency-Key, expected the same report again; the first one counts`,
   );
 }
 

@@ -108,7 +108,7 @@ function refuse(problem: Problem, isClaim: boolean): HttpReply {
   }
 }
 
-/** What a worker without handlers may take. */
+/** The lanes from which a worker without handlers may take. */
 const commandOnly: readonly string[] = [commandLane];
 
 class Jobs {
@@ -150,7 +150,8 @@ class Jobs {
     try {
       [task] = await this.#take(request, claim);
     } catch (error) {
-      // When the store is unavailable, the claim gets an empty reply: workers claim again, and many crash on anything but JSON.
+      // When the store is unavailable, the claim gets an empty reply. Then workers claim again; many would crash on a body that is not
+      // JSON.
       if (!(error instanceof LongshoreError)) throw error;
     }
     return task === undefined ? noJob : this.#grant(task, claim);
@@ -235,14 +236,14 @@ class Jobs {
     return { status: 200, headers, body, undelivered: () => this.#giveBack(hold) };
   }
 
-  /** A repeated report gets 409, except for a client that proves that it is the same report, and where it is the same request. */
+  /** A repeated report gets 409. There are two exceptions: the client proves that it is the same report, or it is the same request. */
   #reported(hold: LeaseHold, receipt: string | undefined, verdict: Verdict): HttpReply | Promise<HttpReply> {
     if (statusOfVerdict[verdict] === 200) return ok;
     if (verdict !== "again" || receipt === undefined) return conflict;
     return this.#deps.board.receipt(hold.taskId, hold.grant).then((first) => answerRepeat(receipt, first));
   }
 
-  /** A heartbeat of a lease is also one of its worker. */
+  /** A heartbeat of a lease is also a heartbeat of its worker. */
   async #alive(taskId: string): Promise<void> {
     const holder = (await this.#deps.board.task(taskId))?.holder;
     if (typeof holder === "string") this.#deps.workers.seen(holder);
@@ -259,7 +260,7 @@ function doneBy(names: readonly string[]): readonly string[] {
   return names.length > 1 ? names.slice(1) : names;
 }
 
-/** Every worker may take commands; the label `handler:greet` also opens the lane of the handler `greet`. */
+/** Every worker may take commands. With the label `handler:greet`, a worker may also take from the lane of the handler `greet`. */
 function laneNames(labels: readonly string[]): readonly string[] {
   let names: string[] | undefined;
   for (const label of labels) {

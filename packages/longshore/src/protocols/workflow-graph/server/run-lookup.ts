@@ -1,5 +1,5 @@
-// Finds the run for an id on this wire. Three kinds of ids are used in the same place of a path: a workflow's id, which means its newest
-// run; the alias under which a run was claimed; and a run's own id, which claims contain when two runs of one workflow overlap.
+// Finds the run for an id on this wire. The same place of a path can have one of three kinds of ids: the id of a workflow, which means its
+// newest run; the alias under which a run was claimed; or the id of a run, which claims contain when two runs of one workflow overlap.
 
 import { WeightedCache } from "../../../core/weighted-cache.ts";
 import { DefinitionCache } from "../../../engine/run/definition-cache.ts";
@@ -9,7 +9,8 @@ import { isRunOpen, type Run, taskIdOf } from "../../../engine/run/run.ts";
 import { type View, viewOf } from "./view.ts";
 
 /**
- * Maximum number of cached runs, for claims and for newest runs; some hundred bytes each, and read again from the store in microseconds.
+ * Maximum number of cached runs, for claims and for newest runs. Each takes some hundred bytes. Other runs are read from the store again,
+ * in microseconds.
  */
 const runsMax = 10_000;
 
@@ -46,7 +47,7 @@ interface RunIds {
   runId: string;
 }
 
-/** What a start needs to know about the run before it. */
+/** The fields of the run before it that a start needs. */
 type NewestRun = Pick<Run, "id" | "state">;
 
 export class RunLookup {
@@ -60,12 +61,12 @@ export class RunLookup {
     this.#deps = deps;
   }
 
-  /** For people: the newest run of a workflow, else the run with this alias or id. */
+  /** For people: finds the newest run of a workflow, else the run with this alias or id. */
   async find(id: string): Promise<Found | undefined> {
     const definition = await this.#deps.runs.definition(id);
     if (definition === undefined) return this.#ofRun(await this.#runOf(id));
     const newest = await this.#deps.reader.newestRun(id);
-    // After a new definition, the definition is shown, not a run of the old one.
+    // After a new definition was stored, the definition is shown, and not a run of the old one.
     const run = newest?.definitionId === definition.id ? newest : undefined;
     return { workflow: id, view: this.view(definition), run };
   }
@@ -78,7 +79,10 @@ export class RunLookup {
     return run === undefined ? undefined : this.#deps.runs.definition(run.workflow);
   }
 
-  /** The newest run of a workflow, from memory when it was requested before: a start waits for it. It may have been removed since. */
+  /**
+   * The newest run of a workflow, from memory when it was read before, because a start waits for this. The run may have been removed since
+   * then.
+   */
   newest(workflow: string): NewestRun | undefined | Promise<NewestRun | undefined> {
     return this.#newest.get(workflow) ?? this.#readNewest(workflow);
   }
@@ -88,7 +92,9 @@ export class RunLookup {
     return newest === undefined ? undefined : this.#newest.set(workflow, { id: newest.id, state: newest.state });
   }
 
-  /** For workers: the run that an id in the response to a claim meant. Aliases come first: a newer run may have another id. */
+  /**
+   * For workers: the run to which an id from the response to a claim belongs. Aliases come first, because a newer run may have another id.
+   */
   async claimedUnder(id: string): Promise<Run | undefined> {
     return (await this.#runOf(id)) ?? (await this.#deps.reader.newestRun(id));
   }
@@ -105,7 +111,7 @@ export class RunLookup {
     return this.#views.set(definition.id, view, definition);
   }
 
-  /** Must be called for each run that a commit changed. The steps of a run that begins are often claimed within the same commit. */
+  /** Must be called for each run that a commit changed. The first steps of a run are often claimed within the commit that starts it. */
   changed(run: Run): void {
     const newest = this.#newest.get(run.workflow);
     if (newest !== undefined && run.id >= newest.id) this.#newest.set(run.workflow, { id: run.id, state: run.state });

@@ -15,11 +15,11 @@ export interface View {
   readonly parts: readonly NodeTexts[];
 }
 
-/** The constant texts around the changing values of one job in a claim's answer. */
+/** The constant texts around the changing values of one job in the response to a claim. */
 export interface NodeTexts {
   /** `"job_id":"build","workflow_id":` */
   readonly ids: string;
-  /** `,"command":"make","required_labels":[],"retry_policy":{...},"attempt":`; the command is left out when it carries the input. */
+  /** `,"command":"make","required_labels":[],"retry_policy":{...},"attempt":`. The command is left out when it contains the input. */
   readonly before: string;
   /** `{"command":"make","upstream":`: how the input of a command begins; null for a handler's step. */
   readonly inputHead: string | null;
@@ -50,7 +50,7 @@ function partOf(job: GraphJob, command: boolean): NodeTexts {
   };
 }
 
-/** Shell is only what the author of a workflow-graph definition wrote as a shell command. */
+/** A command is a shell command only when the author of a workflow-graph definition has written it as one. */
 function kindOf(job: GraphJob, command: boolean): JobKind {
   return command && readCommand(job.command).kind === "shell" ? "shell" : "handler";
 }
@@ -79,7 +79,7 @@ function commandText(node: PlanNode): string {
   return node.kind === "run" ? `run ${node.workflow ?? node.id}` : node.kind;
 }
 
-/** The wire has whole seconds and three forms; any other is shown by its first delay. */
+/** The wire has whole seconds and three kinds of policies; any other policy is shown by its first delay. */
 function wireBackoff(backoff: Backoff): WireBackoff {
   const delaySecs = Math.ceil(backoff.delayMs / 1_000);
   if (backoff.kind === "exponential") return { Exponential: { base_secs: delaySecs, max_secs: Math.ceil((backoff.maxMs ?? 0) / 1_000) } };

@@ -20,11 +20,11 @@ import { accepted, emptyList, jsonHeaders, notFound } from "./replies.ts";
 import type { WorkflowGraphDeps } from "./routes.ts";
 import { type Found, type RunLookup, taskIdIn } from "./run-lookup.ts";
 
-/** Definitions and chunks fetched at a time. */
+/** How many definitions and chunks are read at a time. */
 const definitionsAtOnce = 50;
-/** Jobs of a workflow that are shown without a pause: about a millisecond. */
+/** How many jobs of a workflow are rendered without a pause: about a millisecond. */
 const jobsAtOnce = 200;
-/** Jobs shown before others get a turn: a few milliseconds. */
+/** How many jobs are rendered before other requests get a turn: a few milliseconds. */
 const jobsPerTurn = 2_000;
 
 export class Workflows {
@@ -41,7 +41,7 @@ export class Workflows {
   list = async (request: HttpRequest): Promise<HttpReply> => {
     const query = parseList(request.query);
     if (query.limit === 0) return emptyList;
-    // One after the other, and no more than a response may contain: each may be as large as a definition.
+    // The workflows are rendered one after the other, up to the limit of a response: each may be as large as a definition.
     return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#listed(query)) };
   };
 
@@ -179,7 +179,10 @@ export class Workflows {
     return this.#render(definition.name, { workflow: definition.name, view: this.#finder.view(definition), run });
   }
 
-  /** Whether a worker that does not know about its cancellation may still use the workflow's id; the next run then needs another id. */
+  /**
+   * Returns whether a worker may still use the workflow's id, because it does not know yet that its job was cancelled. Then the next run
+   * needs another id.
+   */
   async #isTaken(workflow: string): Promise<boolean> {
     const last = await this.#finder.newest(workflow);
     if (last === undefined || last.state === "running" || last.state === "succeeded") return false;

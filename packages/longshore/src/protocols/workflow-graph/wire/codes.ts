@@ -4,7 +4,7 @@
 import type { Verdict } from "../../../core/verdict.ts";
 
 /**
- * `again` is also 409, as the contract requires for a repeated report. Only a client that proves the repetition gets 200
+ * `again` is also 409, as the contract requires for a repeated report. Only a client that proves that it repeats the same report gets 200
  * (repeated-reports.ts).
  */
 export const statusOfVerdict: { readonly [verdict in Verdict]: 200 | 409 } = {
@@ -25,7 +25,7 @@ export function verdictOfStatus(status: number): Verdict | undefined {
 /** Ours, on replies to register and claim: the longest `wait_secs` that the server accepts. Absent on servers without long polls. */
 export const waitHeader = "longshore-wait";
 
-/** On a claim with a job, of a server that writes spans: the span of this attempt, as W3C Trace Context writes it. */
+/** On the response to a claim with a job, from a server that writes spans: the span of this attempt, as W3C Trace Context writes it. */
 export const traceHeader = "traceparent";
 
 /** Ours, on complete and fail: a repetition with the same key gets 200 when the first report was applied. */

@@ -6,8 +6,8 @@
 //   3. Anything else is a shell command.
 //
 // A text that starts like one of the first two but is not valid is an error, never a shell command: its content may come from a run's
-// input, and a shell would run it. The server determines the kind of a definition's text once and sends it with each job; a worker
-// determines the kind from the text only when the server sends none.
+// input, and a shell would run it. The server determines the kind of a definition's text once, and sends the kind with each job. Only when
+// the server sends no kind does a worker determine it from the text.
 
 import { deeperThan, isObject, jsonDepthMax } from "../../../core/json/json.ts";
 import { isTaskName } from "../../../core/task.ts";
@@ -28,7 +28,7 @@ export function readCommand(command: string): Command {
   return beginsLikeJson(start) ? readObject(start) : shell;
 }
 
-/** The label of the workers that can run this command; undefined for a shell command and for a name that no handler can have. */
+/** The label of the workers that can run this command. Undefined for a shell command, and for a name that no handler can have. */
 export function handlerLabelOf(command: Command): string | undefined {
   return command.kind === "handler" && isTaskName(command.name) ? handlerLabelPrefix + command.name : undefined;
 }

@@ -1,6 +1,6 @@
-// The shapes on the wire of workflow-graph, spelt as they travel. Both halves import them; nothing here does I/O.
-// README.md of this protocol is the contract with literal examples. Fields marked "ours" are additions that the
-// reference neither sends nor reads; everything else must always be present, because the Rust worker parses strictly.
+// The shapes on the wire of workflow-graph, with its own spelling. Both halves import them. Nothing here does I/O. README.md of this
+// protocol is the contract with literal examples. Fields marked "ours" are additions that the reference neither sends nor reads; everything
+// else must always be present, because the Rust worker parses strictly.
 
 import type { Json } from "../../../core/json/json.ts";
 
@@ -8,7 +8,7 @@ export type LogStream = "stdout" | "stderr";
 export type JobStatus = "queued" | "running" | "success" | "failure" | "skipped" | "cancelled";
 export type Outputs = { [key: string]: string };
 
-/** Externally tagged, capitalised: unlike every other enum of this protocol. */
+/** Externally tagged and capitalised, unlike every other enum of this protocol. */
 export type WireBackoff = "None" | { Fixed: { delay_secs: number } } | { Exponential: { base_secs: number; max_secs: number } };
 
 export interface RegisterRequest {
@@ -25,7 +25,7 @@ export interface ClaimRequest {
   wait_secs?: number;
 }
 
-/** What a job's command is: a text for `sh -c`, or a call of a handler. */
+/** The kind of a job's command: a text for `sh -c`, or a call of a handler. */
 export type JobKind = "shell" | "handler";
 
 export interface QueuedJob {
@@ -44,7 +44,7 @@ export interface QueuedJob {
   run_id?: string;
   timeout_secs?: number;
   kind?: JobKind;
-  /** How often this attempt was deferred, and what the last deferral kept. Only after a deferral. */
+  /** Only after a deferral: how often this attempt was deferred, and the output of the last deferral. */
   deferrals?: number;
   deferred?: Json;
 }
@@ -102,7 +102,7 @@ export interface FailRequest {
 /** Ours: the job comes again later, in the same attempt. */
 export interface DeferRequest {
   delay_ms: number;
-  /** What the next call gets. */
+  /** The output of the deferral, which the next call gets. */
   output?: Json;
 }
 
@@ -144,7 +144,7 @@ export interface Job {
   ports: Port[];
   children: Job[] | null;
   collapsed: boolean;
-  /** Ours, taken when a workflow is created and shown when they were given. */
+  /** Ours: accepted when a workflow is created, and shown when they were given. */
   backoff?: WireBackoff;
   max_lost_leases?: number;
   timeout_secs?: number;
@@ -158,11 +158,11 @@ export interface Workflow {
   jobs: Job[];
 }
 
-/** A worker advertises its handlers as labels, so that unchanged servers match them by their ordinary label rule. */
+/** A worker advertises its handlers as labels, so that other servers match them by their usual rule for labels. */
 export const handlerLabelPrefix = "handler:";
 
 export const leaseTtlSecsDefault = 30;
-/** A lease of zero would end before it is read; one of more than a day is a forgotten job. */
+/** The limits of a lease: one of zero would end before its worker reads it, and one of more than a day means a forgotten job. */
 export const leaseTtlSecsMin = 1;
 export const leaseTtlSecsMax = 86_400;
 /** Longest wait of an empty claim, below the idle timeouts of common proxies. */

@@ -1,4 +1,4 @@
-// The worker's HTTP calls, one method per endpoint of the worker protocol. Answers are parsed here, once.
+// The worker's HTTP calls: one method for each endpoint of the worker protocol. Responses are parsed only here.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, parseOrUndefined } from "../../../core/json/json.ts";

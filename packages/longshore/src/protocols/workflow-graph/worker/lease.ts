@@ -42,7 +42,7 @@ export interface LeaseSurroundings {
 /** The term after a heartbeat on servers that always renew to a fixed term. */
 const foreignTermMs = leaseTtlSecsDefault * 1_000;
 
-/** The delays between tries of a question, until the lease ends. */
+/** The delays between the tries of a request about the run, until the lease ends. */
 const askAgain: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.3 };
 
 export class LeasedJob implements Assignment {
@@ -82,7 +82,7 @@ export class LeasedJob implements Assignment {
     if (job.timeout_secs !== undefined) this.timeoutMs = job.timeout_secs * 1_000;
     this.defers = job.run_id !== undefined;
     this.deferrals = job.deferrals ?? 0;
-    // Null is what a deferral without an output keeps.
+    // Null is the output of a deferral that has none.
     if (job.deferred !== undefined && job.deferred !== null) this.deferred = job.deferred;
   }
 
@@ -121,7 +121,7 @@ export class LeasedJob implements Assignment {
     return this.#around.client.pushLogs(this.#claim.lease.lease_id, chunks);
   }
 
-  /** The questions of a durable function about its own run. Repeated until the lease ends. */
+  /** The requests of a durable function about its own run. They are repeated until the lease ends. */
   async ask(name: string, value: Json, signal: AbortSignal): Promise<Json> {
     const { client, clock } = this.#around;
     const leaseId = this.#claim.lease.lease_id;
@@ -131,7 +131,7 @@ export class LeasedJob implements Assignment {
       return page === undefined ? null : (JSON.parse(page) as Json);
     }
     if (name === commandsQuestion) return retry(() => client.command(leaseId, value, signal), again);
-    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker of workflow-graph cannot ask ${JSON.stringify(name)}.`);
+    throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker of workflow-graph has no call ${JSON.stringify(name)}.`);
   }
 
   async report(

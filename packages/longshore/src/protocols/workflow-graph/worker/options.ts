@@ -1,4 +1,4 @@
-// What `workflowGraph(url, options)` takes, checked once.
+// The options of `workflowGraph(url, options)`, and their checks.
 
 import { type Duration, durationMs } from "../../../core/duration.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -7,23 +7,23 @@ import { leaseTtlSecsDefault, leaseTtlSecsMax, leaseTtlSecsMin } from "../wire/s
 
 /** The options of `workflowGraph()`. */
 export interface WorkflowGraphOptions {
-  /** What this worker can do; a job is offered only when all labels it requires are among them. Handlers add `handler:name`. */
+  /** The labels of this worker: it gets only jobs whose required labels are all among them. Each handler adds `handler:name`. */
   readonly labels?: readonly string[];
   /** Sent as `Authorization: Bearer ...`. */
   readonly token?: string;
   /** Host name, process id and a random part by default. */
   readonly workerId?: string;
-  /** How long a claimed job is ours without a heartbeat, in whole seconds; 30 s by default. */
+  /** Lease duration without a heartbeat, in whole seconds; 30 s by default. */
   readonly leaseTtl?: Duration;
   /** Pause between empty claims on servers without long polls; 2 s by default. */
   readonly poll?: Duration;
   /** Pause between lease heartbeats; a third of `leaseTtl` by default, and never above 10 s. */
   readonly heartbeat?: Duration;
-  /** Pause between looks for a cancel; 2 s by default. */
+  /** Pause between checks for a cancel; 2 s by default. */
   readonly cancelPoll?: Duration;
   /** Maximum delay before log lines are sent as a batch; 500 ms by default. */
   readonly logFlush?: Duration;
-  /** Pause between the worker's own heartbeats, by which it finds out that the server forgot it; 10 s by default. */
+  /** Pause between the worker's own heartbeats; 10 s by default. With them the worker notices when the server does not know it any more. */
   readonly workerHeartbeat?: Duration;
   /** Run commands that name no handler with `sh -c`. Off by default: anyone who can queue a job could run anything here. */
   readonly shell?: boolean;
@@ -49,9 +49,9 @@ export interface Settings {
   readonly cwd: string | undefined;
 }
 
-/** The reference renews a lease to 30 s whatever was requested, so a beat must come well before that on any server. */
+/** The reference always renews a lease to 30 s. So with any server, heartbeats must come much more often. */
 const heartbeatMsMax = 10_000;
-/** Shorter pauses than these would be a mistake of units. */
+/** Minimum pauses. Shorter ones have a wrong unit. */
 const pauseMsMin = 10;
 
 export function settingsOf(url: string | URL, options: WorkflowGraphOptions): Settings {

@@ -5,7 +5,7 @@
 //                                                         key<<END
 //                                                         several lines
 //                                                         END
-// A key that is set more than once has its last value; the file counts as later than stdout. `::set-output` lines stay in the log.
+// When a key is set more than once, its last value counts; the file counts as later than stdout. `::set-output` lines stay in the log.
 
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
@@ -16,7 +16,7 @@ import type { Outputs } from "../wire/shapes.ts";
 const outputBytesMax = 1024 * 1024;
 /** A line longer than this is logged in pieces, so that a command without newlines cannot fill the memory. */
 const lineCharsMax = 64 * 1024;
-/** The end of what was written, kept for the error text. */
+/** How much of the end of the output is kept for the error text. */
 const tailCharsMax = 4_096;
 
 /** Cuts a stream of bytes into lines. Bytes that are not UTF-8 become replacement characters, also across chunk boundaries. */

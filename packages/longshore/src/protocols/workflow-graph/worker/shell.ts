@@ -1,7 +1,7 @@
 // Runs a job's command with `sh -c`, as a task like any other. README.md, "Shell commands", lists the variables of its environment.
 //
 // The command runs in a process group of its own. When the task's signal aborts, the group gets SIGTERM, then SIGKILL. When the command has
-// ended, the rest of the group gets SIGKILL: a job leaves no processes behind.
+// ended, the remaining processes of the group get SIGKILL, so a job leaves no processes behind.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -25,9 +25,12 @@ export interface ShellOptions {
 const killAfterMs = 3_000;
 /** Time between SIGKILL and the closing of the pipes: a process that left the group may still hold them open. */
 const pipesMs = 500;
-/** The kernel limits one variable to four times this; larger values are only in the file of WFG_UPSTREAM. */
+/** Maximum size of one variable: a quarter of the kernel's limit. Larger values are only in the file of WFG_UPSTREAM. */
 const envValueBytesMax = 32 * 1024;
-/** The kernel's limit for arguments and environment together is far higher; this leaves room for the rest. */
+/**
+ * Maximum size of all these variables. The kernel's limit for arguments and environment together is far higher, which leaves room for the
+ * rest.
+ */
 const envBytesMax = 512 * 1024;
 
 /** The task for shell commands. Its name is not offered to the server: no handler call reaches it. */
@@ -95,7 +98,7 @@ function ended(child: ChildProcess, signal: AbortSignal, clock: Clock, groups: P
   });
 }
 
-/** Without a stack: a place in this file does not explain why a command failed. */
+/** The error has no stack, because a place in this file does not explain why a command failed. */
 function commandFailed(message: string): Error {
   const error = new Error(message);
   delete error.stack;

@@ -1,10 +1,9 @@
 // The worker half of workflow-graph: register, claim, execute, report, claim again. README.md of this protocol is the contract; its
 // part "Our worker" lists what this half does where the wire leaves it a choice.
 //
-// Claiming. One claimer, the scout, is always there. On servers that offer it the scout's empty claim waits at the server (a long
-// poll); on others it pauses between empty claims. A claim that found work calls in a helper, which claims without waiting as long as
-// there is work and leaves at the first empty answer: so a queue that fills up is emptied by as many claimers as there are free slots,
-// and an idle worker costs one request at a time.
+// Claiming. One claimer, the scout, always runs. On servers with long polls, the scout's empty claim waits at the server; on other servers,
+// the scout pauses between empty claims. A claim that found work starts a helper. A helper claims without waiting, and ends at its first
+// empty response. So as many claimers as there are free slots empty a full queue, and an idle worker has only one request at a time.
 
 import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
@@ -37,7 +36,7 @@ const capabilities: Capabilities = {
   commandValue: { bytes: 2_000_000, values: 120_000 },
 };
 
-/** With more helpers than this, the server's response time is the limit, not their number. */
+/** Maximum number of helpers. With more of them, the limit would be the server's response time. */
 const helpersMax = 16;
 /**
  * Each running job may send a heartbeat, push logs and poll for a cancel at the same time; claims and the worker's own calls are added to
@@ -68,7 +67,7 @@ class WorkflowGraphTransport implements Transport {
   #registered = false;
   #registering: Promise<void> | undefined;
   #helpers = 0;
-  /** Ends the scout's pause, and the wait of its long poll. */
+  /** Ends the scout's pause, or the wait of its long poll. */
   #rest = new AbortController();
   #poll = new AbortController();
   #stopWorkerBeats: () => void = () => {};
@@ -102,8 +101,8 @@ class WorkflowGraphTransport implements Transport {
 
   async drain(): Promise<void> {
     this.#rest.abort(restReason);
-    // The server takes back a job that it granted to an aborted poll. Claims that do not wait are not aborted: their response is near, and
-    // their jobs still run.
+    // The server takes back a job that it granted to an aborted poll. Claims that do not wait are not aborted: their responses come soon,
+    // and their jobs are still run.
     this.#poll.abort();
     while (this.#claimers.size > 0) await Promise.all(this.#claimers);
   }
@@ -177,7 +176,7 @@ class WorkflowGraphTransport implements Transport {
     return Math.floor(Math.min(this.#server.waitSecs, waitSecsMax, this.#host.waitMsMax / 1_000));
   }
 
-  /** The pause after an empty claim: none after a full long poll; a claim that returned early waits. */
+  /** The pause after an empty claim. After a full long poll there is no pause; when the claim returned early, there is one. */
   #pollPauseMs(tookMs: number): number {
     const pauseMs = this.#settings.pollMs * (1 + pollJitter * (2 * Math.random() - 1));
     return this.#waitSecs() > 0 ? Math.max(0, Math.min(pauseMs, this.#waitSecs() * 1_000 - tookMs)) : pauseMs;
@@ -211,7 +210,8 @@ class WorkflowGraphTransport implements Transport {
   }
 
   /**
-   * A server that offers long polls is a Longshore server: it is expected to report cancels in its heartbeat responses, until one does not.
+   * A server with long polls is a Longshore server, so its heartbeat responses should report cancels. This is assumed until a response does
+   * not.
    */
   #learn(waitSecs: number): void {
     if (waitSecs > 0 && this.#server.waitSecs === 0) this.#server.beatsTellCancel = true;
