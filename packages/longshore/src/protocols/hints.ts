@@ -2,7 +2,7 @@
 
 export interface Snippet {
   readonly language: string;
-  /** What to save or where to paste it. */
+  /** The instruction before a program: the file to save it as, or the place to paste it. */
   readonly how: string;
   readonly code: string;
   /** A job for the worker, and the commands that run it. */

@@ -1,5 +1,5 @@
-// The registry: one line for each protocol, and one for each type of options or handle that it adds. `server/` and `cli/` know protocols
-// only from this file, and use the list in its order.
+// The registry: one line for each protocol, and one line for each type of options or handle that the protocol adds. `server/` and `cli/`
+// know protocols only from this file, and use the list in its order.
 
 import { conductorProtocol } from "./conductor/protocol.ts";
 import { flowkitProtocol } from "./flowkit/protocol.ts";

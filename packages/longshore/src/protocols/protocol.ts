@@ -1,12 +1,12 @@
-// The interface of a protocol. Each folder beside this file exports one value of it, and index.ts lists them. A protocol is light: code
-// that costs memory or time to load is behind a function.
+// The interface of a protocol. Each protocol's folder exports one value of this type, and index.ts lists these values. Such a value must be
+// cheap to load: code that takes memory or time is loaded by a function.
 
 import type { ReadAddress } from "../core/recording.ts";
 import type { HintOptions, ProtocolHints } from "./hints.ts";
 import type { DefinitionFormat, FileDescription, PreparedProtocol, Preparing, Reservation } from "./server-half.ts";
 import type { WorkerProtocol } from "./worker-half.ts";
 
-/** For a protocol that adds nothing. */
+/** The type for a protocol that adds no fields. */
 export type NoFields = Record<never, unknown>;
 
 /**
@@ -14,7 +14,7 @@ export type NoFields = Record<never, unknown>;
  */
 export interface Protocol<Options extends object = object, Handle extends object = object> {
   readonly name: string;
-  /** Reads its configuration, before the server opens anything: a mistake must not leave a server half started. */
+  /** Reads its configuration, before the server opens anything, so that a mistake does not leave a server half started. */
   prepare(options: Options, around: Preparing): Promise<PreparedProtocol<Handle>>;
   /** Its files that no definition may read. */
   secretPaths?(options: Options): readonly string[];
@@ -26,9 +26,9 @@ export interface Protocol<Options extends object = object, Handle extends object
   readonly flags?: ServerFlags<Options>;
   /** Its ways to get tasks in `longshore work`. */
   readonly workers?: readonly WorkerProtocol[];
-  /** The row that its ids name, for `longshore verify`. Default: the row that the lease names. */
+  /** For `longshore verify`: the row to which the ids of this protocol belong. Default: the row of the lease. */
   readonly recordedAddress?: ReadAddress;
-  /** What `longshore dev` prints about its workers. */
+  /** The hints that `longshore dev` prints about its workers. */
   hints?(options: HintOptions): Promise<ProtocolHints>;
 }
 
@@ -57,7 +57,7 @@ export interface ServerFlag {
 export type FlagValues = { readonly [name: string]: unknown };
 
 export interface FlagReading {
-  /** Whether a value, by its name in camel case, is among the arguments of the process. */
+  /** Returns whether a value, by its name in camel case, is among the arguments of the process. */
   isTyped(name: string): boolean;
   /** Warns about a flag, in the form of the log. */
   warn(message: string): void;

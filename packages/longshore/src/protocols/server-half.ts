@@ -1,4 +1,5 @@
-// The server half of a protocol: what it provides, in the order in which the server needs it, and what it gets from the server.
+// The server half of a protocol: the values that it provides, in the order in which the server needs them, and the values that it gets from
+// the server.
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
@@ -48,7 +49,7 @@ export interface ProtocolEngine {
   readonly board: Board;
   readonly runs: Runs;
   readonly documents: DocumentStore;
-  /** What durable functions have asked for, and the results. */
+  /** The commands of durable functions, and their results. */
   readonly journal: JournalReader;
   readonly schedules: ScheduleStore;
   readonly parts: PartStore;
@@ -123,11 +124,11 @@ export interface ServerFacts {
   readonly parts: readonly { readonly part: string; readonly bytes: number }[];
   /** The bytes stored by kind, and the quota of each kind. */
   readonly stored: readonly { readonly kind: string; readonly used: number; readonly max: number; readonly refused: number }[];
-  /** How long what has ended is kept, and how many. */
+  /** How long ended runs and tasks are kept, and how many. */
   readonly kept: RetentionPolicy;
 }
 
-/** What the run of a task determines about it. */
+/** Facts about a task that its run determines. */
 export interface TaskOrigin {
   /** The name of the workflow; null for a task without a run, or of a removed run. */
   readonly workflow: string | null;
@@ -152,7 +153,7 @@ export interface Storage {
   tryWrite(): Promise<void>;
 }
 
-/** Inputs as callers sent them, also when their dialect stores them in a form of its own. */
+/** Inputs as callers sent them, also when their dialect stores them in another form. */
 export interface DisplayedInput {
   run(run: Run): Promise<Run>;
   task(task: TaskRow): Promise<TaskRow>;
@@ -180,13 +181,13 @@ export interface Preparing {
 /** A protocol whose configuration was read. */
 export interface PreparedProtocol<Handle extends object = object> {
   readonly dialects: readonly Dialect[];
-  /** A definition to try a server with. */
+  /** A sample definition, for people who try a server. */
   readonly sample?: { readonly name: string; readonly dialect: string; readonly source: string };
   open(around: {
     readonly engine: ProtocolEngine;
     readonly log: ProtocolLog;
     readonly trouble: FailureListener;
-    /** True where only the routes are wanted, on an engine without data: nothing may be started or connected. */
+    /** True when only the list of routes is needed, on an engine without data: nothing may be started or connected. */
     readonly isIdle: boolean;
   }): Promise<OpenProtocol<Handle>>;
 }
@@ -246,7 +247,7 @@ export interface FileDescription {
 
 export interface DefinitionText {
   readonly text: string;
-  /** The name of the file, from which the definition's name is derived. */
+  /** The name of the file. The definition's name is derived from it. */
   readonly file: string;
 }
 
@@ -254,12 +255,12 @@ export interface DefinitionFile {
   readonly name: string;
   readonly dialect: string;
   readonly source: string;
-  /** What starts it. Absent for a workflow that comes from no definition file. */
+  /** The schedules that start it. Absent for a workflow that comes from no definition file. */
   readonly schedules?: readonly DeclaredSchedule[];
   readonly warnings: readonly Warning[];
 }
 
-/** Rejects with LONGSHORE_BAD_DEFINITION with line and column, or with LONGSHORE_LIMIT when too many large texts wait. */
+/** Rejects with LONGSHORE_BAD_DEFINITION, which has line and column, or with LONGSHORE_LIMIT when too many large texts wait. */
 export type ReadDefinition = (given: DefinitionText) => Promise<DefinitionFile>;
 
 /** A format of definition files. */

@@ -8,7 +8,7 @@ import type { Transport } from "../runner/transport.ts";
 
 /** Plain data, so that it can be sent to another process. */
 export interface WorkerSettings {
-  /** The name of a worker protocol. Default: the one that takes the address of `--on`. */
+  /** The name of a worker protocol. Default: the protocol that uses the address of `--on`. */
   readonly protocol?: string;
   readonly on: string;
   readonly token?: string;
@@ -23,12 +23,12 @@ export interface WorkerSettings {
   readonly logFlush?: Duration;
   readonly drain?: Duration;
   readonly cwd?: string;
-  /** Where a worker that the server calls listens, and whether it waits for a handshake. */
+  /** For a worker that the server calls: where it listens, and whether it waits for a handshake. */
   readonly port?: number;
   readonly host?: string;
   readonly handshake?: boolean;
   readonly isolate?: Isolate;
-  /** The file to which this worker appends what the server sends. */
+  /** The file to which this worker appends the acknowledgements of the server. */
   readonly record?: string;
 }
 
@@ -39,19 +39,19 @@ export interface WorkerProtocol {
    * True when a worker polls for one task by its name, so that each task is a separate worker; otherwise all tasks together are one worker.
    */
   readonly perTask: boolean;
-  /** Where its workers run by default: in supervised processes, or in this one when its parent supervises. */
+  /** Where its workers run by default: in supervised processes, or in this process when its parent supervises it. */
   readonly isolate: "process" | "thread";
   /** True when standard output belongs to the parent of the worker. */
   readonly ownsOutput: boolean;
   /** True when its workers log in JSON by default. */
   readonly structuredLog: boolean;
-  /** Variables of its own for traces and logs. They take precedence over those of OpenTelemetry. */
+  /** The protocol's own variables for traces and logs. They take precedence over those of OpenTelemetry. */
   readonly telemetry?: TelemetryVariables;
   /** True when the server calls a worker at a port: a worker in a separate process needs a fixed port. */
   readonly isCalled: boolean;
-  /** Defaults of options where they are not the common ones. */
+  /** Defaults of options that differ from the common defaults. */
   readonly defaults?: { readonly [Option in keyof WorkerSettings]?: string };
-  /** Options that would have no effect, and why; using one of them is a mistake. */
+  /** Options that would have no effect, each with the reason. Using one of them is a mistake. */
   readonly without: { readonly [Option in keyof WorkerSettings]?: string };
   /** How `longshore work` chooses this protocol. */
   readonly chosen: Chosen;
@@ -62,7 +62,7 @@ export interface WorkerProtocol {
 }
 
 export interface Chosen {
-  /** True for the protocol that takes the address of `--on`. There is one. */
+  /** True for the protocol that uses the address of `--on`. There is one. */
   readonly byAddress?: true;
   /** Flags of `longshore work`; the first of them chooses this protocol. `server` returns the address that the worker works for. */
   readonly byFlag?: { readonly flags: readonly [WorkFlag, ...WorkFlag[]]; server(value: unknown, env: Environment): string };
@@ -80,10 +80,10 @@ export interface WorkFlag {
 export type FromEnvironment =
   /** The address that the worker works for. `weak`: used only when no address was given for `--on`, not even by a variable. */
   | { readonly on: string; readonly weak?: true }
-  /** The variables are incomplete: why, and what to do. Used only when nothing else is chosen. */
+  /** For incomplete variables: the reason, and what to do. Used only when nothing else is chosen. */
   | { readonly refused: string };
 
-/** For `without`: protocols whose workers poll have no address to listen at. */
+/** A value for `without`: protocols whose workers poll have no address to listen at. */
 export const notServing = {
   port: "its workers poll for tasks, and are not called",
   host: "its workers poll for tasks, and are not called",

@@ -1,4 +1,4 @@
-// A workflow written in code, as it arrives over HTTP: the JSON that `graph()` makes. Nothing of it has been checked before.
+// Checks a workflow written in code, as it arrives over HTTP: the JSON that `graph()` makes.
 
 import { z } from "zod";
 import { isObject } from "../../../core/json/json.ts";
@@ -18,7 +18,7 @@ const name = z
   .string()
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
-/** As `task()` accepts them: a step with any other name would wait without an end. */
+/** The same names as `task()` accepts. A step with another name would wait without an end. */
 export const taskName = z
   .string()
   .regex(/^[\w./:-]{1,200}$/)
@@ -58,7 +58,7 @@ export const priority = z
   .int()
   .min(-priorityMax)
   .max(priorityMax)
-  .describe(`a whole number from -${priorityMax} to ${priorityMax}; smaller is taken first`);
+  .describe(`a whole number from -${priorityMax} to ${priorityMax}; smaller numbers are taken first`);
 export const labels = z.array(z.string().min(1).max(labelCharsMax)).max(labelsMax).describe(`at most ${labelsMax} texts`);
 
 const limit = z.strictObject({
@@ -67,7 +67,7 @@ const limit = z.strictObject({
   rate: z.strictObject({ count: z.number().int().min(1).max(heldMax), windowMs: milliseconds }).optional(),
 });
 
-/** What a step may do. */
+/** The kinds of steps. */
 const kinds = ["task", "workflow", "sleep", "signal", "map"] as const;
 
 const map = z.strictObject({

@@ -69,7 +69,7 @@ function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<str
   return { ...base, kind: "task", ...stepPlacement(step.task ?? step.id, step) };
 }
 
-/** A name that the data decides is checked when the wait begins. */
+/** A name that comes from data is checked only when the wait begins. */
 function signalOf(source: WorkflowSource, step: StepSource, signal: Value): Value {
   if (isSignalName(signal) || (typeof signal === "object" && signal !== null)) return signal;
   throw bad(
@@ -78,7 +78,7 @@ function signalOf(source: WorkflowSource, step: StepSource, signal: Value): Valu
   );
 }
 
-/** A step whose result is used must have ended; of the others a part is enough. */
+/** A step whose result is used must have ended. For other steps, the first part is enough. */
 function streamsOf(source: WorkflowSource, step: StepSource, after: readonly number[], results: readonly number[]): number[] {
   const used = new Set(results);
   const streams = [...new Set(after)].filter((at) => !used.has(at));
@@ -86,9 +86,7 @@ function streamsOf(source: WorkflowSource, step: StepSource, after: readonly num
   const where = `Step ${step.id} of workflow ${source.name}`;
   const expected = '"first-part", with steps in `after` whose results it does not use';
   const was =
-    step.startWhen === "first-part"
-      ? "waits for no step but those whose results it uses"
-      : `has startWhen ${JSON.stringify(step.startWhen)}`;
+    step.startWhen === "first-part" ? "waits only for steps whose results it uses" : `has startWhen ${JSON.stringify(step.startWhen)}`;
   throw bad(`${where} ${was}, expected ${expected}.`, `steps.${step.id}.startWhen`);
 }
 

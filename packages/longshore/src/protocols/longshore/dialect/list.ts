@@ -1,6 +1,6 @@
-// Maps: one task for each item of a list, in a child run whose definition is made when the number of items is known. A long list is cut into parts,
-// each in a child run of its own: so no run has very many steps, no decision reads very many rows, and the cost of an item does not grow with
-// the list.
+// Maps: one task for each item of a list, in a child run whose definition is made when the number of items is known. A long list is cut
+// into parts, each in a separate child run. So no run has very many steps, no decision reads very many rows, and the cost of an item does
+// not grow with the list.
 
 import { createHash } from "node:crypto";
 import { isObject, type Json } from "../../../core/json/json.ts";
@@ -18,7 +18,7 @@ const itemsMax = 20_000;
 /** Items in one run. The run parses its list each time that it starts some of them, and reads all their outputs at its end. */
 const partItems = 500;
 
-/** What a node that starts a child run for items makes it from. */
+/** The source of a child run for items, in the node that starts it. */
 class ListOrigin {
   readonly step: ListSource["step"];
   readonly first: number;
@@ -79,7 +79,7 @@ function partNode({ step, count }: ListSource, at: number): PlanNode {
   };
 }
 
-/** All nodes share what their step has in common. */
+/** All nodes share the fields of their step. */
 function itemNodes({ step, first }: ListSource): (item: unknown, at: number) => TaskNode {
   const { task, concurrency } = step.map as MapSource;
   const common = {
@@ -98,7 +98,7 @@ export function itemPlacement(node: TaskNode, plan: Plan, { run }: Scope): Place
   return { lanes, priority, retry, limits: [...limits, { key: `map ${whole}`, held: (step.map as MapSource).concurrency }] };
 }
 
-/** The error of a child run: its own, or that of the part in which an item failed. Undefined for any other plan. */
+/** The error of a child run for items: its own error, or that of the part in which an item failed. Undefined for any other plan. */
 export function explainItem({ origin, nodes }: Plan, { node, state, error }: StepFailure): string | undefined {
   if (!isList(origin)) return undefined;
   const { kind, id } = nodes[node] as PlanNode;
@@ -109,7 +109,7 @@ function isList(origin: unknown): origin is ListSource {
   return isObject(origin) && "step" in origin && "count" in origin;
 }
 
-/** The list of a map, and what the inputs of its tasks need besides. */
+/** The list of a map, and the other values that the inputs of its tasks need. */
 class MapInput extends Computed {
   readonly #list: Value;
   readonly #shared: readonly Value[];
@@ -185,7 +185,7 @@ class ListOutput extends Computed {
   }
 }
 
-/** The references of `each` to what exists before the map, each once. They are resolved with the list. */
+/** The references in `each` to values that exist before the map, each once. They are resolved together with the list. */
 function sharedOf(map: MapSource | undefined): Reference[] {
   const found = map?.each === undefined ? [] : references(map.each).filter(({ item }) => item === undefined);
   return [...new Map(found.map((reference) => [keyOf(reference), reference])).values()];

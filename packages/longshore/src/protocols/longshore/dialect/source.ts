@@ -24,7 +24,10 @@ export interface Reference {
 
 export interface StepSource extends TaskStepSettings {
   id: string;
-  /** The handler's name, for work; or the name of another workflow; or a pause; or the name of a signal that it waits for; or one task for each item of a list. */
+  /**
+   * A step has one of these: the name of a task, the name of another workflow, a pause, the name of a signal that it waits for, or one task
+   * for each item of a list.
+   */
   task?: string;
   workflow?: string;
   sleep?: SleepSource;
@@ -32,11 +35,13 @@ export interface StepSource extends TaskStepSettings {
   /** Of a step that waits for a signal: what its value must fit. */
   signalSchema?: JsonSchema;
   map?: MapSource;
-  /** Of a map: the list. */
+  /** For a map: the list. */
   input: Value;
   /** Steps that must end first although their results are not used. */
   after?: string[];
-  /** With `first-part`, steps of `after` whose results are not used need only have produced a part. Default: all must have ended. */
+  /**
+   * With `first-part`, it is enough that steps of `after` whose results are not used have produced a part. Default: all must have ended.
+   */
   startWhen?: "first-part";
   when?: Value;
   /** Start even when a step that it waits for did not succeed. */
@@ -57,12 +62,12 @@ export interface MapSource {
 
 /** The definition of the child run of a map, made by the dialect when the number of items is known. */
 export interface ListSource {
-  /** The step of the author, without what is decided already. */
+  /** The author's step, without the fields that were already evaluated. */
   step: Omit<StepSource, "input">;
   /** The place of the first item in the whole list. */
   first: number;
   count: number;
-  /** It has a part of the items of its parent, which is the child run of the step. */
+  /** True when it has only a part of the items. Its parent is then the child run of the step. */
   isPart?: true;
 }
 
@@ -71,7 +76,7 @@ export interface WorkflowSource {
   steps: StepSource[];
   output: Value;
   timeoutMs?: number;
-  /** The input that it takes: a start with another one is refused. */
+  /** The JSON Schema of its input: a start with an input that does not fit is refused. */
   inputSchema?: JsonSchema;
 }
 

@@ -1,4 +1,4 @@
-// The values of a plan: JSON with references, which are replaced when a step starts, and values that are computed then.
+// The values of a plan: JSON with references, and computed values. References are replaced, and values computed, when a step starts.
 
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
@@ -15,13 +15,13 @@ export interface Reading {
   output(node: number): Json;
 }
 
-/** A value that is not only filled with references. */
+/** A value that is computed, and does not only have references. */
 export abstract class Computed {
   /** Throws `Unresolved` when there is no such value. */
   abstract from(reading: Reading): Json;
 }
 
-/** Why a value cannot be worked out, for people. */
+/** The reason why a value cannot be computed, as text for people. */
 export class Unresolved extends Error {}
 
 export function resolve(plan: Plan, template: Template, scope: Scope): Resolved {
@@ -37,7 +37,7 @@ export function resolve(plan: Plan, template: Template, scope: Scope): Resolved 
     return needs.length > 0 ? { needs } : { value };
   } catch (error) {
     if (!(error instanceof Unresolved)) throw error;
-    // A value that has not been loaded looks like null.
+    // A value that has not been loaded is null here.
     return needs.length > 0 ? { needs } : { failed: error.message };
   }
 }
@@ -60,8 +60,8 @@ function lookUp(plan: Plan, reference: Reference, scope: Scope, output: (node: n
 }
 
 /**
- * The part of a value that a reference names. A step that was skipped or failed has no output; a step that starts nevertheless reads null
- * all the way down.
+ * The part of a value that a reference names. A step that was skipped or failed has no output. If a step that refers to it starts
+ * nevertheless, it reads null for any path into this output.
  */
 export function partOf(whole: Json, { path }: Reference, from: string): Json {
   if (whole === null) return null;

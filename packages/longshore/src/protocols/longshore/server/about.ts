@@ -1,4 +1,4 @@
-// What the server reports about itself and about the caller, for pages and tools that show both.
+// Information about the server and about the caller, for pages and tools that show them.
 
 import { hostname } from "node:os";
 import { type Action, actions, type Caller, everyone, type TokenScope } from "../../../core/actions.ts";
@@ -26,7 +26,7 @@ export function aboutOperations(deps: AboutDeps): Operation[] {
       summary: "Report which token the request has, and what it allows.",
       answers: {
         200: { description: "The caller.", schema: whoamiShape },
-        401: { description: "The server has tokens, and the request has none that it knows." },
+        401: { description: "The server has tokens, and the request has none of them." },
       },
       handle({ request }) {
         const caller = tokens.required ? tokens.identify(request.headers.authorization) : everyone;

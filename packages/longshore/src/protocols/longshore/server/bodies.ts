@@ -114,7 +114,7 @@ export function attemptBody(attempt: AttemptView) {
   };
 }
 
-/** Whether a step has a task: one whose earlier life is void waits to be started again. */
+/** Whether a step has a task. A step whose earlier life is void has none: it waits to be started again. */
 export function isShown(task: TaskRow): boolean {
   return task.state !== "forgotten";
 }

@@ -1,9 +1,9 @@
-// Live changes of runs and tasks. The changes of each commit are recorded in one bounded ring. A reader is a position in that ring, so
-// nothing is buffered for a slow reader: it continues from its position, and is notified how much it missed when the ring has moved past
-// it.
+// Live changes of runs and tasks. The changes of each commit are recorded in one bounded ring. A reader has only a position in that ring,
+// so nothing is buffered for a slow reader. It continues from its position. When the ring has overwritten that position, the reader is
+// notified how many changes it missed.
 //
 // Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
-// Changes are hints for views: a task that moved twice within one commit is reported once.
+// Changes are hints for views: a task that changed twice within one commit is reported once.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
@@ -35,7 +35,7 @@ export function dataOf(noted: Noted): string {
 
 export interface ChangesOptions {
   clock: Clock;
-  /** Returns what the task's row does not contain. Hidden tasks are not reported. */
+  /** Returns the fields that the task's row does not contain. Hidden tasks are not reported. */
   originOf: (task: TaskRow) => TaskOrigin | Promise<TaskOrigin>;
   /** Distinguishes these ids from those of any other process. */
   epoch: string;
@@ -90,7 +90,7 @@ export class Changes {
     const now = this.#options.clock.now();
     const changeOf = ({ workflow, isHidden }: TaskOrigin): Change | null => (isHidden ? null : taskChange(task, workflow, now));
     const origin = this.#options.originOf(task);
-    // Without this change a view is outdated until the next one: no reason to stop.
+    // Without this change, a view is outdated until the next change. This is no reason to stop.
     this.#inOrder(origin instanceof Promise ? origin.then(changeOf, () => null) : changeOf(origin));
   }
 
@@ -159,7 +159,7 @@ export class Changes {
     });
   }
 
-  /** Changes from now on are not recorded, so an earlier id must not be taken for a position among later ones. */
+  /** Changes from now on are not recorded. So an id from before must not count as a position among later changes. */
   #forget(): void {
     this.#noting = false;
     this.#ring.length = 0;

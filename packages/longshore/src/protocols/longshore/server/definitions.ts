@@ -42,7 +42,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
       answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
       async handle({ query: { limit: wanted, after = 0, dialect } }) {
-        // One more than requested shows whether there is a next page.
+        // Reads one more than requested, to know whether there is a next page.
         const found = await reader.definitions({ limit: wanted + 1, offset: after, dialect });
         const items = found.slice(0, wanted).map(definitionBody);
         return json(200, { items, next: found.length > items.length ? String(after + items.length) : null });
@@ -73,7 +73,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
           .regex(/^[\w.:@-]+$/)
           .max(nameCharsMax)
           .optional()
-          .describe(`what to start it by: 1 to ${nameCharsMax} letters, digits and . _ - : @; the definition's own name when absent`),
+          .describe(`the name for starts: 1 to ${nameCharsMax} letters, digits and . _ - : @; the definition's own name when absent`),
       }),
       body: {
         read: "text",

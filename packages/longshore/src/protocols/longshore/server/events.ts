@@ -57,7 +57,8 @@ export function eventOperations({ changes, ticks, slices }: EventDeps): Operatio
   return [
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
-      summary: "Follow changes of runs and tasks. Resumes by Last-Event-ID where possible, and reports where it is not.",
+      summary:
+        "Follow changes of runs and tasks. Resumes after Last-Event-ID where possible; otherwise the event `lagged` reports that changes were missed.",
       openEnded: true,
       query: filter,
       answers: {
@@ -106,7 +107,7 @@ async function follow(options: FollowOptions, resumed: string | undefined, sink:
   const place = resumed === undefined ? undefined : changes.numberOf(resumed);
   let at = place ?? changes.now;
   await send(sink, { event: "ready", id: changes.idOf(at), data: "{}" });
-  // An id of another process: it is not known how much has happened since.
+  // An id of another process: the number of changes since then is not known.
   if (resumed !== undefined && place === undefined) await send(sink, lagged(null));
   while (!gone.aborted) {
     hasNews = false;

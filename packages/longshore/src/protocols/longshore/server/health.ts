@@ -1,5 +1,6 @@
 // Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
-// gone. A server without writes checks its folder at each request (the check is rate-limited), and tries to write from time to time.
+// gone. A server without writes checks its folder at each request, but not more often than its rate limit, and tries to write from time to
+// time.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Storage } from "../../server-half.ts";

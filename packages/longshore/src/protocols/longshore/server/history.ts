@@ -77,7 +77,7 @@ const runHistoryShape = z
 const keptShape = z
   .object({
     ageMs: z.number().nullable().describe("Counted from the end of the run."),
-    count: z.number().nullable().describe("Above this number the oldest runs are removed, whatever their age."),
+    count: z.number().nullable().describe("Above this number the oldest runs are removed, at any age."),
   })
   .meta({ id: "Kept" });
 

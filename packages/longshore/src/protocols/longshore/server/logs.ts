@@ -1,8 +1,8 @@
-// The logs of a run: a page of what is stored, and a stream that sends first what is stored, then what arrives.
+// The logs of a run: a page of stored chunks, and a stream that sends stored chunks first and then new ones.
 //
 //   event: log, id: <position>    one chunk of text; none is left out
 //   event: lagged                 the reader is slower than the workers: nothing is lost, but it is behind
-//   event: end                    the run or the requested step has ended, no worker works for it any more, and everything has been sent
+//   event: end the run or the requested step has ended, no worker works on it any more, and everything has been sent
 //
 // Only `log` frames carry an id, so that a client never resumes from a control frame.
 
@@ -22,7 +22,7 @@ import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "logs";
 const step = z.string().max(512).optional().describe("only the log of this step");
-/** Names that a reader of a log keeps: a function may have 20,000 steps, and there may be hundreds of readers. */
+/** How many names a reader of a log keeps: a function may have 20,000 steps, and there may be hundreds of readers. */
 const namesMax = 1_000;
 
 type LogDeps = Pick<ProtocolEngine, "listen" | "logs" | "logStore" | "plan" | "reader">;
@@ -87,7 +87,7 @@ function chunkBody(stepId: string, chunk: StoredChunk) {
   return { position: at, taskId, step: stepId, attempt: attempt + 1, stream, sequence, at: chunk.at, data };
 }
 
-/** The names of the steps that log lines are of. Those of a durable function are in the rows of its commands, and each is read once. */
+/** The name of the step of each log line. Names of a durable function's steps are in the rows of its commands; each is read once. */
 class StepNames {
   readonly #reader: LogDeps["reader"];
   readonly #plan: Plan;
@@ -101,7 +101,7 @@ class StepNames {
   async of({ taskId, attempt }: StoredChunk): Promise<string> {
     const planned = this.#plan.nodes[Number(taskId.slice(taskId.lastIndexOf(".") + 1))];
     if (planned !== undefined) return planned.id;
-    // A later attempt may be another command: a function that begins again gives other ones.
+    // A later attempt may be another command, because a function that begins again may give other commands.
     const key = `${taskId} ${attempt}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;

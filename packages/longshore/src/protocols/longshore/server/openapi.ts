@@ -9,9 +9,9 @@ type Schema = { [key: string]: unknown };
 /** Responses that every operation may return. */
 const common: Readonly<Record<number, Answer>> = {
   400: { description: "The request is not what was expected; see `field` and `expected`." },
-  401: { description: "A token is needed, or the one that was sent is not known." },
+  401: { description: "A token is needed, or the token of the request is not known." },
   403: { description: "The token does not allow this, or the Host or Origin is not one of this server's." },
-  413: { description: "The body is larger than this route takes." },
+  413: { description: "The body is larger than this route accepts." },
   429: { description: "A limit is reached, which the message names; try again after the time in Retry-After." },
   503: { description: "The store cannot be written now; try again after the time in Retry-After." },
 };
@@ -115,7 +115,7 @@ function responses(answers: Readonly<Record<number, Answer>>, components: Compon
   );
 }
 
-/** Shapes with a name of their own are defined once and referred to. */
+/** Shapes with a name are defined once and referred to. */
 class Components {
   readonly schemas: Record<string, Schema> = {};
 
@@ -134,7 +134,7 @@ class Components {
   }
 }
 
-/** Removes the bounds of JavaScript's safe integers, which are no information for a reader. */
+/** Removes the bounds of JavaScript's safe integers, which tell a reader nothing. */
 function withoutSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -21,11 +21,11 @@ export interface Answer {
   readonly contentType?: string;
 }
 
-/** The body of a request that is not JSON of one shape. */
+/** A request body that is not JSON, or has several shapes. */
 export interface RawBody {
   readonly contentTypes: readonly string[];
   readonly description: string;
-  /** What it looks like when it is JSON; for the document only. */
+  /** The shape of the body when it is JSON. Only for the document. */
   readonly json?: z.ZodType;
 }
 
@@ -91,7 +91,7 @@ export function operation<Query extends z.ZodObject = z.ZodObject<Record<never, 
   };
 }
 
-/** An operation that reads its body by itself: as text of several types, or as a stream. */
+/** An operation that reads its body itself: as text of several types, or as a stream. */
 export function rawOperation(
   spec: Omit<OperationSpec<z.ZodObject, z.ZodType>, "body" | "handle"> & {
     readonly body: RawBody & { readonly read: "text" | "stream" };
@@ -132,7 +132,7 @@ async function guarded(work: () => HttpReply | Promise<HttpReply>): Promise<Http
   }
 }
 
-/** Repeated parameters are kept as lists, so that a schema for one value refuses them. */
+/** Repeated parameters stay lists, so that a schema for a single value refuses them. */
 function queryObject(query: URLSearchParams): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = {};
   for (const name of new Set(query.keys())) {

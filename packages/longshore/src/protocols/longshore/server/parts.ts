@@ -20,12 +20,12 @@ const partShape = z
     uid: z.string().describe("Its name within the step; the same uid again is the same part."),
     sequence: z.number().int().describe("Its place among the parts of the step, from 1."),
     value: z.unknown(),
-    at: z.number().describe("When it was kept, in epoch milliseconds."),
+    at: z.number().describe("When it was stored, in epoch milliseconds."),
   })
   .meta({ id: "Part" });
 
 const answer = pageOf(partShape).extend({
-  ended: z.enum(ends).nullable().describe("What became of the step; null while it may give more."),
+  ended: z.enum(ends).nullable().describe("How the step ended; null while it may produce more."),
 });
 
 type PartDeps = Pick<ProtocolEngine, "board" | "clock" | "parts" | "plan" | "reader" | "runs">;
@@ -34,10 +34,13 @@ export function partOperations(deps: PartDeps): Operation[] {
   return [
     operation({
       ...{ id: "listStepParts", tag: "runs", method: "GET", path: "/runs/:id/steps/:step/parts", action: "run.read" },
-      summary: "Read what a step has given so far, oldest first; with `waitMs`, wait for more.",
+      summary: "Read the parts that a step has produced so far, oldest first; with `waitMs`, wait for more.",
       query: z.strictObject({ after: position, limit, waitMs }),
       answers: {
-        200: { description: "A page. `next` is what to read on with; null when the step has ended and nothing is left.", schema: answer },
+        200: {
+          description: "A page. `next` is the `after` of the next page; null when the step has ended and no part is left.",
+          schema: answer,
+        },
         404: { description: "There is no such run, or it has no such step." },
       },
       async handle({ params, query, request }) {

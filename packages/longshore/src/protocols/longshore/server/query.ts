@@ -16,7 +16,7 @@ export const limit = wholeNumber
   .default(limitDefault)
   .describe(`a whole number from 1 to ${limitMax}; ${limitDefault} when absent`);
 
-/** A position in something that is counted: steps, log positions. */
+/** A position in a numbered list: of steps, or of log chunks. */
 export const position = wholeNumber.optional().describe("a whole number: the `next` of the page before");
 
 /** Maximum wait of a request: shorter than the timeouts of proxies. */
@@ -27,7 +27,7 @@ export const waitMs = wholeNumber
   .default(0)
   .describe(`milliseconds to wait while there is nothing, at most ${waitMsMax}; 0 when absent`);
 
-/** An id that a page ends with. */
+/** The id at the end of a page. */
 export const cursor = z.string().min(1).max(600).optional().describe("the `next` of the page before");
 
 export const flag = z

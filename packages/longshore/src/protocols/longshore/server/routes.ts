@@ -1,4 +1,4 @@
-// The whole of our own API as one group of routes. Each topic has its own file beside this one.
+// All routes of our own API, as one group. Each topic has a file in this folder.
 
 import { turnRows } from "../../../core/slices/slices.ts";
 import type { RouteGroup } from "../../../net/http/http.ts";

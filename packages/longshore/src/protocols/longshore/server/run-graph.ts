@@ -31,8 +31,8 @@ export function graphOperations(deps: GraphDeps): Operation[] {
   return [
     operation({
       ...{ id: "getRunGraph", tag, method: "GET", path: "/runs/:id/graph", action: "run.read", stored: true },
-      summary: "Read the graph of a run as columns: its nodes, and what leads from one to the next.",
-      answers: { 200: { description: "Of a durable function, the commands so far.", schema: runGraphShape }, ...runNotFound },
+      summary: "Read the graph of a run as columns: its nodes, and the edges between them.",
+      answers: { 200: { description: "For a durable function, the commands so far.", schema: runGraphShape }, ...runNotFound },
       async handle({ params }) {
         const { run, definition, plan } = await plannedRun(deps, params.id);
         const about = { runId: run.id, definitionId: run.definitionId, workflow: run.workflow, dialect: plan.dialect };
@@ -159,7 +159,7 @@ function isCurrent({ state }: RecordTimes): boolean {
   return state !== "forgotten";
 }
 
-/** Numbers for names that repeat. */
+/** Replaces repeated names by numbers. */
 class Names {
   readonly all: string[] = [];
   readonly #known = new Map<string, number>();

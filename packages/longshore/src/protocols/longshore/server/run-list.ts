@@ -15,7 +15,7 @@ import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
 const nameCharsMax = 200;
 /** Each workflow and each state has an index of its own, and a page reads from all of them. */
 const namesMax = 20;
-/** As much as a person types. */
+/** Maximum length of a filter text: people type less. */
 const textCharsMax = 200;
 const valuesMax = 8;
 
@@ -41,11 +41,11 @@ const summaryOnly = {
   dialect: listOf(name, namesMax).optional().describe(`1 to ${namesMax} dialects with commas between them`),
   createdAfter: time
     .optional()
-    .describe("a time: only runs that were created later. A child is found if the first run of its family is, too"),
+    .describe("a time: only runs that were created later. A child run is found only if the first run of its family was also created later"),
   createdBefore: time.optional().describe("a time: only runs that were created earlier"),
   endedAfter: time.optional().describe("a time: only runs that ended later"),
   endedBefore: time.optional().describe("a time: only runs that ended earlier"),
-  minMs: wholeNumber.optional().describe("milliseconds: only runs that took at least this long, or are open for as long"),
+  minMs: wholeNumber.optional().describe("milliseconds: only runs that took at least this long, or have been open for at least this long"),
   error: text.optional().describe(`1 to ${textCharsMax} characters that the error contains`),
   parent: z.string().max(512).optional().describe("the id of a run: only runs that its steps have started"),
   alias: z.string().max(512).optional().describe("what a protocol calls the run"),
@@ -61,7 +61,7 @@ const summaryOnly = {
 
 const query = z
   .strictObject({
-    view: z.enum(["whole", "summary"]).default("whole").describe("whole or summary: with inputs and outputs, or without"),
+    view: z.enum(["whole", "summary"]).default("whole").describe("whole: with inputs and outputs; summary: without them"),
     workflow: listOf(name, namesMax)
       .optional()
       .describe(`only runs of this workflow; with view=summary, 1 to ${namesMax} with commas between them`),

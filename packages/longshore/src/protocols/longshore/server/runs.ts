@@ -38,7 +38,7 @@ const startBody = z.strictObject({
   priority: priority.optional().describe(`${priority.description}; added to the priority of its tasks`),
 });
 
-/** As much as a person writes; a longer text is a mistake. */
+/** Maximum length of a reason. People write less. */
 const reasonCharsMax = 1_000;
 
 const cancelBody = z.strictObject({
@@ -140,7 +140,7 @@ export function runOperations(deps: RunDeps): Operation[] {
   ];
 }
 
-/** The id may be written as a UUID, as protocols show it whose clients require one. */
+/** The id may be written as a UUID: some protocols show it in this form, because their clients require a UUID. */
 export async function knownRun<Found = Run>(find: (id: string) => Promise<Found | undefined>, id = ""): Promise<Found> {
   const run = await find(idOfUuid(id) ?? id);
   if (run === undefined) throw noSuchRun(id);

@@ -78,7 +78,7 @@ export function scheduleOperations({ schedules, reader, shown, clock, makeId }: 
       body: putBody,
       answers: {
         201: { description: "It has been made.", schema: wholeScheduleShape },
-        200: { description: "It was there; these are its rules now.", schema: wholeScheduleShape },
+        200: { description: "It existed already; these are its rules now.", schema: wholeScheduleShape },
         404: { description: "There is no such workflow." },
         409: { description: "It belongs to a definition file." },
       },
@@ -159,7 +159,7 @@ export function scheduleOperations({ schedules, reader, shown, clock, makeId }: 
   ];
 }
 
-/** The number that a query spells, else the text. */
+/** A text of digits as a number; any other text unchanged. */
 function numberIn(value: string): number | string {
   return /^\d+$/.test(value) ? Number(value) : value;
 }

@@ -44,7 +44,7 @@ export function signalOperations({ signals, reader }: Pick<ProtocolEngine, "sign
       body: sendBody,
       answers: {
         202: {
-          description: "The signal as it is now: kept, or taken by a step. With a known key, the signal that has it.",
+          description: "The signal as it is now: kept, or taken by a step. With a known key, the earlier signal with this key.",
           schema: signalShape,
         },
         409: { description: "The run has ended." },

@@ -90,7 +90,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     }),
     operation({
       ...{ id: "listRunSteps", tag, method: "GET", path: "/runs/:id/steps", action: "run.read" },
-      summary: "List every step of one run, also those whose turn has not come.",
+      summary: "List every step of one run, also those that have not started.",
       query: z.strictObject({ limit, after: position, lines: flag.describe("true adds the last log line of each") }),
       answers: { 200: { description: "A page of steps, in the order of the definition.", schema: pageOf(stepShape) }, ...runNotFound },
       async handle({ params, query }) {
@@ -98,7 +98,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
         const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : deps.logs.lastLine(task.id));
         const why = deps.waiting();
         const items: ReturnType<typeof stepBody>[] = [];
-        // One after another: data of one step is released before the next is read.
+        // The steps are read one after another: the data of one is released before the next is read.
         for (const { node, task } of steps) {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
@@ -147,7 +147,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
     }),
     operation({
       ...{ id: "cancelTask", tag, method: "POST", path: "/tasks/:id/cancel", action: "run.steer" },
-      summary: "Cancel one task. A step that is cancelled fails its run, as a failed one does; one that has ended stays as it is.",
+      summary: "Cancel one task. A cancelled step fails its run, like a failed step. A task that has ended does not change.",
       answers: {
         202: { description: "The task afterwards. Its worker is informed at its next heartbeat.", schema: taskShape },
         ...noSuchTask,
@@ -192,14 +192,14 @@ async function lastErrorOf({ reader }: TaskDeps, task: TaskRow | undefined): Pro
   return (await reader.lastError(task.id)) ?? undefined;
 }
 
-/** One page of a run's steps with their tasks. Looked up one by one, so a page costs the same in a run of any size. */
+/** One page of a run's steps with their tasks. They are looked up one by one, so a page costs the same in a run of any size. */
 async function stepsOf(deps: TaskDeps, runId: string, page: { limit: number; after?: number }) {
   const run = await knownRun((id) => deps.reader.run(id), runId);
   const definition = await deps.reader.definitionById(run.definitionId);
   if (definition === undefined) throw new Error(`Run ${runId} has no definition ${run.definitionId}.`);
   const plan = deps.plan(definition);
   const from = page.after ?? 0;
-  // Of a durable function, the commands follow the function itself.
+  // For a durable function, the commands come after the function itself.
   const total = plan.driven ? run.recorded + 1 : plan.nodes.length;
   const to = Math.min(from + page.limit, total);
   const steps: { node: PlanNode; task: TaskRow | undefined }[] = [];

@@ -32,7 +32,7 @@ export function workerOperations(deps: WorkerDeps): Operation[] {
   return [
     operation({
       ...{ id: "listWorkers", tag, method: "GET", path: "/workers", action: "worker.read" },
-      summary: "List workers, in the order in which they came.",
+      summary: "List workers, in the order of their first request.",
       query: z.strictObject({ limit, after: arrival }),
       answers: { 200: { description: "A page of the workers that are remembered.", schema: pageOf(workerShape) } },
       handle: async ({ query }) => jsonText(200, await workerPage(deps, query)),
@@ -53,7 +53,7 @@ function workerBody({ id, protocol, status, labels, reach, does, registeredAt, s
   return { id, protocol, status, labels, lanes: reach?.names ?? [], does: workOf(does), registeredAt, seenAt, tasks };
 }
 
-/** Lanes of durable functions are named as the workflows that they are for, each once and behind the tasks. */
+/** A lane of a durable function is shown under the name of its workflow. Each workflow is in the list once, behind the tasks. */
 function workOf(does: readonly string[]): string[] {
   const functions = new Set(does.flatMap((name) => functionOfLane(name) ?? []));
   return [...does.filter((name) => functionOfLane(name) === undefined), ...[...functions].map((name) => `workflow ${name}`)];
@@ -90,14 +90,14 @@ async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: numb
     const item = await body(await stateOf(deps, queue));
     if (isInUse(item)) items.push(item);
   }
-  // After a restart, no worker has yet used the lanes of tasks that were sent before it.
+  // After a restart, no worker has yet used the lanes of tasks that were sent before the restart.
   const { lanes } = deps;
   for (const { lane } of sent.values())
     if (!lanes.knows(lane)) items.push(await body({ lane, ready: 0, oldest: null, pollers: 0, polledAt: 0 }));
   return { items, next: null };
 }
 
-/** A lane that has no task and that no worker could take from is a rest of earlier work. */
+/** A lane is left out when it has no task and no worker could take from it: it remains from earlier work. */
 function isInUse({ ready, sent, pollers, workers }: { readonly [count in "ready" | "sent" | "pollers" | "workers"]: number }): boolean {
   return ready + sent + pollers + workers > 0;
 }

@@ -1,4 +1,4 @@
-// The graph and the timeline of a run, as columns: a run of 10,000 steps takes a quarter of the bytes that a list of objects would.
+// The graph and the timeline of a run, as columns. For a run of 10,000 steps, they take a quarter of the bytes of a list of objects.
 
 import { z } from "zod";
 import { runStates } from "./shapes.ts";
@@ -19,7 +19,7 @@ export const runGraphShape = z
     lanes: maybeText.describe("The names that workers claim."),
     workflows: maybeText.describe("The workflows that nodes of the kind `run` start, where the definition names them."),
     groups: z.array(whole.nullable()).describe("The innermost group of each node: a place in `groupList`."),
-    commands: maybeText.optional().describe("Only of a durable function: kind and name of each command, such as `step price`."),
+    commands: maybeText.optional().describe("Only for a durable function: kind and name of each command, such as `step price`."),
     groupList: z
       .array(
         z.object({
@@ -28,14 +28,14 @@ export const runGraphShape = z
           parent: whole.nullable().describe("The group around this one."),
         }),
       )
-      .describe("Branches: nodes that can be folded to one."),
+      .describe("Branches: groups of nodes that can be shown as one node."),
     edges: z.array(z.tuple([whole, whole])).describe("From and to, as places in the columns of nodes."),
     edgeKinds: z
       .array(z.enum(["after", "starts", "case", "first-part", "threshold"]))
       .describe(
-        "`after`: the first must end. `starts`: the first starts the second. `case`: the first chooses it. `first-part`: a part of the first is enough. `threshold`: some of those before are enough.",
+        "`after`: the first node must end before the second starts. `starts`: the first starts the second. `case`: the first chooses the second. `first-part`: the first part of the first is enough. `threshold`: some of the nodes before the second are enough.",
       ),
-    edgeLabels: maybeText.describe("The case, or how many are enough."),
+    edgeLabels: maybeText.describe("For `case`, its name. For `threshold`, how many nodes are enough."),
     isCut: z.boolean().describe("True when there are too many edges: the rest is left out."),
   })
   .meta({ id: "RunGraph" });
@@ -56,13 +56,13 @@ export const runTimelineShape = z
     attempts: z
       .object({
         step: z.array(whole).describe("The number of the node, as in `nodes` of the graph."),
-        attempt: z.array(whole).describe("From 1. An attempt that was deferred is there once for each hold."),
+        attempt: z.array(whole).describe("From 1. A deferred attempt has an entry for each hold."),
         state: times("The state of the step: a place in `states`. Null for an earlier attempt."),
         queued: z.array(whole),
         due: times("How long after `queued` it could be taken; null when at once."),
         start: times("When a worker took it."),
         end: times("When it ended; null while it is open."),
-        closedBy: times("What ended it: a place in `verbs`."),
+        closedBy: times("The verb that ended it: a place in `verbs`."),
         holder: times("A place in `holders`."),
       })
       .describe("Columns of the same length."),

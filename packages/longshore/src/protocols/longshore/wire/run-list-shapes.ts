@@ -17,7 +17,7 @@ export const runSummaryShape = z
     startAt: time.nullable().describe("When a run that was started with a delay begins; null once it has begun."),
     endedAt: time.nullable(),
     durationMs: z.number().int().nullable().describe("From the creation to the end; null while it is open."),
-    steps: z.number().int().describe("Steps that have begun, including those that began again."),
+    steps: z.number().int().describe("The number of started steps; a step that was started twice counts twice."),
     left: z.number().int().describe("Steps that have not settled."),
     failed: z.number().int().describe("Steps that failed."),
     retries: z.number().int().describe("How often it was tried again after its end."),
@@ -34,7 +34,7 @@ export const runListShape = z
   .object({
     items: z.array(runSummaryShape),
     next: z.string().nullable(),
-    looked: z.number().int().describe("How many runs this page has looked at. Add them up to show how far a search has come."),
+    looked: z.number().int().describe("How many runs this page has visited. The sum over all pages shows how far a search has come."),
     of: z.number().int().nullable().describe("How many runs are stored; null from a server that does not own the data."),
   })
   .meta({ id: "RunList" });
@@ -42,5 +42,5 @@ export const runListShape = z
 export type RunSummaryBody = z.output<typeof runSummaryShape>;
 export type RunListBody = z.output<typeof runListShape>;
 
-/** The answers of one route: with their data, or without. */
+/** The two responses of one route: runs with their data, or without. */
 export const anyRunListShape = z.union([runListShape, z.object({ items: z.array(runShape), next: z.string().nullable() })]);

@@ -40,8 +40,8 @@ export const tickShape = z
     decidedAt: time,
     outcome: z
       .enum(["started", "present", "queued", "skipped", "missed", "failed"])
-      .describe("`present`: a run with the key of this tick was there already; `missed`: no server was there at its time."),
-    runId: z.string().nullable().describe("Its run; for `skipped` and `queued`, the open run because of which it did not start."),
+      .describe("`present`: a run with the key of this tick existed already; `missed`: no server was running at its time."),
+    runId: z.string().nullable().describe("Its run. For `skipped` and `queued`: the open run that kept the tick from starting."),
     reason: z.string().nullable(),
     count: z.number().int().optional().describe("How many ticks were missed; not more than 100 are counted."),
     by: z.enum(["hand", "backfill"]).optional().describe("Absent for a tick at its time."),
@@ -61,7 +61,7 @@ const backfillShape = z
 const scheduleFields = {
   name: z.string(),
   workflow: z.string(),
-  source: z.string().nullable().describe("The workflow whose definition file contains it; null when no file contains it."),
+  source: z.string().nullable().describe("The workflow whose definition file contains this schedule; null when no file contains it."),
   input: z.unknown(),
   cron: z.string().optional(),
   timezone: z.string().optional(),

@@ -1,4 +1,4 @@
-// What a server reports about itself and about the caller.
+// The shapes of what a server reports about itself and about the caller.
 
 import { z } from "zod";
 
@@ -44,7 +44,9 @@ export const infoShape = z
     stored: z
       .array(z.object({ kind: z.string(), bytes: z.number(), max: z.number(), refused: z.number() }))
       .describe("Bytes by kind, with the quota of each kind."),
-    kept: z.object({ runs: keepShape, tasks: keepShape, logs: keepShape, blobs: keepShape }).describe("How long what has ended is kept."),
+    kept: z
+      .object({ runs: keepShape, tasks: keepShape, logs: keepShape, blobs: keepShape })
+      .describe("How long ended runs and tasks, and other data, are kept."),
     counts: z.object({ openRuns: z.number().int(), endedRuns: z.number().int(), endedTasks: z.number().int() }),
   })
   .meta({ id: "Info" });

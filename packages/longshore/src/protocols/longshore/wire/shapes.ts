@@ -1,5 +1,5 @@
-// The answers of our own API, as shapes: the server documents them and the command line reads them. Times are epoch milliseconds; inputs and
-// outputs are the JSON values themselves.
+// The shapes of the responses of our own API: the server documents them, and the command line reads them. Times are epoch milliseconds.
+// Inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
 
@@ -45,7 +45,7 @@ export const runShape = z
   .object({
     id: z.string(),
     workflow: z.string(),
-    definitionId: z.string().describe("The version that it runs, whatever has been defined since."),
+    definitionId: z.string().describe("The version that it runs. A version that is defined later does not change it."),
     state: z.enum(runStates),
     input: value,
     output: value,
@@ -55,7 +55,7 @@ export const runShape = z
     startAt: maybeTime.describe("When a run that was started with a delay begins; null once it has begun."),
     endedAt: maybeTime,
     endBy: maybeTime.describe("When the run must have ended."),
-    priority: z.number().int().describe("Added to the priority of its tasks; smaller is taken first."),
+    priority: z.number().int().describe("Added to the priority of its tasks. Tasks with smaller numbers are taken first."),
     left: z.number().int().describe("Steps that have not settled."),
     failed: z.number().int().describe("Steps that failed."),
     retries: z.number().int().describe("How often it was tried again after its end."),
@@ -64,10 +64,10 @@ export const runShape = z
     waiting: runWaitingShape.optional(),
     signals: z
       .object({
-        sent: z.number().int().describe("All that were ever sent."),
-        kept: z.number().int().describe("Those that no step has taken."),
+        sent: z.number().int().describe("How many were sent in all."),
+        kept: z.number().int().describe("How many of them no step has taken."),
       })
-      .describe("How many signals it has; they have a list of their own."),
+      .describe("The numbers of its signals. The signals themselves have a separate list."),
   })
   .meta({ id: "Run" });
 
@@ -95,7 +95,7 @@ export const journalShape = z
           .optional(),
       }),
     ),
-    next: z.number().int().optional().describe("Behind which command the next page starts; absent on the last page."),
+    next: z.number().int().optional().describe("The command behind which the next page starts; absent on the last page."),
   })
   .meta({ id: "Journal" });
 
@@ -113,7 +113,7 @@ export const taskShape = z
     attempt: z.number().int().describe("Number of the current try, from 1."),
     grant: z.number().int().describe("Rises whenever the task is handed out and whenever it comes back."),
     failures: z.number().int(),
-    lost: z.number().int().describe("How often its worker vanished."),
+    lost: z.number().int().describe("How often its worker was lost."),
     holder: z.string().nullable(),
     lane: z.string().nullable().describe("The name that workers claim; null for a step that no worker takes."),
     labels: z.array(z.string()),
@@ -145,7 +145,7 @@ export const taskShape = z
     childRunId: z.string().optional().describe("The run that its current attempt has started."),
     waiting: waitingShape
       .optional()
-      .describe("Why it has not been taken, or what it waits for, while it is queued or on its way to workers."),
+      .describe("While it is queued or on its way to workers: why no worker has taken it, or what it waits for."),
   })
   .meta({ id: "Task" });
 
@@ -170,7 +170,9 @@ const nodeKinds = ["task", "run", "instant", "join", "wait", "end"] as const;
 
 const stepEdges = {
   after: z.array(z.string()).describe("Steps that must settle first."),
-  startedBy: z.array(z.string()).describe("Steps that start it or choose it, such as a fork or a switch; without those of `after`."),
+  startedBy: z
+    .array(z.string())
+    .describe("Steps that start or choose it, such as a fork or a switch. Steps of `after` are not repeated here."),
 };
 
 export const stepShape = z
@@ -192,13 +194,13 @@ export const stepShape = z
     lastLine: z.string().nullable().optional().describe("The last line of its log, on request."),
     waiting: waitingShape
       .optional()
-      .describe("Why no worker has taken it, or what it waits for, while it is queued or on its way to workers."),
-    lastError: z.string().optional().describe("Why the try before failed, while it waits for the next one."),
+      .describe("While it is queued or on its way to workers: why no worker has taken it, or what it waits for."),
+    lastError: z.string().optional().describe("While it waits for the next try: why the last one failed."),
     childRunId: z.string().optional().describe("The run that its current attempt has started."),
     deadLetters: deadLettersShape
       .optional()
       .describe(
-        `What it was given and has put aside, or failed for: how many, and the first ${deadLettersShown}. Absent when there is none.`,
+        `Parts of its input that it has put aside, or because of which it failed: their number, and the first ${deadLettersShown}. Absent when there are none.`,
       ),
   })
   .meta({ id: "Step" });
@@ -265,7 +267,7 @@ const planStepShape = z
   .meta({ id: "PlanStep" });
 
 export const wholeDefinitionShape = z
-  .object({ ...definitionFields, source: value.describe("As it is kept, in its own dialect."), steps: z.array(planStepShape) })
+  .object({ ...definitionFields, source: value.describe("As it is stored, in its own dialect."), steps: z.array(planStepShape) })
   .meta({ id: "WholeDefinition" });
 
 /** A page of any list, newest first or in order; `next` is the parameter for the following page, null at the end. */
@@ -275,7 +277,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
 
 export const chunkShape = z
   .object({
-    position: z.number().int().describe("Its place in order of arrival; resume after it."),
+    position: z.number().int().describe("Its position in the order of arrival; a stream can be resumed after it."),
     taskId: z.string(),
     step: z.string(),
     attempt: z.number().int(),
@@ -290,13 +292,15 @@ export const workerShape = z
   .object({
     id: z.string(),
     protocol: z.string(),
-    status: z.enum(["idle", "busy", "unheard", "offline"]).describe("`unheard`: known from before the server started, and silent since."),
+    status: z
+      .enum(["idle", "busy", "unheard", "offline"])
+      .describe("`unheard`: the server knew it before its last start, and it has been silent since."),
     labels: z.array(z.string()),
-    lanes: z.array(z.string()).describe("The names it has claimed lately; empty when it has not claimed since the server started."),
+    lanes: z.array(z.string()).describe("The names of its recent claims; empty when it has not claimed since the server started."),
     does: z
       .array(z.string())
       .describe(
-        "What it does, in the words of its protocol: handlers, types of tasks, components or roles. `workflow NAME`: it has the code of this durable function.",
+        "Its abilities, in the terms of its protocol: handlers, types of tasks, components or roles. `workflow NAME`: it has the code of this durable function.",
       ),
     registeredAt: time,
     seenAt: time,
@@ -314,7 +318,7 @@ export const queueShape = z
     pollers: z.number().int().describe("Claims that wait for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),
     polledAt: time.nullable().describe("When a worker last claimed from this lane."),
-    waiting: waitingShape.nullable().describe("Why the oldest has not been taken; null when there is none."),
+    waiting: waitingShape.nullable().describe("Why no worker has taken the oldest task; null when there is none."),
   })
   .meta({ id: "Queue" });
 
@@ -330,7 +334,7 @@ export const nodeShape = z
       .number()
       .int()
       .nullable()
-      .describe("Counts the owners of the data; null for a member, and where one server has the data to itself."),
+      .describe("Counts the owners of the data. Null for a member, and for a server that does not share its data."),
     leaseMs: z.number().int().nullable().describe("How long the owner's lease lasts without a renewal."),
   })
   .meta({ id: "Node" });
