@@ -20,7 +20,7 @@ import type { WorkHandle, WorkOptions, WorkTarget } from "./work.ts";
 import { type FunctionWorkflow, isFunctionWorkflow } from "./workflow.ts";
 import type { Workflow } from "./workflow-value.ts";
 
-/** For a process that works for another process: also returns the parts that the handle hides. */
+/** The same for a process that works for another process. Also returns the parts that the handle hides. */
 export async function openWork(options: WorkOptions): Promise<{ handle: WorkHandle; runner: Runner; metrics: WorkerMetrics | undefined }> {
   const { telemetry } = options;
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
@@ -111,7 +111,7 @@ function smallest(transports: readonly Transport[]): ValueLimit | undefined {
   return { bytes: Math.min(...limits.map(({ bytes }) => bytes)), values: Math.min(...limits.map(({ values }) => values)) };
 }
 
-/** Servers in this process get the workflows of the worker. Over a protocol a worker may define nothing. */
+/** Servers in this process get the workflows of the worker. Over a protocol, a worker is not allowed to define workflows. */
 async function defineAll(workflows: readonly Workflow[], on: WorkOptions["on"]): Promise<void> {
   for (const target of targetsOf(on)) for (const workflow of workflows) if ("define" in target) await target.define?.(workflow);
 }

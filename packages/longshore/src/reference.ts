@@ -50,7 +50,7 @@ export function reference(place: Reference): object {
   );
 }
 
-/** The operation that a program attempts when it reads these properties of a reference. */
+/** What a program tries to do when it reads these properties of a reference. */
 const impossible: ReadonlyMap<string | symbol, string> = new Map<string | symbol, string>([
   [Symbol.toPrimitive, "no text or number can be made of it"],
   [Symbol.iterator, "its items cannot be gone through"],

@@ -37,7 +37,7 @@ export interface WorkOptions extends RunnerOptions {
   readonly http?: HttpOptions;
   /** Receives spans and log records, such as `telemetry()` of `longshore/telemetry`. */
   readonly telemetry?: Telemetry;
-  /** Whether `metrics()` counts without `http`. With `http` it always counts. */
+  /** Whether `metrics()` has values without the option `http`. With `http`, it always has. */
   readonly metrics?: boolean;
   /** A file to which the worker appends every task that it takes and every reply to its reports; `longshore verify` reads it. */
   readonly record?: string;

@@ -1,4 +1,4 @@
-// A workflow as a value of a program, the same for every way of writing one in code.
+// A workflow as a value of a program. Every way of writing a workflow in code makes such a value.
 
 import type { Schema } from "./core/schema/schema.ts";
 import type { FunctionSource, WorkflowSource } from "./protocols/longshore/dialect/source.ts";

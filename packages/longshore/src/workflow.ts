@@ -14,8 +14,9 @@ import type { Workflow } from "./workflow-value.ts";
 /** The options of `workflow()`. */
 export interface WorkflowOptions<Given = unknown, Input = Given> {
   /**
-   * The schema of the input: a start with another input is refused. The function gets what the schema returns, with its defaults and
-   * transforms. It is applied in each replay too, so it must return the same each time, and not wait for anything.
+   * The schema of the input: a start with an input that does not fit is refused. The function gets the result of the schema, with its
+   * defaults and transforms. The schema is also applied in each replay, so it must always return the same result, and must not wait for
+   * anything.
    */
   input?: Schema<Given, Input>;
   /** The limit of the whole run. */
@@ -32,9 +33,9 @@ export interface FunctionWorkflow<Input = unknown, Output = unknown> extends Wor
 }
 
 /**
- * Makes a durable function. It may use loops, conditions, `try`, `Promise.all` and helper functions as any async function does; what it does
- * with `w` is kept in the journal of its run. Between two results it must do the same in every replay: read the time from `w.now()`, and put
- * everything else that may differ into a task or into `w.local()`.
+ * Makes a durable function. It may use loops, conditions, `try`, `Promise.all` and helper functions, like any async function. Its calls of
+ * `w` are stored in the journal of its run. Between two results it must do the same in every replay: it must read the time from `w.now()`,
+ * and put everything else that may differ into a task or into `w.local()`.
  */
 export function workflow<Input, Output, Given = Input>(
   name: string,
@@ -65,7 +66,7 @@ export function workflow<Input, Output, Given = Input>(
   });
 }
 
-/** Calls the function at once when the schema needs no wait. */
+/** Calls the function at once, except when the schema is asynchronous. */
 function withParsedInput<Given, Input>(
   name: string,
   run: (w: FunctionScope, input: Input) => Promise<unknown>,

@@ -18,7 +18,7 @@ export interface RunnerOptions {
   readonly drain?: Duration;
   /** How long a handler may take to end after its signal aborted. Default: 5 s. After that, its slot is free for other work. */
   readonly abortGrace?: Duration;
-  /** Where handlers run whose task does not set it. Default: `inline`. */
+  /** Where handlers run when their task does not set it. Default: `inline`. */
   readonly isolate?: Isolate;
   /** The module that exports the tasks which run in threads or processes, such as `import.meta.resolve("./tasks.js")`. */
   readonly module?: string;
@@ -116,7 +116,7 @@ function chosenIsolate(task: Task, isolateDefault: Isolate): Exclude<Isolate, "a
   );
 }
 
-/** An async function yields to the event loop while it waits; any other function may block it until its end. */
+/** An async function yields to the event loop while it waits. Any other function may block the event loop until its end. */
 function isAsync(handler: Task["handle"]): boolean {
   return Object.prototype.toString.call(handler) === "[object AsyncFunction]";
 }

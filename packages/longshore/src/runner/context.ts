@@ -90,20 +90,20 @@ function lineOf(entry: string | { readonly [field: string]: unknown }): string {
   try {
     return JSON.stringify(entry) ?? String(entry);
   } catch {
-    // An entry that JSON refuses (a cycle, a bigint) must not make logging throw.
+    // Logging must not throw for an entry that JSON refuses (a cycle, a bigint).
     return String(entry);
   }
 }
 
 function refuseAsk(transport: string, name: string): never {
-  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${transport} cannot be asked for ${JSON.stringify(name)}.`, {
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${transport} has no call ${JSON.stringify(name)}.`, {
     detail: { field: name },
   });
 }
 
 /** For transports that do not support parts. */
 function noParts(transport: string): PartReader {
-  const message = `${transport} carries no parts of other steps: let the step wait for their results instead.`;
+  const message = `${transport} does not support parts of other steps: let the step wait for their results instead.`;
   return { next: (): Promise<readonly StepPart[]> => Promise.reject(new LongshoreError("LONGSHORE_BAD_CONFIG", message)) };
 }
 
@@ -113,7 +113,7 @@ function noBlobs(transport: string): Blobs {
     Promise.reject(
       new LongshoreError(
         "LONGSHORE_BAD_CONFIG",
-        `${transport} carries no blobs: return the data itself, or keep it elsewhere and return its address.`,
+        `${transport} does not support blobs: return the data itself, or store it elsewhere and return its address.`,
       ),
     );
   return { put: refuse, get: refuse };

@@ -55,7 +55,7 @@ export class Emitter {
   /** Resolves when the part is durable. */
   add(uid: string, value: unknown): Promise<void> {
     const sent = new Promise<void>((resolve, reject) => this.#enqueue(uid, value, { resolve, reject }));
-    // If the handler does not await the promise, its failure still fails the task.
+    // The failure fails the task even if the handler does not await the promise.
     sent.catch((error: unknown) => {
       this.#failure ??= toError(error);
     });
@@ -85,7 +85,7 @@ export class Emitter {
   }
 
   #refusal(uid: string): LongshoreError | undefined {
-    if (this.#closed) return new LongshoreError("LONGSHORE_CLOSED", "The task is over, so it can give no more parts.");
+    if (this.#closed) return new LongshoreError("LONGSHORE_CLOSED", "The task is over, so it can emit no more parts.");
     if (typeof uid !== "string" || uid.length === 0 || uid.length > uidCharsMax || !isName(uid)) {
       const expected = `a text of 1 to ${uidCharsMax} characters of valid Unicode without NUL`;
       return new LongshoreError("LONGSHORE_BAD_INPUT", `The uid of a part is ${shown(uid)}, expected ${expected}.`, {
@@ -108,7 +108,7 @@ export class Emitter {
         for (const { reject } of group) reject(toError(thrown));
       }
     }
-    // Set in the same tick in which the queue was found empty: the next part starts a new loop.
+    // This is set in the same tick in which the queue was empty, so the next part starts a new loop.
     this.#sending = undefined;
   }
 

@@ -1,6 +1,6 @@
-// The events of a worker, for metrics, logs and listeners. An event is delivered in two ways: to the worker's own components at once
-// (`watch`), and to listeners through a bounded queue per listener (`on`). So a listener that is slow, never settles or throws can neither
-// delay nor break the worker. Events that do not fit into a listener's queue are counted.
+// The events of a worker, for metrics, logs and listeners. An event is delivered in two ways: at once to the worker's own components
+// (`watch`), and through a bounded queue to each listener (`on`). So a listener cannot delay or stop the worker, even when it is slow,
+// never settles, or throws. Events that do not fit into a listener's queue are counted.
 
 import type { Clock } from "../core/clock.ts";
 import type { ContextIds, OutputStream } from "../core/context.ts";
@@ -59,7 +59,7 @@ export interface WorkerEvents {
   isolateCrashed: { readonly isolate: "thread" | "process"; readonly tasks: readonly string[]; readonly error: Error };
   /** The process of a worker had ended and was started again. */
   workerRestarted: { readonly task: string; readonly restarts: number };
-  /** One request of a transport has ended. `uri` is the path with names in place of ids; `status` is 0 when no response arrived. */
+  /** One request of a transport has ended. `uri` is the path with placeholders for ids; `status` is 0 when no response arrived. */
   requestEnded: RequestEvent;
   /** A transport's peer has replied for the first time and accepts this worker. */
   connected: { readonly transport: string };
@@ -70,7 +70,7 @@ export interface WorkerEvents {
 
 /** The fields of every event about polling for tasks. */
 export interface PollEvent {
-  /** `*` where a protocol polls for all of the worker's tasks at once. */
+  /** `*` when the protocol polls for all of the worker's tasks at once. */
   readonly task: string;
   readonly transport: string;
   /** The orchestrator's name for this worker, if it has one. */
@@ -184,13 +184,15 @@ export class Events {
     this.#onDropped = listener;
   }
 
-  /** For components that forward events and could not forward one. */
+  /** For components that forward events: reports an event that could not be forwarded. */
   countDropped(): void {
     this.#dropped++;
     this.#onDropped();
   }
 
-  /** For the worker's own components: the watcher is called at once, for the whole life of the worker, and must not wait or throw. */
+  /**
+   * For the worker's own components. The watcher is called at once for each event, as long as the worker exists. It must not wait or throw.
+   */
   watch<Name extends EventName>(name: Name, watcher: Watcher<Name>): void {
     const all = this.#watchers.get(name) ?? [];
     all.push(watcher as Watcher<EventName>);
@@ -223,7 +225,7 @@ export class Events {
     };
   }
 
-  /** Whether the event has a listener. On the path of every task, an event without a listener is not even created. */
+  /** Whether the event has a listener. Events of every task are not even created when they have no listener. */
   wants(name: EventName): boolean {
     return this.#watchers.has(name) || (this.#queues.get(name)?.size ?? 0) > 0;
   }
@@ -252,7 +254,10 @@ export class Events {
       this.#logger({ level: "warn", message: `A listener of "${name}" is too slow: events are dropped for it until it keeps up.` });
     };
     const failed = (error: Error) =>
-      this.#logger({ level: "warn", message: `A listener of "${name}" threw, which changes nothing for the worker: ${error.message}` });
+      this.#logger({
+        level: "warn",
+        message: `A listener of "${name}" threw an error, which has no effect on the worker: ${error.message}`,
+      });
     return new ListenerQueue(listener as (event: unknown) => unknown, { dropped, failed });
   }
 }

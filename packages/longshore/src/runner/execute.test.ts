@@ -109,7 +109,7 @@ describe("the context", () => {
     expect(await s.loop.run("asker", {}, call)).toEqual({ kind: "done", output: ["weather", { at: "sea" }, false] });
     expect(await s.loop.run("asker")).toMatchObject({
       kind: "failed",
-      error: { code: "LONGSHORE_BAD_CONFIG", message: 'loopback cannot be asked for "weather".' },
+      error: { code: "LONGSHORE_BAD_CONFIG", message: 'loopback has no call "weather".' },
     });
   });
 
@@ -162,7 +162,7 @@ describe("the context", () => {
     await using s = await setup([store]);
     expect(await s.loop.run("store")).toMatchObject({
       kind: "failed",
-      error: { code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining("loopback carries no blobs") },
+      error: { code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining("loopback does not support blobs") },
     });
     const blobs = { put: async () => "sha256-x", get: async () => new Uint8Array() };
     expect(await s.loop.run("store", {}, { blobs })).toEqual({ kind: "done", output: "sha256-x" });

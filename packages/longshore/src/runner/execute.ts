@@ -50,7 +50,7 @@ async function start(execution: Execution): Promise<{ readonly kind: "ready"; re
 
 type Threw = Extract<Ended, { kind: "threw" }>;
 
-/** Calls the handler, and calls it again after a deferral that the protocol cannot carry. */
+/** Calls the handler. Calls it again after a deferral that the protocol does not support. */
 async function perform(execution: Execution, call: Call): Promise<Ended> {
   const { defers = execution.around.transport.capabilities.defer } = execution.assignment;
   let deferrals = execution.assignment.deferrals ?? 0;
@@ -110,8 +110,8 @@ function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome 
 }
 
 /**
- * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot stays taken: a result counts only
- * when it has arrived.
+ * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot stays occupied, because a result
+ * counts only when it has arrived.
  */
 async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
   const logSent = execution.closeLog();
@@ -140,7 +140,7 @@ function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: 
   });
 }
 
-/** Delivers the outcome and emits the events about that. Returns undefined when no try succeeded. */
+/** Delivers the outcome, and emits the events about the delivery. Returns undefined when no try succeeded. */
 async function tellOutcome(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
   const { assignment, around, hold } = execution;
   const { events, wantNext, giveUp, failing, working, config, transport } = around;
@@ -177,7 +177,7 @@ function handleHere(execution: Execution, call: Call, deferrals: number, deferre
   const context = makeContext(execution, call, { deferrals, deferred });
   const { isolates } = execution.around;
   if (isolates !== undefined && isElsewhere(execution, call)) return isolates.run(call.task.name, call.input, context);
-  // An async function, so that a handler that throws synchronously needs no special case.
+  // This is an async function, so that a handler that throws synchronously needs no special case.
   return withContext(context, async () => callHere(execution, call, context));
 }
 
@@ -196,7 +196,10 @@ function isElsewhere({ around }: Execution, { task }: Call): boolean {
   return around.isolates?.has(task.name) === true && around.config.tasks.get(task.name) === task;
 }
 
-/** Waits for `work`, but at most for the grace period after the signal aborts: then a handler that ignores the signal is abandoned. */
+/**
+ * Waits for `work`, but only until the grace period after the abort of the signal has passed. Then a handler that ignores the signal is
+ * abandoned.
+ */
 function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promise<Value> {
   const { clock } = execution.around.config;
   return new Promise((resolve, reject) => {
@@ -238,8 +241,8 @@ function armDeadline(execution: Execution, call: Call): () => void {
 }
 
 /**
- * Waits for a deferral that the protocol cannot carry: in the slot, while the lease is renewed. Ends early, as a failure, when the worker
- * drains.
+ * Waits for a deferral that the protocol does not support. The task keeps its slot, and its lease is renewed. Ends early, as a failure,
+ * when the worker drains.
  */
 async function waitHere(execution: Execution, deferral: Deferral): Promise<void> {
   const { config, draining } = execution.around;

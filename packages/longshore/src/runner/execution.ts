@@ -22,7 +22,7 @@ export interface Surroundings {
   readonly isolates: Isolates | undefined;
   /** Called when a handler blocked the event loop for this long. */
   readonly blocked: (task: string, blockedMs: number) => void;
-  /** Aborts when the worker drains: local waits for a deferred call end then. */
+  /** Aborts when the worker drains. Then local waits for a deferred call end. */
   readonly draining: AbortSignal;
   /** Aborts when the worker cannot wait any longer. */
   readonly giveUp: AbortSignal;
@@ -129,8 +129,8 @@ export class Execution {
   }
 
   /**
-   * The result is about to be reported: from here on, the reply to the report decides whether it is wanted. A peer that has accepted it also
-   * answers that the lease is over.
+   * The result is about to be reported. From here on, the reply to the report decides whether the result counts. After a peer has accepted
+   * the result, it also reports that the lease is over.
    */
   beginReport(): void {
     this.#reporting = true;
@@ -143,13 +143,13 @@ export class Execution {
     if (!arrived && this.#lost !== undefined) this.stop(this.#lost);
   }
 
-  /** Calls `listener` when the work is stopped, or at once if it is stopped already. There is one listener at a time. */
+  /** Calls `listener` when the work is stopped, or at once if it has already been stopped. There is one listener at a time. */
   onStop(listener: ((reason: LongshoreError) => void) | undefined): void {
     this.#onStop = listener;
     if (listener !== undefined && this.#stopped !== undefined) listener(this.#stopped);
   }
 
-  /** The handler threw this. After a stop, that is usually a consequence of it. */
+  /** The error that the handler threw. After a stop, it is usually a consequence of the stop. */
   threw(error: unknown): void {
     if (this.#stopped === undefined && this.around.transport.capabilities.stacks === true) this.#stack = stackOf(error);
   }

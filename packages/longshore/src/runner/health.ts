@@ -36,7 +36,7 @@ export class HealthWatch {
   readonly #polledAtMs = new Map<string, number>();
   readonly #errors = new Map<string, string>();
   readonly #restarts = new Map<string, number>();
-  /** Values for all tasks: protocols that poll for all tasks at once report nothing about a single one. */
+  /** Values for all tasks together: protocols that poll for all tasks at once report nothing about a single task. */
   #answeredAtMs: number | undefined;
   #anyError: string | undefined;
 

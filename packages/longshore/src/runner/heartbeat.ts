@@ -14,7 +14,7 @@ const beatRetryMs = 1_000;
 
 export interface HoldOptions {
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
   /** Called at most once with LONGSHORE_LEASE_LOST, and at any time with LONGSHORE_CANCELLED. */
   readonly stop: (reason: LongshoreError) => void;
@@ -88,7 +88,7 @@ export class Hold {
 
   #onTimer(): void {
     if (this.#ended) return;
-    if (this.#options.clock.now() >= this.#untilMs) return this.#lose("No heartbeat got through before the lease was over");
+    if (this.#options.clock.now() >= this.#untilMs) return this.#lose("No heartbeat succeeded before the lease was over");
     void this.beat();
   }
 
@@ -104,15 +104,16 @@ export class Hold {
       this.#arm(this.#options.clock.now() + Math.min(beatRetryMs, this.#everyMs));
       return;
     }
-    // From here to `stop` nothing may wait: the handler's signal aborts in the same tick in which the reply is read.
+    // The code from here to `stop` must not await: the handler's signal aborts in the same tick in which the reply is read.
     if (this.#ended) return;
     this.#options.working("heartbeat");
     if (answer.verdict !== "ok" && answer.verdict !== "again" && answer.verdict !== "cancel") {
       this.#isRefused = true;
-      return this.#lose(`The lease is over: the heartbeat was answered "${answer.verdict}"`);
+      return this.#lose(`The lease is over: the reply to the heartbeat was "${answer.verdict}"`);
     }
     this.#termMs = answer.termMs ?? this.#termMs;
-    // Counted from the sending: the peer renewed the lease after that, so this end is never too late.
+    // The time is counted from the sending of the heartbeat. The peer renewed the lease later than that, so the lease does not end before
+    // the computed time.
     this.#untilMs = sentMs + this.#termMs;
     this.#arm(sentMs + this.#pauseMs());
     if (answer.verdict === "cancel") this.#options.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));

@@ -25,7 +25,7 @@ export interface HttpHandle {
   close(): Promise<void>;
 }
 
-/** The time limit of a request. A slower client is not a probe. */
+/** The time limit of a request. Slower clients are not probes. */
 const requestMsMax = 10_000;
 /** There are only a few probes and scrapers. */
 const connectionsMax = 100;
@@ -63,8 +63,8 @@ export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pag
 }
 
 /**
- * DNS rebinding: a web page uses a name of its own that resolves to loopback, so that its browser lets it read the response. The Host
- * header shows that name.
+ * Refuses DNS rebinding: a web page uses a name that resolves to loopback, so that its browser lets it read the response. The Host header
+ * has this name.
  */
 function isRebound({ headers }: IncomingMessage, bound: string): boolean {
   const name = (headers.host ?? "").replace(/:\d*$/, "");
@@ -78,7 +78,7 @@ async function refuseName(request: IncomingMessage, response: ServerResponse): P
 
 async function answer(request: IncomingMessage, response: ServerResponse, pages: Pages): Promise<void> {
   request.resume();
-  if (request.method !== "GET" && request.method !== "HEAD") return send(response, 405, "text/plain", "Only GET is answered here.\n");
+  if (request.method !== "GET" && request.method !== "HEAD") return send(response, 405, "text/plain", "Only GET is allowed here.\n");
   const path = (request.url ?? "").split("?")[0];
   if (path === "/metrics") return send(response, 200, metricsContentType, await pages.metrics());
   if (path === "/health") {

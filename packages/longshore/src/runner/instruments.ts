@@ -1,7 +1,7 @@
-// The metrics of a worker: its events, counted under the names that SDKs for workers already use, so that their dashboards and alerts work
-// for every protocol. Names, labels and buckets are those of the canonical metrics of these SDKs. Three are our additions:
-// `task_update_failed_total`, the label `retryable`, and `worker_events_dropped_total`. Metrics that a worker cannot have, such as
-// acknowledgements and starts of workflows, are absent.
+// The metrics of a worker, counted from its events. Names, labels and buckets are those of the canonical metrics of existing SDKs for
+// workers, so that their dashboards and alerts work for every protocol. Three are our additions: `task_update_failed_total`, the label
+// `retryable`, and `worker_events_dropped_total`. Canonical metrics that a worker cannot have are absent, such as acknowledgements and
+// starts of workflows.
 
 import { createMetrics, type Sample } from "../core/metrics.ts";
 import type { Events, RequestEvent } from "./events.ts";
@@ -36,9 +36,9 @@ export function workerMetrics(activeTasks: () => Iterable<Sample>) {
     queueFull: counter("task_execution_queue_full_total", "Tasks that came when every slot was taken.", "taskType"),
     uncaught: counter("thread_uncaught_exceptions_total", "Threads and processes of handlers that crashed.", "exception"),
     restarts: counter("worker_restart_total", "Worker processes that were started again.", "task_type"),
-    requests: time("http_api_client_request_seconds", "How long requests took; status 0 means no answer.", "method", "uri", "status"),
+    requests: time("http_api_client_request_seconds", "How long requests took; status 0 means no response.", "method", "uri", "status"),
     eventsDropped: counter("worker_events_dropped_total", "Events that a listener was too slow for."),
-    payloads: counter("external_payload_used_total", "Payloads kept outside the server.", "entityName", "operation", "payloadType"),
+    payloads: counter("external_payload_used_total", "Payloads stored outside the server.", "entityName", "operation", "payloadType"),
   };
 }
 

@@ -3,14 +3,14 @@
 
 import { toError } from "../core/errors.ts";
 
-/** Several seconds of a busy worker's events. A listener that is further behind does not catch up any more. */
+/** Maximum length: several seconds of a busy worker's events. A listener that is further behind cannot catch up any more. */
 export const waitingMax = 10_000;
 /** After this many events in a row the event loop gets a turn, so that a burst of events delays no poll and no heartbeat. */
 const turnMax = 100;
 
 export interface QueueTroubles {
   readonly dropped: () => void;
-  /** Called once per listener: a listener that throws each time would fill the log. */
+  /** Called only once for each listener, because a listener that throws each time would fill the log. */
   readonly failed: (error: Error) => void;
 }
 

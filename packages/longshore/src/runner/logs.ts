@@ -1,15 +1,15 @@
-// Collects the log of one execution and sends it in batches. Nothing here may delay the work: adding never waits, the backlog is bounded
-// (the oldest lines are dropped first, because the end of a log explains a failure), and a log that cannot be sent never prevents the
-// report of a result. An idle log has no timer.
+// Collects the log of one execution and sends it in batches. Nothing here may delay the work: adding never waits, the backlog is bounded,
+// and a log that cannot be sent never prevents the report of a result. When lines must be dropped, the oldest are dropped first, because
+// the end of a log explains a failure. An idle log has no timer.
 
 import type { Clock } from "../core/clock.ts";
 import type { OutputStream } from "../core/context.ts";
 import { counted } from "../core/text.ts";
 import type { LogBatch, LogEntry } from "./transport.ts";
 
-/** Small enough to look live, and large enough that a task with much output sends two requests a second and not hundreds. */
+/** The defaults. Lines appear almost at once, and a task with much output sends two requests a second and not hundreds. */
 export const logBatchDefault: LogBatch = { everyMs: 500, bytesMax: 64 * 1024 };
-/** The limit of unsent bytes of one execution: sixteen batches, so a restart of the peer loses nothing of an ordinary log. */
+/** The limit of unsent bytes of one execution: sixteen batches, so nothing of an ordinary log is lost during a restart of the peer. */
 export const logBacklogBytesMax = 1024 * 1024;
 /** How long the end of a task waits for its last lines. */
 const closeMsMax = 5_000;
@@ -81,7 +81,7 @@ export class TaskLog {
 
   #append(text: string, stream: OutputStream): void {
     const whole = text.endsWith("\n") ? text : `${text}\n`;
-    // A piece of a quarter of the limit fits even when each character takes four bytes.
+    // A piece with a quarter of the limit in characters fits even when each character takes four bytes.
     const pieceChars = Math.max(1, Math.floor(this.#options.batch.bytesMax / 4));
     for (let at = 0; at < whole.length; at += pieceChars) this.#push(whole.slice(at, at + pieceChars), stream);
     this.#dropOldest();
@@ -166,10 +166,10 @@ export class TaskLog {
     return batch;
   }
 
-  /** A line in place of the dropped lines. It has the number of the last of them, so numbers stay unique and in order. */
+  /** A line that replaces the dropped lines. It has the number of the last dropped line, so numbers stay unique and in order. */
   #takeMark(): Queued {
     const last = this.#droppedLast as Queued;
-    const text = `[longshore: dropped ${counted(this.#droppedSinceMark, "log line")} here, which the server did not take in time]\n`;
+    const text = `[longshore: dropped ${counted(this.#droppedSinceMark, "log line")} here, because the server did not accept them in time]\n`;
     this.#droppedSinceMark = 0;
     return { ...last, text, bytes: Buffer.byteLength(text) };
   }

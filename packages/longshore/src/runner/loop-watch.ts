@@ -1,5 +1,5 @@
 // Detects a blocked event loop while tasks run. A handler that computes for seconds without a pause delays heartbeats, cancellations and
-// every other task, and may cost leases; nothing else would show its author why.
+// every other task, and leases may be lost. Nothing else would show the reason to its author.
 
 import type { Clock } from "../core/clock.ts";
 
@@ -27,8 +27,8 @@ export class LoopWatch {
   }
 
   /**
-   * Called while the last task is still known: a task that blocked until its end is noticed here, before the timer could fire. The timer is
-   * not cancelled but fires once more, because a worker with one task after the other would otherwise set and cancel it each time.
+   * Called while the last task is still known. So a task that blocked until its end is noticed here, before the timer can fire. The timer
+   * is not cancelled, and fires once more: otherwise a worker with one task after the other would set and cancel it for each task.
    */
   pause(): void {
     if (this.#disarm !== undefined) this.#look();

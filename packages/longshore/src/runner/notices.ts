@@ -14,7 +14,7 @@ const controls = /[^\P{Cc}\n]/gu;
 
 /** Standard error, because standard output belongs to the program's own results. */
 export const stderrLogger: Logger = (notice) => {
-  // A message may quote text of a server or a task, which must not send control codes to the terminal.
+  // A message may quote text of a server or a task. No control codes of this text must reach the terminal.
   process.stderr.write(`longshore ${notice.level}: ${notice.message.replace(controls, " ")}\n`);
 };
 

@@ -135,7 +135,7 @@ describe("ctx.emit", () => {
     });
   });
 
-  it("is a progress where the protocol carries no parts", async () => {
+  it("is reported as progress where the protocol does not support parts", async () => {
     await using s = await setup([counter], { capabilities: { streams: false } });
     expect(await s.loop.run("count", { to: 1 })).toEqual({ kind: "done", output: "counted" });
     expect(s.loop.progress).toEqual([{ at: 1 }]);
@@ -190,7 +190,7 @@ describe("ctx.parts", () => {
     await using s = await setup([sum], { capabilities: { streams: false } });
     expect(await s.loop.run("sum")).toMatchObject({
       kind: "failed",
-      error: { code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining("loopback carries no parts") },
+      error: { code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining("loopback does not support parts") },
     });
   });
 });

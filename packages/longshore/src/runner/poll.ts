@@ -1,4 +1,4 @@
-// One request for work with its events; the same for every protocol that polls.
+// One request for work, with its events. All protocols that poll use it.
 
 import { toError } from "../core/errors.ts";
 import type { TransportHost } from "./transport.ts";
@@ -13,7 +13,7 @@ export interface Poll<Answer> {
   readonly received?: (answer: Answer) => number;
 }
 
-/** Rejects with the error of `call`. A poll that ends because the worker drains is not a failure. */
+/** Rejects with the error of `call`. When a poll ends because the worker drains, this is not a failure. */
 export async function poll<Answer>(host: TransportHost, { task, worker, count, call, received }: Poll<Answer>): Promise<Answer> {
   const { clock, draining } = host;
   const startedMs = clock.now();

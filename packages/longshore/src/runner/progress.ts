@@ -23,7 +23,7 @@ export class Progress {
     while (this.#waiting !== undefined) {
       const { value } = this.#waiting;
       this.#waiting = undefined;
-      // The next value replaces a lost one; only the failure itself is reported.
+      // The next value replaces a lost one, so only the failure is reported.
       await this.#send(value).catch(this.#failing);
     }
     this.#busy = false;

@@ -29,7 +29,7 @@ export async function keepReceiving(host: TransportHost, { what, backoff, receiv
     } catch (error) {
       if (!draining.aborted) failing(what, error);
     }
-    // Also after an end without an error: a peer that ends streams is probably closing.
+    // There is a delay even after an end without an error: a peer that ends streams is probably closing.
     if (!draining.aborted && !over()) await pause(clock, backoffMs(backoff, ++failures, Math.random()), draining);
   }
 }

@@ -1,6 +1,6 @@
-// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends: before that the result is
-// still wanted, after that another worker may have the task. When the peer says that the lease is over, a report without a known reply may
-// be the reason: it is sent once more, and its reply decides whether the result was accepted.
+// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends. Until then the result still
+// counts; afterwards another worker may have the task. When the peer says that the lease is over, the reason may be an earlier try of the
+// report whose reply was lost. So the report is sent once more, and its reply shows whether the result was accepted.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";
@@ -11,7 +11,7 @@ import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.2 };
 /** How long a report is repeated where the protocol has no lease that ends: longer than a restart of the peer takes. */
 const patienceMs = 90_000;
-/** The limit even while heartbeats renew the lease: a peer that accepts heartbeats but no report for this long is broken. */
+/** The time limit even while heartbeats renew the lease: a peer that accepts heartbeats, but no report for this long, is broken. */
 const patienceMsMax = 600_000;
 
 export interface ReportOptions {
@@ -49,7 +49,7 @@ export async function deliver(assignment: Assignment, first: Outcome, options: R
       options.failing("report", error);
       options.tryFailed(error, tries, clock.now() - triedMs);
       if (isRefused(error)) {
-        // When even the failure that replaces the outcome is refused, no other report can succeed.
+        // When the failure that replaces the outcome is refused too, no other report can succeed.
         if (outcome !== first) return { kind: "undelivered", outcome: first, error, tries };
         outcome = refused(error);
         continue;
@@ -74,7 +74,7 @@ function pauseBefore(next: number, startedMs: number, { clock, hold, tries, rand
 
 function endOfPatience(hold: Hold | undefined, startedMs: number): number {
   if (hold === undefined) return startedMs + patienceMs;
-  // Heartbeats end when the lease is lost, so there is no more time then.
+  // Heartbeats end when the lease is lost, so then no time is left.
   return hold.ended ? 0 : Math.min(hold.untilMs, startedMs + patienceMsMax);
 }
 

@@ -1,5 +1,5 @@
 // Decides when a worker process that ended is started again. The first restart happens at once. Each restart sets the delay of the next
-// one, which doubles every time up to a limit. The count is never reset, but a process that ended long after its last restart does not
+// one, which doubles every time up to a limit. The count is never reset. But when a process ended long after its last restart, it does not
 // wait.
 
 import { type Duration, durationMs } from "../core/duration.ts";
@@ -45,7 +45,7 @@ export function restartConfig(options: RestartOptions = {}): RestartConfig {
 
 export type RestartDecision =
   | { readonly kind: "now"; readonly attempt: number; readonly backoffMs: number }
-  /** The delay that the last restart set has not passed yet. */
+  /** The delay after the last restart has not passed yet. */
   | { readonly kind: "wait"; readonly untilMs: number }
   | { readonly kind: "never"; readonly attempts: number };
 

@@ -76,7 +76,7 @@ export class Runner {
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    // Every running task may listen to these signals; without this, Node warns of a leak from the eleventh listener on.
+    // Every running task may listen to these signals. Without this, Node warns of a leak from the eleventh listener on.
     setMaxListeners(0, this.#draining.signal, this.#forced.signal, this.#giveUp.signal);
     this.#tellAboutTrouble();
   }
@@ -255,7 +255,7 @@ export class Runner {
     const execution = accept(assignment, around);
     this.#running.add(execution);
     this.#watch.start();
-    // Otherwise a task that arrived while everything is being aborted would run without a limit.
+    // A task that arrives while everything is being aborted must be aborted too. Otherwise it would run without a limit.
     if (this.#aborting) execution.stop(shutdown());
     try {
       return await execute(execution);
@@ -303,7 +303,7 @@ export class Runner {
   #tellAboutTrouble(): void {
     const { logger } = this.#config;
     this.events.watch("taskAbandoned", ({ task, ids, graceMs }) => {
-      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(graceMs)} after its signal aborted; its slot is used for other work while it continues. Pass ctx.signal to what it waits for.`;
+      const message = `Task "${task}" (${ids.taskId}) did not end within ${formatDuration(graceMs)} after its signal aborted; its slot is used for other work while it continues. Pass ctx.signal to the calls that it awaits.`;
       logger({ level: "warn", message });
     });
     this.events.watch("logsDropped", ({ task, ids, lines }) => {

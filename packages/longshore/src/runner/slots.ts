@@ -21,7 +21,7 @@ export class SlotPool {
     return this.#waiting.some((waiter) => waiter.owner !== owner);
   }
 
-  /** Resolves to true with a slot taken, or to false when the pool was closed or the signal aborted first. */
+  /** Resolves with true when it has taken a slot; with false when the pool was closed or the signal aborted first. */
   take(owner: unknown, signal?: AbortSignal): Promise<boolean> {
     if (this.#closed || signal?.aborted) return Promise.resolve(false);
     if (this.#free > 0) {

@@ -1,12 +1,13 @@
-// The stack of an error that a handler throws, as text for the log of its task: the error of the report has no place in the code.
+// The stack of an error that a handler throws, as text for the log of its task. The report has only the error's message, without its place
+// in the code.
 
 import { isTerminal, LongshoreError } from "../core/errors.ts";
 import { cutMiddle } from "../core/text.ts";
 
-/** Ten frames, which is what Node keeps by default, have about a thousand characters. A message may be of any length. */
+/** Maximum length. Node keeps ten frames by default, which have about a thousand characters. A message may have any length. */
 const stackCharsMax = 8_000;
 
-/** Undefined for errors that are decisions and no mistakes: a TerminalError, or an error of Longshore itself such as a refused input. */
+/** Undefined for errors that are decisions and not mistakes: a TerminalError, or an error of Longshore itself, such as a refused input. */
 export function stackOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error instanceof LongshoreError || isTerminal(error)) return undefined;
   const { name, message, stack } = error;

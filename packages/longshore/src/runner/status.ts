@@ -35,7 +35,10 @@ export interface Counts {
   eventsDropped: number;
 }
 
-/** The ends of tasks are not counted here but where they are reported: an event for them is created only when there is a listener. */
+/**
+ * The ends of tasks are not counted here. They are counted where they are reported, because an event is created only when it has a
+ * listener.
+ */
 export function countEvents(events: Events): Counts {
   const counts: Counts = { done: 0, failed: 0, deferred: 0, lost: 0, abandoned: 0, logLinesDropped: 0, eventsDropped: 0 };
   events.watch("taskAbandoned", () => counts.abandoned++);

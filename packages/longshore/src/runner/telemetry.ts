@@ -1,5 +1,5 @@
-// The ports of telemetry: spans of a worker's executions, records of its log. The runner calls them; the implementation formats and sends.
-// A protocol only names the caller's span.
+// The ports of telemetry: spans of a worker's executions, records of its log. The runner calls them; the implementation formats and sends
+// the data. A protocol only supplies the caller's span.
 
 import type { ContextIds } from "../core/context.ts";
 import type { SpanIds, SpanWriter } from "../core/trace.ts";

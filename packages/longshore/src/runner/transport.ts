@@ -1,5 +1,5 @@
-// The port between the runner and a protocol's worker half. A transport knows how work arrives and how reports are sent; the runner does
-// everything else: slots, handlers, heartbeats, deadlines, retries of reports, draining.
+// The port between the runner and a protocol's worker half. A transport receives work and sends reports. The runner does everything else:
+// slots, handlers, heartbeats, deadlines, retries of reports, draining.
 //
 // The life of one piece of work:
 //   1. The transport takes a slot, and only then receives (polls, reads one message, accepts one request).
@@ -7,7 +7,8 @@
 //      and `emit` are called while it runs. `report` is called last, and is repeated while it throws, until the lease ends.
 //   3. The slot is free when the report is settled. The reply to `report` may contain the next assignment, which runs in the same slot.
 //
-// A transport declares in `capabilities` what its protocol supports; the comments there describe what the runner does otherwise.
+// A transport declares in `capabilities` what its protocol supports. The comments there describe what the runner does when a capability is
+// missing.
 
 import type { Clock } from "../core/clock.ts";
 import type { Blobs, ContextIds, OutputStream, StepPart } from "../core/context.ts";
@@ -30,7 +31,7 @@ export interface Transport {
   readonly logBatch?: LogBatch;
   /** How often a report is tried. Default: until the lease ends, with growing delays. */
   readonly reportTries?: ReportTries;
-  /** How many slots these tasks can fill by the transport's own limits. Used when `work()` sets no number. */
+  /** How many slots these tasks can fill within the transport's own limits. Used when `work()` sets no number. */
   slotsFor?(tasks: ReadonlyMap<string, Task>): number;
   /**
    * How long running tasks may continue when the worker stops. Used when `work()` sets no time; absent when the protocol has no such
@@ -51,7 +52,7 @@ export interface Transport {
   stop(): Promise<void>;
 }
 
-/** Something that can make a transport to itself, such as a server in this process. */
+/** An object that can make a transport to itself, such as a server in this process. */
 export interface TransportSource {
   transport(): Transport;
 }
@@ -59,7 +60,8 @@ export interface TransportSource {
 /** What a protocol supports. Each comment describes what the runner does when the capability is false. */
 export interface Capabilities {
   /**
-   * A later call without using up an attempt. When false: the runner waits in the slot, renews the lease, then calls the handler again.
+   * Deferrals: a later call that uses up no attempt. When false: the runner waits in the slot, renews the lease, then calls the handler
+   * again.
    */
   readonly defer: boolean;
   /** Partial output or progress while the handler runs. When false: `ctx.progress` writes a log line. */
@@ -70,7 +72,10 @@ export interface Capabilities {
   readonly streams: boolean;
   /** Log lines. When false: they are dropped. */
   readonly logs: boolean;
-  /** The log of a task gets the stack of an unexpected error of its handler. When absent: the stack is in `Failure.stack` only. */
+  /**
+   * True when the runner must write the stack of an unexpected error to the log of its task. When absent: the stack is only in
+   * `Failure.stack`.
+   */
   readonly stacks?: boolean;
   /** Blobs. When false: `ctx.blobs` rejects with LONGSHORE_BAD_CONFIG. */
   readonly blobs: boolean;
@@ -147,7 +152,7 @@ export interface Assignment {
   /** The number of earlier deferrals of this attempt, where the protocol provides it. */
   readonly deferrals?: number;
   readonly deferred?: Json;
-  /** Whether the server that sent this work takes deferrals. Default: `capabilities.defer`. */
+  /** Whether the server that sent this work supports deferrals. Default: `capabilities.defer`. */
   readonly defers?: boolean;
   readonly blobs?: Blobs;
   /** The trace that this work belongs to. */
@@ -163,15 +168,15 @@ export interface Assignment {
   begin?(control: Control): void;
   /** Renews the lease. Throws when the result is not known (the runner tries again until the lease ends). */
   beat?(signal: AbortSignal): Promise<BeatAnswer>;
-  /** Sends log entries, oldest first. Throws when they may be sent again; the runner keeps and repeats them, up to a limit. */
+  /** Sends log entries, oldest first. When it throws, the runner keeps the entries and sends them again, up to a limit. */
   log?(entries: readonly LogEntry[]): Promise<void>;
   /** Sends progress or partial output. Throwing loses only this value. */
   progress?(value: Json): Promise<void>;
   /**
    * Stores parts, all or none of them, in this order; they are durable when it resolves. A uid that was sent before, by this attempt or an
-   * earlier one, is the same part. The runner sends at most 500 parts and about 4 MiB at once, one call after the other. Throws when they
-   * may be sent again; with LONGSHORE_LEASE_LOST or LONGSHORE_CANCELLED when the work is not wanted any more; with LONGSHORE_BAD_INPUT or
-   * LONGSHORE_LIMIT when they will never be accepted.
+   * earlier one, is the same part. The runner sends at most 500 parts and about 4 MiB at once, one call after the other. Throws
+   * LONGSHORE_LEASE_LOST or LONGSHORE_CANCELLED when the work is not wanted any more, and LONGSHORE_BAD_INPUT or LONGSHORE_LIMIT when the
+   * parts will never be accepted. After any other error, the parts may be sent again.
    */
   emit?(parts: readonly StepPart[]): Promise<void>;
   /** The parts of another step of the run, from the first one on. Never throws: `next` reports errors. */
@@ -197,7 +202,9 @@ export interface Assignment {
 export type ReportTries =
   /** The delays before the second try, the third and so on; there is one more try than delays. */
   | { readonly pausesMs: readonly number[]; readonly patienceMs?: undefined }
-  /** With growing delays for this long. For protocols in which only the orchestrator ends a lease, so that its length is not known. */
+  /**
+   * Tries for this long, with growing delays. For protocols in which only the orchestrator ends a lease, so that its length is not known.
+   */
   | { readonly patienceMs: number; readonly pausesMs?: undefined };
 
 /** Reads the parts of one step, a page at a time. */
@@ -271,7 +278,7 @@ export interface LogBatch {
 /** How one execution ended: with an output, with an error, or with a deferral. */
 export type Outcome =
   | { readonly kind: "done"; readonly output: Json }
-  /** `output` is the output in spite of the failure. */
+  /** With `output`, the task has failed and has an output nevertheless. */
   | { readonly kind: "failed"; readonly error: Failure; readonly retryable: boolean; readonly output?: Json }
   /** Only when `capabilities.defer`, or `defers` of the assignment. */
   | { readonly kind: "deferred"; readonly delayMs: number; readonly output: Json | undefined };
@@ -290,6 +297,6 @@ export interface ReportAnswer {
   /** `ok`, `again` and `cancel` mean that the report was received; all others mean that the lease had ended before. */
   readonly verdict: Verdict;
   readonly next?: Assignment;
-  /** False where a protocol has no reply to a report: `ok` then means only that it was sent. */
+  /** False when the protocol has no reply to a report: then `ok` means only that the report was sent. */
   readonly acknowledged?: false;
 }

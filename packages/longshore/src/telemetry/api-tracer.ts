@@ -1,5 +1,5 @@
-// Sends spans through OpenTelemetry's own API: to the SDK that the program has set up, whose instrumentations then find the span of the
-// running handler, or to the SDK that `telemetry()` sets up for a collector.
+// Sends spans through OpenTelemetry's own API. They go to the SDK that the program has set up, or to the SDK that `telemetry()` sets up for
+// a collector. In the first case, the program's instrumentations find the span of the running handler.
 
 import { packageVersion } from "../core/version.ts";
 import type { Span, SpanEnd, TracedWork, Tracer } from "../runner/telemetry.ts";

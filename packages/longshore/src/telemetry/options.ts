@@ -31,7 +31,7 @@ export interface TelemetryOptions {
   /** Whether executions become spans. Default: true when there is an endpoint. */
   readonly traces?: boolean;
   /**
-   * Sends spans through OpenTelemetry's own API instead of to the endpoint, for programs that have set up its SDK: the module
+   * For programs that have set up OpenTelemetry's SDK: sends spans through its API and not to the endpoint. The value is the module
    * `@opentelemetry/api`, or true to load the installed one.
    */
   readonly api?: OpenTelemetryApi | true;

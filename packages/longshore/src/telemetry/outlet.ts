@@ -25,7 +25,7 @@ export interface OutletOptions<Item> {
 }
 
 const succeeded = 0;
-/** The delays between tries. A collector that restarts is back within them; then the batch is dropped, because newer batches wait. */
+/** The delays between tries. A collector restarts in less time. After the last try the batch is dropped, because newer batches wait. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000];
 /** How long the stop of a worker waits for its last records. */
 const closeMsMax = 5_000;
@@ -71,13 +71,13 @@ export class Outlet<Item> implements Exporter<Item> {
     return this.#shutdown;
   }
 
-  /** Sends what `flush` hands over, up to a time limit, and reports what was lost. Never rejects. */
+  /** Sends the items that `flush` returns, up to a time limit, and reports how many were lost. Never rejects. */
   async close(flush: () => Promise<unknown>): Promise<void> {
     const { clock, what } = this.#options;
     const { signal } = this.#closing;
     const disarm = clock.at(clock.now() + closeMsMax, () => this.#closing.abort());
     const late = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-    // A failed batch has been reported already, and the others continue.
+    // A failed batch was already reported, and the other batches continue.
     const sent = flush()
       .catch(() => {})
       .then(() => this.shutdown())

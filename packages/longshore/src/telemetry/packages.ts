@@ -12,7 +12,7 @@ export type Metadata = import("@grpc/grpc-js").Metadata;
 export interface ExporterOptions {
   readonly url: string;
   readonly headers: Record<string, string>;
-  /** Used over gRPC instead of `headers`. */
+  /** Replaces `headers` over gRPC. */
   readonly metadata?: Metadata;
 }
 
@@ -67,7 +67,7 @@ export const loaders = {
   grpc: () => import("@grpc/grpc-js"),
 };
 
-/** What is exported, and over which protocol. */
+/** The data to export, and the protocol. */
 export interface ExportChoice {
   readonly protocol: OtlpProtocol;
   readonly spans: boolean;

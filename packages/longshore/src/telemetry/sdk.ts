@@ -38,7 +38,7 @@ const batches = { maxExportBatchSize: batchMax, maxQueueSize: queueMax, schedule
 export interface Sdk {
   readonly tracer: Tracer | undefined;
   readonly spans: SpanWriter | undefined;
-  /** `close` of the SDK does not close it: the caller does, as with every sink. */
+  /** `close` of the SDK does not close this sink. Its caller does, as with every sink. */
   readonly log: LogSink | undefined;
   /** Sends the remaining spans. Never rejects. */
   close(): Promise<void>;

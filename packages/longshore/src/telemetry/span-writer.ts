@@ -1,5 +1,6 @@
-// Writes spans whose ids are computed: a server writes the span of a run when the run ends, and workers name it as the parent of theirs long
-// before. The SDK makes the ids of its spans by a generator, which gets the ids here just before a span starts.
+// Writes spans with computed ids. Workers use the span of a run as the parent of their spans long before the run ends, and only at its end
+// does the server write the span. The SDK takes the ids of its spans from a generator. The generator here gets the ids just before a span
+// starts.
 
 import type { FinishedSpan, SpanIds, SpanWriter } from "../core/trace.ts";
 import type { Api } from "./packages.ts";
@@ -12,7 +13,7 @@ interface IdGenerator {
   generateSpanId(): string;
 }
 
-/** Returns the ids that are given for the next span; without them, those of another generator. */
+/** Returns the ids that were set for the next span. When none were set, uses another generator. */
 export class GivenIds implements IdGenerator {
   readonly #others: IdGenerator;
   given: SpanIds | undefined;

@@ -8,7 +8,7 @@ interface Timer {
   readonly fn: () => void;
 }
 
-/** More timers than this in one `advance` mean that a timer always sets itself again for the same time. */
+/** When more timers than this fire in one `advance`, a timer probably sets itself again for the same time without end. */
 const firingsMax = 1_000_000;
 /** Turns of the event loop between two timers of `until`: several times what a step of a run in the same process needs. */
 const turnsBetween = 20;
@@ -55,7 +55,7 @@ export class TestClock implements Clock {
     await this.turn();
     for (let firings = 0; ; firings++) {
       if (firings > firingsMax)
-        throw new Error(`More than ${firingsMax} timers fired within one advance: one of them arms itself for now.`);
+        throw new Error(`More than ${firingsMax} timers fired within one advance: one of them sets itself again for the current time.`);
       const next = this.#next();
       if (next === undefined || next.atMs > untilMs) break;
       this.#timers.delete(next);
@@ -69,7 +69,7 @@ export class TestClock implements Clock {
   /**
    * Moves time from timer to timer until the promise settles, and returns its result: `await clock.until(run.result())` ends at once for a
    * run that sleeps for days. Between two timers, promises and immediates get turns of the event loop. Does not wait for I/O: while a
-   * handler waits for a file or the network, time goes on, and its timeouts may fire.
+   * handler waits for a file or the network, time continues, and its timeouts may fire.
    */
   async until<Result>(promise: Promise<Result>): Promise<Result> {
     let isSettled = false;

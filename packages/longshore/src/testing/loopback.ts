@@ -57,7 +57,7 @@ export class Loopback implements Transport {
     return this.runIn(slot, task, input, call);
   }
 
-  /** The same, in a slot that the test took itself. */
+  /** The same, in a slot that the test itself has taken. */
   async runIn(slot: Slot, task: string, input: unknown, call: LoopbackCall = {}): Promise<Outcome> {
     let reported: Outcome | undefined;
     const assignment = this.assignment(task, input, {

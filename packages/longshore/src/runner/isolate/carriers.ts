@@ -58,7 +58,7 @@ export const startProcess: StartCarrier = ({ files, memoryMbMax }, news) => {
   child.on("message", (message) => news.message(message as FromHandlers));
   child.unref();
   child.channel?.unref();
-  // A message that cannot be sent concerns a call that fails with the process.
+  // A message that cannot be sent belongs to a call that fails with the process.
   const send = (message: unknown) => void child.send(message as object, () => {});
   send({ files });
   return {

@@ -1,6 +1,6 @@
 // One thread or process of handlers, and the calls that run in it. It is `starting` until its modules are loaded, then `ready`, then
-// `ended`: by itself (a crash), because its modules could not be loaded, or on request. Calls that run in it when it ends fail and may be
-// retried.
+// `ended`. It ends by itself (a crash), because its modules could not be loaded, or on request. Calls that run in it at its end fail and
+// may be retried.
 
 import type { Context, StepPart } from "../../core/context.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -1,6 +1,6 @@
-// Runs handlers outside of the runner's own thread. A thread runs one call at a time, so a handler may compute as long as it needs. Threads
-// are created when none is free, at most as many as the worker has slots, and are kept. A process belongs to one task and runs all its
-// calls. A process that crashed is started again for the next call: at once the first time, then after a delay, so that a handler that
+// Runs handlers outside of the runner's own thread. A thread runs one call at a time, so a handler may compute as long as it needs. When no
+// thread is free, a new one is created, up to the number of the worker's slots. Threads are kept. A process belongs to one task and runs
+// all its calls. A process that crashed is started again for the next call: the first time at once, later after a delay. So a handler that
 // always crashes does not start processes as fast as its tasks arrive.
 
 import { fileURLToPath } from "node:url";
@@ -31,7 +31,7 @@ export interface IsolatesOptions {
 
 export class Isolates {
   readonly #options: IsolatesOptions;
-  /** The modules of all tasks that run in threads: so any thread can run any of these tasks. */
+  /** The modules of all tasks that run in threads. Each thread loads all of them, so any thread can run any of these tasks. */
   readonly #threadFiles: readonly string[];
   readonly #idle: Host[] = [];
   readonly #processes = new Map<string, Host>();

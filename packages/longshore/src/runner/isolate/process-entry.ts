@@ -8,7 +8,7 @@ refuseWork();
 const handlers = new Handlers({
   // The empty callback ignores a failed send: when the parent has ended, no one needs the result, and `disconnect` ends this process.
   post: (message) => void process.send?.(message, undefined, undefined, () => {}),
-  // Nothing to do: unlike a thread, a process cannot read arrived messages before its event loop delivers them.
+  // There is nothing to do: unlike a thread, a process cannot read arrived messages before its event loop delivers them.
   look: () => {},
 });
 

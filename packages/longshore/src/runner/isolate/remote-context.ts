@@ -120,7 +120,10 @@ function abortable<Value>(work: Promise<Value>, signal: AbortSignal | undefined)
   });
 }
 
-/** A signal that processes arrived messages whenever it is checked: otherwise a handler that never pauses would miss its abort. */
+/**
+ * A signal that processes the messages that have arrived whenever it is checked. Otherwise a handler that never pauses would not notice its
+ * abort.
+ */
 function lookingSignal(signal: AbortSignal, look: () => void): AbortSignal {
   const aborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get as () => boolean;
   const read = () => {

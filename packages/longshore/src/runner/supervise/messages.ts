@@ -30,7 +30,7 @@ export interface SentEvent {
 
 const errorKey = "longshore.error";
 
-/** Structured cloning would lose the class and the code of errors, so they are sent in a form of their own. */
+/** Structured cloning would lose the class and the code of errors, so errors are sent in another form. */
 export function packEvent(name: EventName, event: object): SentEvent {
   const fields = Object.entries(event).map(([key, value]) => [key, value instanceof Error ? { [errorKey]: packError(value) } : value]);
   return { name, event: Object.fromEntries(fields) };

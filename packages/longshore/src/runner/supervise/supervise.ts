@@ -1,5 +1,5 @@
-// Several worker processes as one worker: one set of listeners, one `/metrics`, one `/health`, one way to stop. Each process runs an
-// ordinary worker with its own connections; it sends its log, metrics and failures here.
+// Several worker processes as one worker, with one set of listeners, one `/metrics`, one `/health` and one way to stop. Each process runs
+// an ordinary worker with its own connections, and sends its log, metrics and failures to this one.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
@@ -16,7 +16,7 @@ import { Supervisor, type WorkerProcess } from "./supervisor.ts";
 import { startWorkerProcess } from "./worker-process.ts";
 
 export interface SuperviseOptions {
-  /** One process each. `work` is data for its program. */
+  /** The workers, each in one process. `work` is data for the program of the process. */
   readonly workers: readonly { readonly tasks: readonly string[]; readonly work: unknown }[];
   /** The program of every process, which calls `runSupervised`. */
   readonly entry: URL;
@@ -47,9 +47,9 @@ export interface SupervisedHandle extends AsyncDisposable {
 
 /** Drain, abort grace, last reports and the stop of transports together (30 s), plus 5 s. */
 const stopGraceMsDefault = 35_000;
-/** The same line from several processes within this time is logged once: all of them call the same server. */
+/** The same line from several processes within this time is logged once, because all of them call the same server. */
 const sameLineMs = 5_000;
-/** How many lines are remembered for that. */
+/** How many lines are remembered, to recognise repeated ones. */
 const linesMax = 100;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
@@ -151,7 +151,7 @@ function listenForSignals(source: boolean | SignalSource, supervisor: Supervisor
   return onTermination(source === true ? process : source, () => void supervisor.stop(), force);
 }
 
-/** The first start of every process: all must receive, or all are ended. */
+/** The first start of all processes: when one of them fails, all are ended. */
 class Starts {
   readonly all: Promise<void>;
   readonly #left: Set<number>;

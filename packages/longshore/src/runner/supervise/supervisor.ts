@@ -1,8 +1,7 @@
-// Keeps worker processes running: one for each worker. It uses processes only through `WorkerProcess`, so that the policy can be tested
-// without processes.
+// Keeps worker processes running: one for each worker. It uses processes only through `WorkerProcess`, so that tests need no processes.
 //
-// A process is `alive` while it runs and has sent a message recently. A process that runs and sends nothing is blocked: its event loop does
-// not turn, so it neither polls nor sends heartbeats. It is ended after a while, and started again as if it had crashed.
+// A process is `alive` while it runs and has sent a message recently. A process that runs but sends nothing has a blocked event loop, so it
+// neither polls nor sends heartbeats. It is ended after a while, and started again as if it had crashed.
 
 import type { Clock } from "../../core/clock.ts";
 import { formatDuration } from "../../core/duration.ts";
@@ -44,7 +43,7 @@ export interface SupervisorOptions {
 
 /** Processes send a message every second. After this much silence, the event loop of the process is blocked. */
 const silentMsMax = 10_000;
-/** By now all leases are lost, so ending the process loses nothing more. */
+/** After this time all leases are lost, so nothing more is lost when the process is ended. */
 const wedgedMsMax = 60_000;
 /** How long a blocked or forced process may take to end by itself. */
 const killMsMax = 5_000;
@@ -104,7 +103,7 @@ export class Supervisor {
     const force = options.force === true;
     for (const kept of this.#kept) {
       if (first) this.#end(kept, "SIGTERM", force ? killMsMax : this.#options.stopMsMax);
-      // The second signal is a different one: the same signal within a moment would be ignored as an echo.
+      // The second signal is a different one, because the same signal within a moment would be ignored as a repetition.
       if (force) this.#end(kept, "SIGINT", killMsMax);
     }
     this.#closeWhenOver();
@@ -142,9 +141,9 @@ export class Supervisor {
     const { clock, logger } = this.#options;
     const silentMs = clock.now() - running.heardMs;
     if (silentMs <= wedgedMsMax) return;
-    const message = `The worker process of ${tasks.join(", ")} has not turned its event loop for ${formatDuration(silentMs)}: it is ended.`;
+    const message = `The worker process of ${tasks.join(", ")} has blocked its event loop for ${formatDuration(silentMs)}: it is ended.`;
     logger({ level: "warn", message });
-    // A blocked process cannot handle a gentler signal.
+    // SIGKILL is used because a blocked process cannot handle another signal.
     running.kill("SIGKILL");
   }
 
