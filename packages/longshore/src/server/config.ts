@@ -21,8 +21,9 @@ export interface ServeOptions extends ProtocolOptions {
   /** Keep everything in memory: nothing survives the process. */
   ephemeral?: boolean;
   /**
-   * Keep the data in PostgreSQL, version 13 or newer, instead of a folder: `postgres://user@host:5432/database?schema=longshore`. Several
-   * hosts, separated by commas, are tried for one that can be written. Needs the package `pg`. Set the password in `PGPASSWORD`, not here.
+   * Keep the data in PostgreSQL (version 13 or newer), and not in a folder: `postgres://user@host:5432/database?schema=longshore`. When
+   * several hosts are given, separated by commas, the first one that can be written is used. Needs the package `pg`. Set the password in
+   * `PGPASSWORD`, not here.
    */
   store?: string;
   /** With `store`: after this time another server may take over the data of a server that hangs. From 1s to 60s. Default: 5s. */
@@ -54,7 +55,8 @@ export interface ServeOptions extends ProtocolOptions {
   /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows, which are loaded at the start. */
   workflows?: string;
   /**
-   * What happens with a mistake in a definition file: `refuse` (the default) fails the start, `skip` reports the file and leaves it out.
+   * What happens when a definition file has a mistake. With `refuse` (the default) the start fails; with `skip`, the file is reported and
+   * left out.
    */
   badWorkflows?: "refuse" | "skip";
   /** Define the sample workflow `ci-1` when nothing else is defined. */
@@ -79,7 +81,7 @@ export const portDefault = 4_500;
 /** The default data folder. */
 export const dataDefault = ".longshore";
 
-/** The folder of the data file; null where there is none. */
+/** The folder of the data file; null when there is none. */
 export function directoryOf(options: ServeOptions): string | null {
   return options.ephemeral || options.store !== undefined ? null : resolve(options.data ?? dataDefault);
 }

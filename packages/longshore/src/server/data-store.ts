@@ -44,7 +44,7 @@ export interface DataStoreOptions {
   quotas?: Partial<Quotas>;
   /** Bounds the rows that readers read in one turn of the event loop. */
   slices?: Slices;
-  /** The request that is being performed, where nodes pass requests on. */
+  /** The request that is being performed; only on servers to which nodes pass requests. */
   request?: () => TrackedRequest | undefined;
   /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;

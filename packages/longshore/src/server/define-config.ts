@@ -14,9 +14,9 @@ export interface Config extends ProtocolSettings {
   data?: string;
   /** Keep the data in PostgreSQL: `postgres://user@host/database?schema=longshore`. Only for `longshore start`. */
   store?: string;
-  /** With `store`: how long a server that hangs keeps others out. Default: 5s. */
+  /** With `store`: after this time another server may take over the data of a server that hangs. Default: 5s. */
   lease?: Duration;
-  /** With `store`: where other servers on the same data reach this one. */
+  /** With `store`: the URL at which the other servers on the same data reach this one. */
   advertise?: string;
   /** Keep all data in memory. */
   ephemeral?: boolean;

@@ -10,13 +10,13 @@ import type { NewSchedule } from "../engine/schedule/store.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 
-/** As `define()` of a client, with the whole definition. */
+/** Does the same as `define()` of a client, and returns the whole definition. */
 export interface Define {
   (workflow: Workflow): Promise<Definition>;
   (schedule: Schedule): Promise<DefinedSchedule>;
 }
 
-/** Where it is stored. */
+/** Stores the definitions. */
 interface Defining {
   define(definition: CodeDefinition): Promise<Definition>;
   put(wanted: NewSchedule): Promise<{ schedule: Pick<StoredSchedule, "name" | "nextAt">; created: boolean }>;

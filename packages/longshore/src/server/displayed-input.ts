@@ -1,4 +1,4 @@
-// Inputs of runs and tasks for display: in the form in which callers sent them, even when the dialect stores another form.
+// Inputs of runs and tasks for display: in the form in which callers sent them. The stored form may differ.
 
 import type { Rows } from "../engine/cached-rows.ts";
 import type { Definitions } from "../engine/run/definitions.ts";

@@ -11,7 +11,10 @@ import { schemaVersion, tooNew } from "../store/sqlite/schema.ts";
 import type { Finding } from "./doctor.ts";
 
 const about = "Data";
-/** SQLite checkpoints the write-ahead log near 16 MiB. Four times that means that something prevents it, such as a forgotten reader. */
+/**
+ * SQLite checkpoints the write-ahead log when it has about 16 MiB. At four times this size, something prevents the checkpoint, such as a
+ * forgotten reader.
+ */
 const walBytesMany = 64 * 1024 * 1024;
 const restore = "Restore the folder from a backup, or start the server with --accept-damage to serve what can be read.";
 
@@ -43,8 +46,8 @@ async function examineFiles(folder: string, deep: boolean): Promise<Finding> {
     return { about, state: "bad", seen: `${seen} wrote it.`, advice };
   }
   if (data === undefined) return { about, state: "ok", seen: `no data file in ${folder} yet` };
-  // Runs the same check as the server at its start, so that both find the same damage. An empty file has no pages, and SQLite would remove
-  // its log.
+  // Runs the same check as the server at its start, so that both find the same damage. An empty file is skipped: it has no pages, and
+  // SQLite would remove its log.
   const isChecked = data > 0 && (deep || data <= checkBytesAtStart);
   const damage = isChecked ? await checkIdleFile(file) : [];
   if (damage.length > 0) return { about, state: "bad", seen: damage.join(" "), advice: restore };
@@ -56,7 +59,7 @@ function examineSizes(folder: string, dataBytes: number, walBytes: number, isChe
   const checked = isChecked ? ", all pages checked" : "";
   const seen = `${formatBytes(dataBytes)}, write-ahead log ${formatBytes(walBytes)}${checked}`;
   if (walBytes > walBytesMany) {
-    const advice = "The log is not being folded back: look for another program (a backup, a shell) that keeps the data file open.";
+    const advice = "SQLite cannot shorten its log: look for another program (a backup, a shell) that keeps the data file open.";
     return { about, state: "warn", seen, figures, advice };
   }
   const open = openness(folder);

@@ -7,7 +7,7 @@ import { examinePostgres, type PostgresData, type PostgresExamination } from "..
 import { weaknessesOf } from "../store/postgres/settings.ts";
 import { type Finding, nodeVersion } from "./doctor.ts";
 
-/** Programs on this machine see times of PostgreSQL: more than this between both confuses people. */
+/** Maximum difference between both clocks. Programs on this machine show times of PostgreSQL, so a larger difference confuses people. */
 const clockMsMax = 1_000;
 
 export async function diagnosePostgres(url: string): Promise<Finding[]> {
@@ -66,9 +66,9 @@ function durability({ settings }: PostgresExamination): Finding {
 
 function sessions({ keepsSessions }: PostgresExamination): Finding {
   const about = "Sessions";
-  if (keepsSessions) return { about, state: "ok", seen: "a session keeps its process: no transaction pooler between" };
+  if (keepsSessions) return { about, state: "ok", seen: "a session keeps its process: there is no transaction pooler in between" };
   const advice = "Name PostgreSQL itself, or a pool in session mode: locks and prepared statements of a session must last.";
-  return { about, state: "bad", seen: "a transaction pooler is between: a session changes its process", advice };
+  return { about, state: "bad", seen: "there is a transaction pooler in between: a session changes its process", advice };
 }
 
 function connections({ connections: { max, used, needed }, data: served }: PostgresExamination): Finding {
@@ -89,7 +89,7 @@ function clock({ clockMs: { ahead, roundTrip } }: PostgresExamination): Finding 
   if (off <= Math.max(clockMsMax, roundTrip))
     return { about, state: "ok", seen: `as PostgreSQL's, within ${formatDuration(Math.max(off, roundTrip))}`, figures };
   const seen = `PostgreSQL's is ${formatDuration(off)} ${ahead > 0 ? "ahead" : "behind"}`;
-  return { about, state: "warn", seen, figures, advice: "The server goes by PostgreSQL's clock. Set both machines by NTP." };
+  return { about, state: "warn", seen, figures, advice: "The server uses PostgreSQL's clock. Set both machines by NTP." };
 }
 
 function data({ data: found }: PostgresExamination): Finding {
@@ -117,5 +117,7 @@ function ownerText({ node, epoch, leaseMs, hasLock }: PostgresData["owner"]): st
   if (node === null) return `no server has it (epoch ${epoch})`;
   if (leaseMs > 0) return `${node} has it (epoch ${epoch}), its lease ends in ${formatDuration(leaseMs)}`;
   const since = `its lease ended ${formatDuration(-leaseMs)} ago`;
-  return hasLock ? `${node} has it (epoch ${epoch}) and hangs: ${since}` : `no server has it: ${node} ended without a word, and ${since}`;
+  return hasLock
+    ? `${node} has it (epoch ${epoch}) and hangs: ${since}`
+    : `no server has it: ${node} ended without a hand-over, and ${since}`;
 }

@@ -12,7 +12,7 @@ export interface Finding {
   readonly state: "ok" | "warn" | "bad";
   /** The observation. */
   readonly seen: string;
-  /** What to do; absent when all is well. */
+  /** What to do; absent when there is no problem. */
   readonly advice?: string;
   /** The observation as data for programs. */
   readonly figures?: Readonly<Record<string, number | string>>;
@@ -22,7 +22,9 @@ const syncRounds = 40;
 const pageBytes = 4_096;
 /** A commit waits for one sync. With a slower sync, a server at concurrency 1 does fewer than 50 tasks a second. */
 const syncMsSlow = 20;
-/** No disk writes a page this fast: the sync reached only memory, or a cache that loses its content without power. */
+/**
+ * No disk writes a page this fast. When a sync takes less time, it reached only memory, or a cache that loses its content in a power cut.
+ */
 const syncMsImpossible = 0.02;
 const freeBytesFew = 1024 * 1024 * 1024;
 const freeBytesMin = 64 * 1024 * 1024;
@@ -68,9 +70,9 @@ function disk(folder: string): Finding {
     const seen = `fsync takes ${formatMs(median)} (median; the slowest of ${syncRounds} took ${formatMs(slowest)})`;
     const figures = { fsyncMsMedian: median, fsyncMsMax: slowest };
     if (median > syncMsSlow)
-      return { about, state: "warn", seen, figures, advice: "Every commit waits that long: put --data on a faster disk." };
+      return { about, state: "warn", seen, figures, advice: "Every commit waits this long: put --data on a faster disk." };
     if (median < syncMsImpossible)
-      return { about, state: "warn", seen, figures, advice: "That is memory, not a disk: what is kept there may not survive a power cut." };
+      return { about, state: "warn", seen, figures, advice: "This is memory and not a disk: the data may not survive a power cut." };
     return { about, state: "ok", seen, figures };
   } catch (error) {
     const advice = `Make ${folder} writable for this user, or choose another with --data.`;
@@ -125,7 +127,7 @@ function watchClock(): (folder: string) => Finding {
         state: "bad",
         seen,
         figures,
-        advice: "The data file was written in the future of this clock: set it before serving.",
+        advice: "The data file was written at a time that is in the future for this clock: set the clock before serving.",
       };
     if (driftMs > driftMsMax)
       return {
@@ -133,7 +135,7 @@ function watchClock(): (folder: string) => Finding {
         state: "warn",
         seen,
         figures,
-        advice: "It was set while it was watched. A running server catches up slowly; find out what sets it.",
+        advice: "The clock was set during this check. A running server adjusts only slowly: find out which program sets the clock.",
       };
     return { about, state: "ok", seen, figures };
   };

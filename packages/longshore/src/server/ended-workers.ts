@@ -1,10 +1,11 @@
-// Ends what the workers of an ended process hold, for a program that starts such processes itself. Otherwise their tasks wait until the leases end.
+// Ends the holds of workers whose process has ended, for a program that starts such processes itself. Otherwise their tasks wait until the
+// leases end.
 
 import type { Engine } from "./engine.ts";
 
 /**
  * Counts the attempts of these workers as lost, so that other workers may take the tasks at once, and removes the workers from the list.
- * `idPrefix`: how their ids begin.
+ * `idPrefix` is the beginning of their ids.
  */
 export async function endWorkers({ board, workers }: Pick<Engine, "board" | "workers">, idPrefix: string): Promise<void> {
   const ended = [...workers.views()].filter(({ id }) => id.startsWith(idPrefix));

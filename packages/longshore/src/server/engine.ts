@@ -1,5 +1,4 @@
-// The server without its ports: a store, the board, runs, and the rest of the state. Every server and every local worker is built on an
-// Engine, over a socket or in the same process.
+// The server without its ports: a store, the board, runs, and the rest of the state. Every server and every local worker uses an Engine.
 
 import { hostname } from "node:os";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -75,11 +74,11 @@ export interface EngineOptions {
   ids?: Pick<RequestIds, "make" | "isRepeat" | "current">;
 }
 
-/** Called while the engine works, for metrics. Without a probe, nothing is measured. */
+/** The probe is called while the engine works, for metrics. Without a probe, nothing is measured. */
 export interface EngineProbe {
   /** `isWaiting`: the store writes asynchronously, so the process did other work during this time. */
   committed(seconds: number, isWaiting: boolean): void;
-  /** Reads whose rows were not in memory, and were loaded together: of an operation, or outside of operations. */
+  /** Reads whose rows were not in memory were loaded together, for an operation or outside of operations. */
   loaded(reads: number, isOperation: boolean): void;
   logged(bytes: number): void;
   /** Ticks of schedules have this outcome: how many, and how late the last of them was decided. */
@@ -99,7 +98,7 @@ export interface Engine extends ProtocolEngine {
   size(): Promise<readonly StorePart[]>;
   /** How many schedules there are. */
   scheduleCount(): number;
-  /** The answers of requests that other nodes passed on. */
+  /** The stored answers to requests that other nodes passed on. */
   readonly performed: Pick<Performed, "answer" | "keepAnswer">;
   close(): Promise<void>;
 }
@@ -243,7 +242,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       const { lanes, limits } = store.board;
       const crews = new Crews(workers, slices);
       return async (task) => {
-        // Which workers could take a task matters only for a task that can be taken.
+        // Workers are searched only for a task that can be taken.
         const crew = task.state === "queued" && task.lane !== null ? await crews.of(task.lane) : null;
         return whyWaiting(task, { lanes, limits, crew, carriers: [...carriers], now: clock.now() });
       };
@@ -273,7 +272,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
-/** A server that has its data to itself. */
+/** A server that does not share its data. */
 function aloneSince(startedAt: number, seenAt: number): Omit<NodeView, "id" | "url"> {
   return { version: packageVersion(), state: "owner", startedAt, seenAt, epoch: null, leaseMs: null };
 }

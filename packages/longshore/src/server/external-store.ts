@@ -13,7 +13,7 @@ export interface ExternalStore {
   readonly shown: string;
   /** Texts that must not appear in a log. */
   readonly secrets: readonly string[];
-  /** Takes the data. Rejects with LONGSHORE_CONFLICT while another server owns it. */
+  /** Makes this server the owner of the data. Rejects with LONGSHORE_CONFLICT while another server owns it. */
   open(options: { readonly warn?: (message: string) => void; readonly node?: string }): Promise<Store>;
   /** The servers that share it. */
   members(): Promise<Members>;
@@ -45,7 +45,7 @@ export function describeStore(url: string): {
 /** Our own texts never contain the password, but errors of other programs may. So it is removed from the log, if it has this length or more. */
 const hiddenCharsMin = 8;
 
-/** Null where the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
+/** Null when the data are in a folder or in memory. Throws LONGSHORE_BAD_CONFIG for options that exclude each other. */
 export function externalStoreOf({ store: url, lease, data, ephemeral, acceptDamage }: ServeOptions): ExternalStore | null {
   if (url === undefined) {
     if (lease !== undefined) throw bad("lease is only for data in PostgreSQL. Remove lease, or give store as well.");

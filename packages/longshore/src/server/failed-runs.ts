@@ -8,7 +8,7 @@ export interface FailureNews {
   readonly workflow: string;
   readonly state: "failed" | "timed-out" | "blocked";
   readonly error: string | null;
-  /** How many other runs did so since the report before, without a report of their own. */
+  /** How many other runs failed or were blocked since the last report, without a separate report. */
   readonly more: number;
 }
 

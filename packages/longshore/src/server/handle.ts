@@ -35,7 +35,7 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   /** The result of loading the definition files. */
   readonly workflows: LoadedWorkflows;
   readonly define: Define;
-  /** Waits until the run has ended, however it ends. `run(id).result()` returns the output alone, and rejects when the run has failed. */
+  /** Waits until the run has ended, in any state. `run(id).result()` returns the output alone, and rejects when the run has failed. */
   result<Output = unknown>(runId: string): Promise<RunResult<Output>>;
   /** Cancels the run unless it has ended; the reason becomes its error. Returns whether the run is cancelled, also by an earlier call. */
   cancel(runId: string, options?: { reason?: string }): Promise<boolean>;
@@ -49,7 +49,8 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   watchFailures(tell: (news: FailureNews) => void): () => void;
   /**
    * Ends the holds of workers whose process has ended, so that their tasks go to other workers at once and not when their leases end. For
-   * programs that start worker processes. `idPrefix`: how the ids of these workers begin; by default, that is host name and process id.
+   * programs that start worker processes. `idPrefix` is the beginning of the ids of these workers; by default, ids begin with host name and
+   * process id.
    */
   endWorkers(idPrefix: string): Promise<void>;
   /**

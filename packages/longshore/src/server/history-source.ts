@@ -13,10 +13,10 @@ import { checkRows } from "./verify-rows.ts";
 
 /** How many runs, or tasks without a run, are read at a time. */
 const pageRows = 500;
-/** A read that misses rows loads at least one more each time, so that more than this is a defect. */
+/** Maximum number of loads of one read. Each load adds at least one row, so reaching the limit is a defect. */
 const loadsMax = 10_000;
 
-/** `others` finds what is wrong outside of runs and tasks. */
+/** `others` finds problems outside of runs and tasks. */
 export function historySource(store: RowStore, dialects: readonly Dialect[], others: () => AsyncIterable<Finding>): HistorySource {
   const history = new LocalHistory({ store, kindOf: kindOf(store, dialects), withParts: true });
   const read = <T>(work: (tx: ReadTx) => T) => readRows(store, work);
@@ -77,7 +77,7 @@ function kindOf(
     try {
       return definition === null ? null : (dialects.get(definition.dialect)?.compile(definition.source) ?? null);
     } catch {
-      // Its runs are still checked by every other rule.
+      // The runs of such a definition are still checked by every other rule.
       return null;
     }
   };

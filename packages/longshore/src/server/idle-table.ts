@@ -29,7 +29,7 @@ export interface IdleTableDeps {
   readonly own: { readonly storage: Storage; nodes(): Promise<readonly NodeView[]> };
 }
 
-/** What a node answers by itself. */
+/** The requests that a node performs itself. */
 const ofThisProcess: ReadonlySet<Action> = new Set([
   ...(["server.greet", "server.health", "server.version", "server.measure", "server.describe", "token.check", "node.read"] as const),
 ]);
@@ -77,7 +77,7 @@ export class IdleTable {
     return this.#reads.answered;
   }
 
-  /** The node closes: it is not ready any more. */
+  /** Aborts when the node closes: then it is not ready any more. */
   dismiss(): void {
     this.#engine.board.dismiss();
   }
@@ -89,7 +89,7 @@ export class IdleTable {
   }
 }
 
-/** What a node reads by itself. */
+/** The rows that a node reads itself. */
 class NodeReads {
   areServed = false;
   answered = 0;

@@ -10,10 +10,10 @@ import { LaneFigures } from "./lane-figures.ts";
 import { StoreSize } from "./store-size.ts";
 import { workTimes } from "./work-times.ts";
 
-/** Upper bounds in seconds: from memory, through a good disk, to a disk that delays every caller. */
+/** Upper bounds in seconds. The lowest are for memory, the next for a good disk, and the highest for a disk that delays every caller. */
 const commitBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Upper bounds in seconds: a timer, a busy server, a restart, and downtimes. */
+/** Upper bounds in seconds, for the delay of a timer, a busy server, a restart, and longer downtimes. */
 const lateBounds = [0.01, 0.1, 0.5, 1, 5, 10, 60, 300, 3_600, 86_400];
 
 /** The metrics that the engine updates while it works; create it before the engine is opened. */
@@ -85,7 +85,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   metrics.sampled("gauge", "longshore_schedules", "Schedules, paused ones included.", () => engine.scheduleCount());
   metrics.sampled("gauge", "longshore_log_followers", "Readers that follow a log.", () => logs.following);
   metrics.sampled("counter", "longshore_commit_operations_total", "Operations in these transactions.", () => storage.operations);
-  metrics.sampled("gauge", "longshore_store_writable", "1 when the last write went through.", () => (storage.unavailable === null ? 1 : 0));
+  metrics.sampled("gauge", "longshore_store_writable", "1 when the last write succeeded.", () => (storage.unavailable === null ? 1 : 0));
   storedBytes(engine, metrics);
   const size = new StoreSize(() => engine.size());
   metrics.before(() => size.look());
@@ -109,7 +109,7 @@ function storedBytes({ storage }: Engine, metrics: Metrics): void {
     each(({ max }) => max),
     ["kind"],
   );
-  const refused = "What was refused, or kept without its texts, because its kind has reached its quota.";
+  const refused = "Data that was refused, or stored without its texts, because its kind has reached its quota.";
   metrics.sampled(
     "counter",
     "longshore_stored_refused_total",
@@ -120,8 +120,8 @@ function storedBytes({ storage }: Engine, metrics: Metrics): void {
 }
 
 function endings(engine: Engine, metrics: Metrics): void {
-  const tasks = metrics.counter("longshore_tasks_ended_total", "Tasks that ended, by how.", ["state"]);
-  const runs = metrics.counter("longshore_runs_ended_total", "Runs that ended, by how.", ["state"]);
+  const tasks = metrics.counter("longshore_tasks_ended_total", "Tasks that ended, by outcome.", ["state"]);
+  const runs = metrics.counter("longshore_runs_ended_total", "Runs that ended, by outcome.", ["state"]);
   const byTaskState = new Map(["done", "failed", "cancelled", "skipped"].map((state) => [state, tasks.with(state)]));
   const byRunState = new Map(["succeeded", "failed", "cancelled", "timed-out"].map((state) => [state, runs.with(state)]));
   engine.listen({

@@ -1,4 +1,4 @@
-// The metrics of lanes. Labels create lanes, so there may be very many: only the fullest get a series of their own.
+// The metrics of lanes. Labels create lanes, so there may be very many. Only the fullest lanes get a separate series.
 
 import type { Sample } from "../core/metrics.ts";
 import { wholeRow } from "../core/slices/slices.ts";
@@ -8,7 +8,7 @@ import { lanesAfter, type QueueState, stateOf } from "../engine/board/queue-stat
 import type { TaskRow } from "../engine/board/task.ts";
 import type { Engine } from "./engine.ts";
 
-/** How many lanes get a series of their own; the ready tasks of the others are summed up as `other`. */
+/** How many lanes get a separate series. The ready tasks of all other lanes are added up as `other`. */
 const lanesMax = 100;
 /** Places of other lanes that are checked for the oldest task: some may be of tasks that have been cancelled. */
 const looksMax = 100;
@@ -26,7 +26,7 @@ export class LaneFigures {
     this.#engine = engine;
   }
 
-  /** Concurrent reads share one count. */
+  /** Concurrent reads share one result. */
   count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = null;
@@ -84,7 +84,7 @@ export class LaneFigures {
 
 /** The places with the smallest sequences. Sequences rise with time. */
 class OldestPlaces {
-  /** The newest of them first. */
+  /** The newest place comes first. */
   readonly #places = new Heap<Place>((a, b) => a.sequence > b.sequence);
   #passed = 0;
 

@@ -28,7 +28,7 @@ import type { Engine } from "./engine.ts";
 import { LocalRun, statusOf } from "./local-run.ts";
 import { LocalSchedule, scheduleInfo } from "./local-schedule.ts";
 
-/** Few reads for a long list, and little in memory. */
+/** The page size: few reads for a long list, and little in memory. */
 const pageItems = 200;
 
 export class LocalClient implements Client {

@@ -1,4 +1,4 @@
-// The events of one run of a server in the program's own process. A slow reader gets only the newest state of each task, so no more than one state
+// The events of one run of a server in the program's own process. A slow reader gets only the newest state of each task, so only one state
 // of each task is kept for it.
 
 import type { RunEvent } from "../client/run-event.ts";

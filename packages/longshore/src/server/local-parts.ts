@@ -28,7 +28,7 @@ export function localParts({ parts, taskOfStep }: LocalPartsOptions, { runId }: 
       if (page.parts.length > 0 || page.ended === null)
         return page.parts.map(({ uid, value }) => ({ uid, value: JSON.parse(value) as Json }));
       if (fine.has(page.ended)) return undefined;
-      throw refusal("LONGSHORE_TASK_FAILED", `Step ${stepId}, whose parts were read, ended as ${page.ended}.`);
+      throw refusal("LONGSHORE_TASK_FAILED", `Step ${stepId} ended as ${page.ended} while its parts were read.`);
     },
   };
 }

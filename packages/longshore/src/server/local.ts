@@ -45,7 +45,7 @@ export interface LocalOptions {
   holder: string;
 }
 
-/** The worker ends with the server, so a lease only has to survive a stall of this process. */
+/** The worker ends with the server, so a lease must only outlast a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
 /** An empty wait ends after this time and starts again, so that the worker registry sees that the worker is alive. */
@@ -154,7 +154,7 @@ export function localTransport(options: LocalOptions): Transport {
   };
 }
 
-/** The questions of a durable function about its own run. */
+/** The requests of a durable function about its own run. */
 async function ask({ board, journal }: LocalOptions, task: BoardTask, name: string, value: Json): Promise<Json> {
   if (isDriver(task) && name === journalQuestion) return JSON.parse((await journal.page(task.runId ?? "", Number(value))) ?? "null");
   if (isDriver(task) && name === commandsQuestion) {
@@ -175,7 +175,7 @@ async function emit(parts: PartStore, hold: Hold, given: readonly StepPart[]): P
   );
   if (verdict === "ok" || verdict === "again") return;
   if (verdict === "cancel") throw new LongshoreError("LONGSHORE_CANCELLED", "cancelled");
-  throw new LongshoreError("LONGSHORE_LEASE_LOST", `The lease is over: parts were answered "${verdict}".`);
+  throw new LongshoreError("LONGSHORE_LEASE_LOST", `The lease is over: the reply to parts was "${verdict}".`);
 }
 
 async function append(logs: LocalOptions["logs"], task: BoardTask, entries: readonly LogEntry[]): Promise<void> {
@@ -187,7 +187,7 @@ async function append(logs: LocalOptions["logs"], task: BoardTask, entries: read
 function settle(board: Board, hold: Hold, outcome: Outcome): Promise<ReportAnswer["verdict"]> {
   if (outcome.kind === "done") return board.complete(hold, JSON.stringify(outcome.output));
   if (outcome.kind === "failed") return board.fail(hold, { error: outcome.error.message, retryable: outcome.retryable });
-  // Replaces the last progress, which the next call would otherwise receive as its deferred output.
+  // Replaces the last progress value. Otherwise the next call would receive that as its deferred output.
   return board.defer(hold, outcome.delayMs, JSON.stringify(outcome.output ?? null));
 }
 

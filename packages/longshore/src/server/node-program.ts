@@ -1,4 +1,4 @@
-// The part of a server that a program uses, on a node: performed where the data is owned.
+// The part of a server that a program uses, on a node. Its calls are performed by the owner of the data.
 
 import { connect } from "../client/connect.ts";
 import { RunFailed } from "../client/run-failed.ts";
@@ -91,7 +91,7 @@ function unlessUnknown(error: unknown): boolean {
   throw error;
 }
 
-/** The functions of a protocol's handle, performed where the data is owned. */
+/** The functions of a protocol's handle. They are performed by the owner of the data. */
 function carriedHandles(node: ClusterNode, handles: object): object {
   const carried: Record<string, unknown> = {};
   for (const [field, handle] of Object.entries(handles)) {
@@ -109,6 +109,6 @@ function carriedHandles(node: ClusterNode, handles: object): object {
 function onlyEmbedded(what: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `${what} needs a server that has its data to itself. On PostgreSQL, connect by the URL of a server instead.`,
+    `${what} needs a server that does not share its data. On PostgreSQL, connect by the URL of a server instead.`,
   );
 }

@@ -1,17 +1,17 @@
-// What a node of a cluster reports about its store: it can take work when its requests are performed somewhere.
+// The state of the store, as a node of a cluster reports it. A node can accept work when it, or another node, can perform its requests.
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import { untilAborted } from "../core/until-aborted.ts";
 import type { Storage } from "../protocols/server-half.ts";
 
-/** The part of a node that is asked. */
+/** The part of a node that is used here. */
 export interface AskedNode {
   readonly isServing: boolean;
   program(verb: string, given: readonly unknown[]): Promise<unknown>;
 }
 
-/** How long a try may take. Probes of balancers give up after one to a few seconds, and the reason would come too late. */
+/** How long a try may take. Probes of balancers give up after one to a few seconds, so a longer try would report the reason too late. */
 const tryMsMax = 900;
 
 /** Without an owner, the reason is known at once. A call for the owner would wait for the next one. */
@@ -29,7 +29,7 @@ export function nodeStorage(node: AskedNode, clock: Clock = systemClock): Storag
     async tryWrite() {
       const why = unavailable();
       if (why !== null) throw why;
-      // One for all who ask: an owner that hangs must not gather them.
+      // All callers share one try, so that their tries do not pile up at an owner that hangs.
       trying ??= node.program("tryWrite", []).finally(() => {
         trying = undefined;
       });

@@ -39,12 +39,12 @@ export interface TakeOverDeps {
   url(): string;
 }
 
-/** How long this node waits for long bodies that are being sent or received, before it hands the data over. */
+/** How long this node waits for long bodies that are being sent or received before it hands the data over. */
 const bodyMsMax = 5_000;
 /** How long a hand-over waits for requests in progress. All other requests wait meanwhile. A request that waits for the end of a run takes longer. */
 const callMsMax = 200;
 
-/** What exists while this node owns the data. */
+/** The objects that exist while this node owns the data. */
 interface Current {
   readonly metrics: Metrics;
   readonly links: LinkServer;
@@ -58,7 +58,7 @@ export function takeOver(deps: TakeOverDeps) {
     metrics: () => current?.metrics ?? null,
     links: () => current?.links.figures ?? null,
     lease: () => current?.lease() ?? null,
-    /** A node requests a link. */
+    /** Called when a node requests a link. */
     link(request: LinkRequest, socket: Socket, head: Buffer): void {
       if (current === null) socket.destroy();
       else current.links.accept(request, socket, head);
@@ -102,7 +102,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     ids,
   });
   const orClose = async (error: unknown) => {
-    // The data must be free for another try, here or by another node.
+    // The data is released, so that this node or another one can try again.
     await engine.close();
     throw error;
   };

@@ -8,7 +8,7 @@ import type { EventSink, HttpReply, HttpRequest, RouteGroup, ServerSentEvent } f
 import { problemOf } from "../net/listener/problems.ts";
 import { createRouter, type Match } from "../net/listener/router.ts";
 
-/** Any address: only its path and query are read. */
+/** The address may be any, because only its path and query are read. */
 export const ownAddress = "http://localhost";
 
 /** `fallback` refuses requests for unknown paths. */

@@ -53,7 +53,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   });
   let protocols: OpenProtocols | undefined;
   try {
-    // First, because a protocol may have its own way to store definitions.
+    // This comes first, because a protocol may have its own way to store definitions.
     protocols = await openProtocols(prepared, engine, logger);
     const program = programSide(engine);
     const workflows =
@@ -112,7 +112,7 @@ function closing({ engine, door, protocols, logger, watch, telemetry }: Running)
   let closed: Promise<void> | undefined;
   return (deadlineMs) => {
     closed ??= (async () => {
-      // After the listener is closed, nothing else may keep the process alive. If it ended now, it would lose pending writes.
+      // After the listener is closed, nothing else may keep the process alive. If the process ended now, pending writes would be lost.
       const letEnd = keepProcessAlive();
       logger.info("The server stops");
       try {

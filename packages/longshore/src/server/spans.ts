@@ -1,5 +1,6 @@
-// The spans of a server: a run, its steps, and their attempts. Each run is a trace of its own, whose ids are computed from those of the run and
-// of the task. So a worker can name the span of its attempt as its parent, and the spans of a run belong together after a restart.
+// The spans of a server: a run, its steps, and their attempts. Each run is a separate trace. The ids of the trace and its spans are
+// computed from the ids of the run and its tasks. So a worker can use the span of its attempt as a parent, and the spans of a run belong
+// together even after a restart.
 
 import { hash } from "node:crypto";
 import type { FinishedSpan, SpanIds, SpanWriter } from "../core/trace.ts";
@@ -37,7 +38,7 @@ export function attemptSpan(task: TaskRow): SpanIds {
   return { traceId: traceOf(task), spanId: idOf(`${task.id} ${place}`, 16) };
 }
 
-/** A task without a run is a trace of its own. */
+/** A task without a run is a separate trace. */
 function traceOf({ runId, id }: TaskRow): string {
   return idOf(runId ?? id, 32);
 }
@@ -75,7 +76,7 @@ function stepOf(task: TaskRow, endMs: number): FinishedSpan {
   const { id, runId, step, state, firstAttempt } = task;
   return {
     ids: stepSpan(runId ?? id, id, firstAttempt),
-    // The life of the run is not known here: a step of a later life is below the first one.
+    // The life of the run is not known here, so a step of a later life is shown below the first life.
     ...(runId === null ? {} : { parent: runSpan(runId, 0) }),
     name: `step ${step}`,
     startMs: task.postedAt,
@@ -115,7 +116,7 @@ function attributesOf({ id, runId, step, lane }: TaskRow): Record<string, string
   };
 }
 
-/** Hexadecimal digits that only this text has. */
+/** Hexadecimal digits that are computed from the text, and differ for each text. */
 function idOf(text: string, digits: number): string {
   return hash("sha256", text, "hex").slice(0, digits);
 }

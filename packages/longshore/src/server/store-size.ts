@@ -12,7 +12,7 @@ export class StoreSize {
     this.#read = read;
   }
 
-  /** Never rejects. Concurrent readers share one look. */
+  /** Never rejects. Concurrent readers share one measurement. */
   look(): Promise<void> {
     this.#looking ??= this.#lookNow().finally(() => {
       this.#looking = null;
@@ -28,7 +28,7 @@ export class StoreSize {
     try {
       this.#parts = await this.#read();
     } catch {
-      // A store that cannot be asked must not remove the other metrics; only this metric is missing.
+      // When the store does not respond, only this metric is missing, and not the others.
       this.#parts = [];
     }
   }

@@ -1,5 +1,5 @@
-// The engine of a node for the routes that it performs itself: they read the rows that all nodes share. Everything else needs the owner: every
-// other component of the engine throws `NeedsOwner` when a route uses it, and the node passes the request on.
+// The engine of a node for the routes that it performs itself, which only read the rows that all nodes share. Everything else needs the
+// owner: when a route uses any other component of the engine, this component throws `NeedsOwner`, and the node passes the request on.
 
 import { StoredBlobs } from "../engine/blob/stored-blobs.ts";
 import { Logs } from "../engine/log/log.ts";
@@ -77,7 +77,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     logs: new Logs(logStore),
     logStore,
     blobs: new StoredBlobs({ rows: store.table(blobTable), read, contents: shared.contents, now: shared.now }),
-    // The reader returns only tasks that have ended, and these wait for nothing.
+    // The reader returns only tasks that have ended. Such tasks wait for nothing.
     waiting: () => async () => null,
     deadLetters: async () => needsOwner(),
     originOf: taskOriginBy({ ...rows, read, plan }),

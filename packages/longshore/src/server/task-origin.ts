@@ -1,4 +1,4 @@
-// Which workflow a task belongs to, and whether people see it.
+// Finds the workflow of a task, and whether the task is shown to people.
 
 import type { TaskRow } from "../engine/board/task.ts";
 import type { Definition } from "../engine/run/dialect.ts";

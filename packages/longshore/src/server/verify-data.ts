@@ -36,7 +36,7 @@ async function* checkBlobs(db: Database, folder: string): AsyncGenerator<Finding
 
 function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
   const path = blobPath(folder, hash);
-  if (path === null) return [finding("blob-whole", hash, "its name is not a hash, so it has no file")];
+  if (path === null) return [finding("blob-whole", hash, "the name of this blob is not a hash, so it has no file")];
   const size = statSync(path.file, { throwIfNoEntry: false })?.size;
   if (size === bytes) return [];
   const what = size === undefined ? "its file is not there" : `its file has ${size} bytes`;

@@ -1,4 +1,4 @@
-// What `longshore verify` reads besides runs and tasks, from the rows of any store: schedules and signals.
+// The rows that `longshore verify` reads in addition to runs and tasks, from any store: schedules and signals.
 
 import { toError } from "../core/errors.ts";
 import { Missing } from "../engine/missing.ts";
@@ -54,7 +54,7 @@ async function* checkSignalsOfRuns(store: RowStore, read: Read): AsyncGenerator<
   }
 }
 
-/** A row that cannot be read is a finding like others. */
+/** A row that cannot be read is a finding, too. */
 function whole(rule: "schedule-can-tick" | "signals-whole", subject: string, check: () => Finding[]): Finding[] {
   try {
     return check();

@@ -11,7 +11,7 @@ export interface WaitingNews {
   /** `over`: the cause has ended. `ended`: the task ended before a worker took it; it was cancelled or timed out. */
   readonly kind: "waiting" | "over" | "ended";
   readonly reason: WaitReason;
-  /** Why, such as "no live worker has the label gpu". */
+  /** The reason, such as "no live worker has the label gpu". */
   readonly text: string;
   /** How many tasks wait for this cause; for delayed and offered tasks, only those that were checked. */
   readonly tasks: number;
@@ -25,7 +25,7 @@ export interface WaitingNews {
   readonly forMs: number;
 }
 
-/** How many delayed and offered tasks are checked, newest first. There are few causes: more tasks would show the same ones. */
+/** How many delayed and offered tasks are checked, newest first. There are only few causes, and more tasks would show the same ones. */
 const delayedMax = 200;
 /** How many lanes with ready tasks are checked: more causes would fill the screen. */
 const lanesMax = 200;
@@ -61,7 +61,10 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
   let changed = false;
   let stopped = false;
 
-  /** Plans a check. A later check is moved forward; an earlier one stays, or a busy server would delay the check again and again. */
+  /**
+   * Plans a check. When a later check is planned, it is moved forward. When an earlier one is planned, it stays: otherwise a busy server
+   * would delay the check again and again.
+   */
   const lookIn = (ms: number) => {
     const at = clock.now() + ms;
     if (stopped || (planned !== undefined && planned.at <= at)) return;
@@ -138,7 +141,7 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
   return causes;
 }
 
-/** Whether the task ended without a start. A task that does not exist was pruned, so it had ended. */
+/** Returns whether the task ended without a start. A task that does not exist was pruned, so it had ended. */
 async function waitedInVain({ reader }: Engine, taskId: string): Promise<boolean> {
   const task = await reader.task(taskId);
   return task === undefined || (!isOpen(task.state) && task.startedAt === null);

@@ -5,7 +5,7 @@ import type { TaskRow } from "../engine/board/task.ts";
 import type { TaskOrigin } from "../protocols/server-half.ts";
 import type { Engine } from "./engine.ts";
 
-/** Series of one histogram: every one has 15 lines of text. Callers choose the names of tasks and workflows. */
+/** Maximum number of series of one histogram: each has 15 lines of text, and callers choose the names of tasks and workflows. */
 const tasksMax = 200;
 const workflowsMax = 100;
 
@@ -38,7 +38,7 @@ export function workTimes(engine: Pick<Engine, "listen" | "listenToWork" | "orig
   );
   const workflows = new Workflows(engine.originOf);
   let known = 0;
-  /** The series of a task, found once: a look in two maps costs a fifth of a look by all labels. */
+  /** The series of a task, which is looked up once: a search in two maps costs a fifth of a search by all labels. */
   const seriesOf = (workflow: Workflow, task: string): TaskSeries => {
     const found = workflow.tasks.get(task);
     if (found !== undefined) return found;
@@ -54,7 +54,7 @@ export function workTimes(engine: Pick<Engine, "listen" | "listenToWork" | "orig
     const seconds = Math.max(0, ms) / 1_000;
     const workflow = workflows.of(task);
     if (workflow instanceof Promise) {
-      // It rejects when the store is closed.
+      // The read rejects when the store is closed.
       workflow.then((found) => seriesOf(found, name)[kind].observe(seconds)).catch(() => {});
     } else seriesOf(workflow, name)[kind].observe(seconds);
   };
@@ -84,7 +84,7 @@ interface Workflow {
   readonly tasks: Map<string, TaskSeries>;
 }
 
-/** Runs in each of the two halves. */
+/** Maximum number of runs in each of the two halves. */
 const halfMax = 10_000;
 
 /** The workflow of each run. The rows of tasks do not have it, and the row of a run may not be in memory. */
@@ -120,7 +120,7 @@ class Workflows {
     return origin instanceof Promise ? origin.then(found) : found(origin);
   }
 
-  /** Callers choose the names: of those beyond the limit, nothing is remembered. */
+  /** Callers choose the names, so names beyond the limit are not remembered. */
   #named(name: string): Workflow {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;

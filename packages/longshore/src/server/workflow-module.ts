@@ -8,7 +8,7 @@ import { sortExports, workflowsIn } from "../module-exports.ts";
 import type { DefinitionFile } from "../protocols/server-half.ts";
 import type { Schedule } from "../schedule.ts";
 
-/** Modules of a folder that hold no workflows by their name: types, tests and configurations. */
+/** Names of modules that have no workflows: types, tests and configurations. */
 const otherModules = /\.(d|test|spec|config)\.[cm]?[jt]s$/;
 
 export function isWorkflowModule(name: string): boolean {
@@ -22,8 +22,9 @@ export interface WorkflowModule {
 }
 
 /**
- * The workflows that the module exports and those that they run, and its schedules; none for a module that only supports others. A program that
- * calls work() is left out, and `warn` is called. Throws LONGSHORE_BAD_CONFIG for a module that cannot be loaded, LONGSHORE_BAD_DEFINITION for a mistake.
+ * The workflows that the module exports and those that they run, and its schedules; none for a module that other modules only import. A
+ * program that calls work() is left out, and `warn` is called. Throws LONGSHORE_BAD_CONFIG for a module that cannot be loaded,
+ * LONGSHORE_BAD_DEFINITION for a mistake.
  */
 export async function readWorkflowModule(file: string, warn: (message: string) => void): Promise<WorkflowModule> {
   try {
@@ -31,7 +32,7 @@ export async function readWorkflowModule(file: string, warn: (message: string) =
     const workflows = codeDefinitions(workflowsIn([found])).map((definition) => ({ ...definition, warnings: [] }));
     return { workflows, schedules: await Promise.all(found.schedules.map(storedSchedule)) };
   } catch (error) {
-    // The module may have imported another copy of this package, with errors of its own.
+    // The module may have imported another copy of this package, with its own error classes.
     if (isRefusedWork(toError(error))) {
       warn(`${file} is left out: it calls work(), so it is a program and not a module with workflows.`);
       return { workflows: [], schedules: [] };

@@ -12,13 +12,13 @@ import type { Schedule } from "../schedule.ts";
 import type { ParseDefinition } from "./definition-file.ts";
 import { isWorkflowModule, type WorkflowModule } from "./workflow-module.ts";
 
-/** Where a server stores what it has read. */
+/** Stores the definitions that were read. */
 export interface DefinitionTarget {
   define(definition: FileDefinition): Promise<Definition>;
   schedule(schedule: Schedule): Promise<DefinedSchedule>;
 }
 
-/** Mistakes in a file that show only when it is stored. */
+/** The mistakes in a file that are found only when it is stored. */
 const ofAuthor: ReadonlySet<ErrorCode> = new Set([
   "LONGSHORE_BAD_DEFINITION",
   "LONGSHORE_BAD_INPUT",
@@ -31,9 +31,9 @@ export interface LoadedWorkflows {
   readonly defined: readonly { file: string; definition: Definition }[];
   /** The schedules of modules. */
   readonly schedules: readonly { file: string; schedule: DefinedSchedule }[];
-  /** Each warning, with the file and for definition files as `file:line:column: text`. */
+  /** The warnings. Each begins with the file; for definition files as `file:line:column: text`. */
   readonly warnings: readonly string[];
-  /** Files that were left out, each with an error whose message begins with the file, for definition files as `file:line:column`. */
+  /** Files that were left out, each with an error. Its message begins with the file; for definition files as `file:line:column`. */
   readonly bad: readonly LongshoreError[];
 }
 
@@ -46,8 +46,8 @@ const endings = /\.(ya?ml|json)$/;
 const projectFiles = /^(package(-lock)?|[tj]sconfig(\..+)?|longshore\.config)\.(json|ya?ml)$/;
 
 /**
- * Reads every file before anything is defined. With `onBad` "refuse", one mistake refuses the whole folder; with "skip", only the bad files
- * are left out.
+ * Reads every file before anything is defined. With `onBad` "refuse", a single mistake refuses the whole folder. With "skip", only the
+ * files with mistakes are left out.
  */
 export async function loadWorkflows(directory: string, target: DefinitionTarget, onBad: "refuse" | "skip"): Promise<LoadedWorkflows> {
   // The parser is loaded only when there are files.

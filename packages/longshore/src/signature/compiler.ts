@@ -15,7 +15,7 @@ const packages = ["typescript", "typescript-6"] as const;
 
 const install = "npm install --save-dev typescript-6@npm:typescript@6";
 
-/** `file` is the file to read: the compiler of its own project understands it best. `places` are the modules to search from. */
+/** `file` is the file to read: the compiler of its own project comes first. `places` are the modules to search from. */
 export function loadCompiler(file: string, places: readonly string[] = [file, resolve("package.json"), import.meta.url]): Compiler {
   const unusable: string[] = [];
   for (const name of packages) {

@@ -41,7 +41,7 @@ class TypeSchema {
   readonly #named = new Map<TypeScript.Type, string>();
   readonly #definitions: JsonSchema = {};
   readonly #path: string[] = [];
-  /** The type of the whole document; undefined where that is a union. */
+  /** The type of the whole document; undefined when it is a union. */
   #root: TypeScript.Type | undefined;
 
   constructor(reader: TypeReader) {
@@ -92,7 +92,7 @@ class TypeSchema {
     const choices: JsonSchema[] = [];
     for (const type of ["string", "number"]) {
       const values = parts.filter((part) => part.type === type && "const" in part).map((part) => part.const);
-      // The compiler's order depends on what else it has read; the same types must give the same schema.
+      // Sorted, because the compiler's order depends on the other files that it has read, and the same types must give the same schema.
       if (values.length > 0) choices.push({ type, enum: values.sort() });
     }
     const booleans = parts.filter((part) => part.type === "boolean" && "const" in part);
@@ -137,7 +137,7 @@ class TypeSchema {
     return { type: "array", items: parts.slice(0, rest), additionalItems: parts[rest], minItems: minLength };
   }
 
-  /** Built-in types of the language, whose JSON form is not that of their fields. */
+  /** Built-in types of the language. Their JSON form does not consist of their fields. */
   #wellKnown(type: TypeScript.Type): JsonSchema | undefined {
     const { checker, side } = this.#reader;
     const [first, second] = checker.getTypeArguments(type as TypeScript.TypeReference);

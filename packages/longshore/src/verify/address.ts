@@ -5,7 +5,7 @@ import { idOfUuid } from "../core/ids.ts";
 import { type Address, numbered, type ReadAddress, type RecordedWork } from "../core/recording.ts";
 import type { AttemptHistory, TaskHistory } from "../engine/run/history.ts";
 
-/** Every possible address of the ids, the most exact first. */
+/** Every address that the ids may have, the most exact first. */
 export function addressesOf(work: RecordedWork, readers: readonly ReadAddress[]): Address[] {
   return [ownForm, ...readers].flatMap((read) => read(work) ?? []);
 }

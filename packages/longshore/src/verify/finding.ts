@@ -1,10 +1,10 @@
 // A violated rule, with the rows or recorded lines that prove it.
 
 export const rules = {
-  "run-state": "A run has ended exactly when it has an end time, and its definition is kept.",
+  "run-state": "A run has ended exactly when it has an end time, and its definition is stored.",
   "run-can-move": "A running run has an open task; its count of open steps is right.",
   "run-is-quiet": "No task of an ended run is open, except one that its worker must give up.",
-  "join-can-move": "If all open steps of a running run wait for other steps of it, the run has something left to decide.",
+  "join-can-move": "If all open steps of a running run wait for other steps of the same run, a decision about the run is pending.",
   "child-can-move": "A step that waits for a child run has a child run that is open, or a message about it waits to be delivered.",
   "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
   "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",
@@ -12,12 +12,12 @@ export const rules = {
   "holds-apart": "No hold of a task begins before the end of the previous hold.",
   "parts-whole": "The parts of a task are numbered without a gap, and none was accepted from a grant that did not exist.",
   "schedule-can-tick": "A schedule can be read, knows its next time, and each tick that was started has its run.",
-  "signals-whole": "Every signal of a run is kept with its value or was taken by a step, and the counts of the run are right.",
+  "signals-whole": "Every signal of a run is stored with its value or was taken by a step, and the counts of the run are right.",
   "blob-whole": "Every blob has its content, of the length that was acknowledged.",
-  "recorded-run": "Every run whose start was acknowledged is there, and ended as reported to its client.",
-  "recorded-completion": "Every completion that was acknowledged to a worker is there, from the hold that reported it.",
-  "recorded-failure": "Every failure that was acknowledged to a worker is there, as the end of the attempt that reported it.",
-  "recorded-holds": "Every hold that a worker was given is there, and no two workers were given the same one.",
+  "recorded-run": "Every run whose start was acknowledged is stored, and ended as reported to its client.",
+  "recorded-completion": "Every completion that was acknowledged to a worker is stored, with the hold that reported it.",
+  "recorded-failure": "Every failure that was acknowledged to a worker is stored, as the end of the attempt that reported it.",
+  "recorded-holds": "Every hold that a worker was given is stored, and no two workers were given the same hold.",
 } as const;
 
 export type RuleName = keyof typeof rules;

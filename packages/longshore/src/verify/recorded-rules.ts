@@ -1,5 +1,5 @@
-// Compares the replies to workers and clients with what the server stored. A rule reports only certain violations: where no reply arrived,
-// both outcomes are allowed, and what retention may have removed is counted but not checked.
+// Compares the replies to workers and clients with what the server stored. A rule reports only violations that are certain. When no reply
+// arrived, both outcomes are allowed. Lines about rows that retention may have removed are counted, but not checked.
 
 import type { Address, ReadAddress, RecordedLine, RecordedWork } from "../core/recording.ts";
 import type { TaskHistory } from "../engine/run/history.ts";
@@ -34,8 +34,8 @@ export interface RecordedOutcome {
 }
 
 /**
- * The findings, or why a line cannot be checked: `missing` rows, `unknown` ids that are not of this server, or `silent` for a line that
- * proves nothing.
+ * The findings, or the reason why a line cannot be checked: `missing` rows, `unknown` ids that are not of this server, or `silent` for a
+ * line that proves nothing.
  */
 type Judgement = Finding[] | "missing" | "unknown" | "silent";
 type Taken = Extract<PlacedLine, { kind: "taken" }>;
@@ -117,7 +117,7 @@ async function checkReport(line: Reported, deps: RecordedDeps): Promise<Judgemen
   ];
 }
 
-/** How the attempt must have closed after an acknowledged report; undefined when the report proves nothing. */
+/** The verb that must have closed the attempt after an acknowledged report; undefined when the report proves nothing. */
 function verbOf({ outcome, verdict }: Reported): "complete" | "fail" | undefined {
   if (verdict !== "ok" && verdict !== "again" && verdict !== "cancel") return undefined;
   return outcome === "done" ? "complete" : outcome === "failed" ? "fail" : undefined;

@@ -1,4 +1,4 @@
-// The rules for one run with all its tasks: it has ended, or something can move it.
+// The rules for one run with all its tasks: it has ended, or something can still happen to it.
 
 import { isOpen } from "../engine/board/task.ts";
 import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
@@ -15,13 +15,13 @@ function runState(run: RunHistory): Finding[] {
   if (isRunOpen(state) !== (endedAt === null)) {
     found.push(finding("run-state", id, `its state is ${state} and its end time is ${endedAt}`, rowOf(run)));
   }
-  if (!hasDefinition) found.push(finding("run-state", id, "its definition is not kept", rowOf(run)));
+  if (!hasDefinition) found.push(finding("run-state", id, "its definition is not stored", rowOf(run)));
   return found;
 }
 
 /**
  * A paused run stores events for later, so its count may lag behind its tasks. A task in the state `cancelling` has ended for its run. A
- * run that has not begun has no tasks: its delay moves it.
+ * run that has not begun has no tasks: it begins after its delay.
  */
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
@@ -36,13 +36,13 @@ function canMove(run: RunHistory): Finding[] {
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
 }
 
-/** When only joins are open, nothing ends the steps that they wait for; only a manual report does. */
+/** When only joins are open, nothing ends the steps for which they wait, except a manual report. */
 function joinCanMove(run: RunHistory): Finding[] {
   const open = run.tasks.filter(({ state }) => isOpen(state) && state !== "cancelling");
   const moves = run.state !== "running" || (run.left ?? 0) > 0 || run.messages.length > 0 || open.length === 0;
   if (moves || open.some(({ joins }) => joins !== true)) return [];
   const names = open.map(({ step }) => step).join(", ");
-  return [finding("join-can-move", run.id, `${names} of it waits for other steps, and none of them is open`, ...open.map(brief))];
+  return [finding("join-can-move", run.id, `its ${names} waits for other steps, and none of them is open`, ...open.map(brief))];
 }
 
 function isQuiet(run: RunHistory): Finding[] {

@@ -10,7 +10,7 @@ import { checkRun } from "./run-rules.ts";
 import { checkTask } from "./task-rules.ts";
 
 export interface HistorySource extends Rows {
-  /** Every run, each as it was at one moment. */
+  /** Every run. Each is read as it was at one moment. */
   runs(): AsyncIterable<RunHistory>;
   /** Every task without a run. */
   looseTasks(): AsyncIterable<TaskHistory>;
@@ -42,9 +42,12 @@ export interface Verification {
   readonly findings: readonly Finding[];
 }
 
-/** More than a person reads; a broken file may have one finding for each of a million rows. */
+/** Maximum number of findings that are kept: more than a person reads. A broken file may have one finding for each of a million rows. */
 const findingsMax = 1_000;
-/** The maximum reads of one run on a live server until two of them agree. A run that changes between all reads is making progress. */
+/**
+ * Maximum number of reads of one run on a live server, until two of them agree. When a run changes between all reads, it is making
+ * progress.
+ */
 const readsMax = 5;
 
 export async function verify(source: HistorySource, options: VerifyOptions): Promise<Verification> {
@@ -96,7 +99,7 @@ export function checkHistory(run: RunHistory): Finding[] {
   return [...checkRun(run), ...run.tasks.flatMap(checkTask)];
 }
 
-/** A large run of a live server is read in pages and may change between them: only findings of two reads count. */
+/** A large run of a live server is read in pages and may change between them, so only findings of two reads count. */
 async function lasting(source: HistorySource, run: RunHistory): Promise<Finding[]> {
   let found = checkHistory(run);
   if (source.again === undefined) return found;

@@ -51,7 +51,9 @@ it("verify reports the name and looks at no file outside", async () => {
   onTestFinished(close);
   const found = [];
   for await (const each of source.others()) found.push(each);
-  expect(found).toMatchObject([{ rule: "blob-whole", subject: hostile, message: "its name is not a hash, so it has no file" }]);
+  expect(found).toMatchObject([
+    { rule: "blob-whole", subject: hostile, message: "the name of this blob is not a hash, so it has no file" },
+  ]);
 });
 
 it("only a SHA-256 in lower case becomes a path", () => {
