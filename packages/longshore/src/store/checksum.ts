@@ -17,7 +17,7 @@ export class Checksum {
   add(row: MovedRow): void {
     const hash = createHash("sha256");
     for (const value of row) {
-      // The kind and the length before the bytes: no two rows have the same text.
+      // The kind and the length come before the bytes, so no two rows have the same text.
       if (value === null) hash.update("n;");
       else if (typeof value === "number") hash.update(`i${value};`);
       else if (typeof value === "string") hash.update(`t${Buffer.byteLength(value)};`).update(value);

@@ -26,14 +26,14 @@ export function refuseMarked(where: string, { moved, incomplete }: Marks, undo: 
   if (incomplete !== null)
     throw new LongshoreError(
       "LONGSHORE_BAD_CONFIG",
-      `${where} has an incomplete copy of the data in ${incomplete.place}: the migration of ${incomplete.at} did not end. ` +
-        "Run the same `longshore migrate` again, which begins from the start, or remove the copy.",
+      `${where} has an incomplete copy of the data in ${incomplete.place}: the migration that began at ${incomplete.at} did not end. ` +
+        "Run the same `longshore migrate` again (it starts from the beginning), or remove the copy.",
     );
   if (moved === null) return;
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
     `The data in ${where} were moved to ${moved.place} at ${moved.at}: start the server there. To serve them here again, make sure that no server ` +
-      `has worked on the copy since, and ${undo}.`,
+      `has changed the copy since then, and ${undo}.`,
   );
 }
 
@@ -44,7 +44,7 @@ export function readMark(text: string | null): Mark | null {
     const { id, place, at } = JSON.parse(text) as Partial<Mark>;
     return { id: String(id), place: String(place), at: String(at) };
   } catch {
-    // A file that a person made, or half of one: still a mark, of a migration that is not known.
+    // A person may have made the file, or it may be incomplete. It is still a mark, but its migration is not known.
     return { id: "", place: "another place", at: "an unknown time" };
   }
 }

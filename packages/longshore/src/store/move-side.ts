@@ -10,7 +10,7 @@ export interface MovedTable {
   readonly name: string;
   /** Sorted by name. */
   readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
-  /** The columns of the primary key; none where rows may be equal. */
+  /** The columns of the primary key; none when rows may be equal. */
   readonly key: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export type MovedRow = readonly Value[];
 export interface Side {
   /** For people: without a password. */
   readonly place: string;
-  /** What removes the mark of data that were moved away from here. */
+  /** The command that removes the mark of data that were moved away from this side. */
   readonly undo: string;
   readonly marks: Marks;
   readonly contents: BlobContents;

@@ -5,7 +5,7 @@
 // 3. Every table of the target is read again: the number of rows and their checksum must equal those of the source.
 // 4. The source is marked as moved; then the target loses its mark.
 //
-// A migration that is interrupted leaves an incomplete target, which no server serves, and an unchanged source. If it is interrupted in the middle of
+// A migration that is interrupted leaves an incomplete target, which no server serves, and an unchanged source. If it is interrupted during
 // the last step, both sides have marks of the same migration. In all cases the same migration can be run again; it begins from the start.
 
 import { createHash, randomUUID } from "node:crypto";
@@ -25,7 +25,7 @@ export interface Moved {
   readonly tables: { readonly [name: string]: number };
   readonly rows: number;
   readonly blobs: number;
-  /** Blobs that are named in the data, but whose content was not there. */
+  /** Blobs of the data whose content is missing. */
   readonly missingBlobs: number;
 }
 
@@ -147,7 +147,7 @@ async function copyBlobs(
   return { blobs, missingBlobs };
 }
 
-/** Returns false for content that is not there: a server shows such a blob as missing, before and after. */
+/** Returns false for content that is missing. A server shows such a blob as missing, before and after the migration. */
 async function copyBlob(source: Side, target: Side, hash: string): Promise<boolean> {
   const content = await source.contents.open(hash);
   if (content === null) return false;

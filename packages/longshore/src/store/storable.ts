@@ -1,7 +1,7 @@
-// Values that no row has: a text with a NUL character, and a number that is not a whole one below 2^53. A request may name such a value, for
-// example as the id of a task. PostgreSQL refuses a statement with it, and so every other statement of the same message, which may belong to
-// other callers. SQLite's driver cuts the text at the NUL, and finds the row of another key. So no statement gets such a value: a key with it
-// finds nothing, and a bound becomes the next value that a row may have.
+// Values that no row has: a text with a NUL character, and a number that is not a whole number below 2^53. A request may contain such a
+// value, for example as the id of a task. PostgreSQL refuses a statement with it, together with all other statements of the same message,
+// which may belong to other callers. SQLite's driver cuts the text at the NUL, and would find the row of another key. So no statement gets
+// such a value: a key with it finds nothing, and a bound is replaced by the next value that a row may have.
 
 import { isKey, type Scan, type TableRows, type Value } from "../engine/rows.ts";
 
@@ -26,7 +26,7 @@ export function storable<R>(rows: TableRows<R>): TableRows<R> {
   };
 }
 
-/** A text as a row can have it. */
+/** Returns whether a row can have this text. */
 export function storableText(text: string): string {
   return text.replaceAll(nul, "\ufffd");
 }
@@ -34,7 +34,7 @@ export function storableText(text: string): string {
 const nul = "\u0000";
 const none: readonly Value[] = [];
 
-/** The scan with bounds that a row may have, and the same rows between them; null when there can be no row. */
+/** The same scan, with bounds that a row may have. Null when no row can match. */
 function storableScan(scan: Scan): Scan | null {
   const { equal = none, above = none, below = none, containing } = scan;
   const texts = containing?.texts ?? none;
@@ -48,7 +48,7 @@ function storableScan(scan: Scan): Scan | null {
   };
 }
 
-/** By index: this is done for every read. */
+/** A loop by index, because this code runs for every read. */
 function areStorable(values: readonly Value[]): boolean {
   for (let at = 0; at < values.length; at++) if (!isStorable(values[at] as Value)) return false;
   return true;
@@ -59,7 +59,7 @@ function isStorable(value: Value): boolean {
   return typeof value !== "number" || Number.isSafeInteger(value);
 }
 
-/** No row has the first value that cannot be stored, so the values behind it decide nothing. */
+/** No row has the first value that cannot be stored, so the values after it have no effect. */
 function boundOf(values: readonly Value[], near: (value: Value) => Value): readonly Value[] {
   const at = values.findIndex((value) => !isStorable(value));
   return at < 0 ? values : [...values.slice(0, at), near(values[at] as Value)];
@@ -79,7 +79,7 @@ function upToNul(text: string): string {
   return text.slice(0, text.indexOf(nul));
 }
 
-/** Between the numbers on either side of all that a row may have. */
+/** Limits a number to the range just around the numbers that a row may have. */
 function within(value: number): number {
   return Math.max(-(2 ** 53), Math.min(2 ** 53, value));
 }

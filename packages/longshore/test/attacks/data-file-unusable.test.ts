@@ -56,7 +56,7 @@ it("a file in the place of the folder", async () => {
   const { code, stderr } = await longshore(["start", "--port", "0", "--log-level", "warn", "--data", file]);
   expect(code).toBe(2);
   expect(stderr).toBe(
-    `longshore: The data folder ${file} cannot be made: it, or a folder above it, is a file. Choose a folder with --data.\n`,
+    `longshore: The data folder ${file} cannot be created: it, or a folder above it, is a file. Choose a folder with --data.\n`,
   );
   await expectFound(file, /is a file.*Choose a folder with --data/);
 });
@@ -95,10 +95,10 @@ async function bounded(args: string[]) {
 it("a file that is no database", async () => {
   const data = await filledFolder();
   writeFileSync(join(data, "longshore.db"), "not a database, but long enough to be one".repeat(500));
-  await expectRefused(data, /longshore\.db is no SQLite database.*[Rr]estore the folder from a backup/);
+  await expectRefused(data, /longshore\.db is not a SQLite database.*[Rr]estore the folder from a backup/);
   const { code, stderr } = await longshore(["start", "--port", "0", "--data", data, "--accept-damage", "--log-level", "silent"]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^longshore: Nothing can be read of the data file \S+: file is not a database\. Restore.*\n$/);
+  expect(stderr).toMatch(/^longshore: Nothing of the data file \S+ can be read: file is not a database\. Restore.*\n$/);
 });
 
 it("a file that was cut off", async () => {
@@ -110,13 +110,13 @@ it("a file that was cut off", async () => {
 it("an empty file next to a write-ahead log, which SQLite would remove", async () => {
   const data = await filledFolder("crash");
   truncateSync(join(data, "longshore.db"), 0);
-  await expectRefused(data, /longshore\.db is empty, although its write-ahead log holds commits/);
+  await expectRefused(data, /longshore\.db is empty, although its write-ahead log has commits/);
 });
 
 it("an empty file in a folder that had data", async () => {
   const data = await filledFolder();
   truncateSync(join(data, "longshore.db"), 0);
-  await expectRefused(data, /longshore\.db is empty, although this folder had one/);
+  await expectRefused(data, /longshore\.db is empty, although this folder had a data file/);
 });
 
 it("a file of a newer version", async () => {

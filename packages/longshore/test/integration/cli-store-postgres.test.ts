@@ -185,14 +185,14 @@ else
         [
           "a text that is no address",
           () => "localhost:5432",
-          /^longshore: The address of the store is no address of PostgreSQL; expected postgres:/,
+          /^longshore: The address of the store is not an address of PostgreSQL; expected postgres:/,
         ],
         [
           "a password with a slash in it",
           () => "postgres://a:b/c@host/db",
           /^longshore: The address of the store (?:cannot be read|has a host)/,
         ],
-        ["a schema with capitals", () => postgres.urlOf("Prod"), /^longshore: "Prod" is no name of a schema/],
+        ["a schema with capitals", () => postgres.urlOf("Prod"), /^longshore: "Prod" cannot be the name of a schema/],
         [
           "an unknown database",
           () => postgres.urlOf("s").replace("/postgres?", "/nowhere?"),

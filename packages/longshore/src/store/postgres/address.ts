@@ -3,16 +3,16 @@
 import { LongshoreError } from "../../core/errors.ts";
 
 export interface PostgresAddress {
-  /** One for each host, in the order in which they are tried. */
+  /** The addresses of the hosts, in the order in which they are tried. */
   readonly hosts: readonly { readonly name: string; readonly connectionString: string }[];
   readonly schema: string;
   /** For people and for logs: without the password. */
   readonly shown: string;
-  /** The same without the schema, as the programs of PostgreSQL take it. */
+  /** The same without the schema, as PostgreSQL's own programs expect it. */
   readonly plain: string;
   /** Settings of sessions that are in the address. */
   readonly settings: string;
-  /** The password, in each spelling that may appear in a text. */
+  /** The password, in each form that may appear in a text. */
   readonly secrets: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function refuseSchema(schema: string): void {
   if (/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return;
   throw new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `"${schema}" is no name of a schema: at most 63 small letters, digits and underscores, the first no digit.`,
+    `"${schema}" cannot be the name of a schema: expected at most 63 small letters, digits and underscores, and no digit at the beginning.`,
   );
 }
 
@@ -75,7 +75,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not encoded at all: the text itself is the secret.
+    // The password is not encoded, so the text itself is the secret.
     return text;
   }
 }

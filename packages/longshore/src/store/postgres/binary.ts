@@ -3,7 +3,7 @@
 
 import type { Value } from "../../engine/rows.ts";
 
-/** The types of the columns that rows are written to. */
+/** The types of the columns into which rows are written. */
 export type ColumnType = "text" | "int8" | "bytea";
 
 const oids: { readonly [Type in ColumnType]: number } = { text: 25, int8: 20, bytea: 17 };
@@ -58,7 +58,7 @@ export class ArrayEncoder {
     return bytes.subarray(from, at);
   }
 
-  /** A buffer with the same bytes up to `at` and room for more behind. Arrays that are encoded already stay where they are. */
+  /** A buffer with the same bytes up to `at`, and room for more after them. Arrays that are already encoded stay in their place. */
   #withRoom(at: number, more: number): Buffer {
     const before = this.#bytes;
     if (before.length >= at + more) return before;
@@ -86,7 +86,7 @@ export function checkWhole(value: number): void {
   if (!Number.isSafeInteger(value)) throw new Error(`${value} cannot be stored: it is not a whole number below 2^53.`);
 }
 
-/** A value as it arrives in text. */
+/** The value of a text that PostgreSQL has sent. */
 export function decode(type: ColumnType, text: string | null): Value {
   if (text === null || type === "text") return text;
   return type === "int8" ? Number(text) : Buffer.from(text.slice(2), "hex");

@@ -1,6 +1,6 @@
-// Stores contents of blobs in rows, in pieces. While content arrives, it has a temporary name. When it is complete and is to be kept, it gets its hash as
-// its name, before the engine commits a row for it. Content that is removed gets a temporary name again. Its pieces are deleted when no reader
-// is left.
+// Stores contents of blobs in rows, in pieces. While content arrives, it has a temporary name. When it is complete and must be kept, it
+// gets its hash as its name, before the engine commits a row for it. Content that is removed gets a temporary name again. Its pieces are
+// deleted when no reader is left.
 
 import { createHash, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
@@ -14,7 +14,7 @@ import type { Statements } from "./statements.ts";
 
 export interface PostgresBlobsDeps {
   readonly statements: Statements;
-  /** Runs statements in a transaction of their own. Rejects with `Unavailable` when PostgreSQL is away. */
+  /** Runs statements in a separate transaction. Rejects with `Unavailable` when PostgreSQL cannot be reached. */
   run(calls: readonly Call[]): Promise<RawRow[][]>;
   now(): number;
 }
@@ -34,7 +34,7 @@ interface Reading {
 export class PostgresBlobs implements BlobContents {
   readonly #deps: PostgresBlobsDeps;
   readonly #readings = new Map<string, Set<Reading>>();
-  /** Names are changed one after the other, because content that is taken away may be kept again at once. */
+  /** Names are changed one after the other, because content that is being removed may be stored again at once. */
   #renames: Promise<unknown> = Promise.resolve();
   #lookedUpTo = "";
   #closed = false;

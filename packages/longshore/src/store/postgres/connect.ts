@@ -11,13 +11,13 @@ export interface ConnectOptions {
   readonly settings: string;
   /** True when nothing is written, so that a standby is accepted. */
   readonly readOnly?: boolean;
-  /** How long PostgreSQL may take to accept it. */
+  /** How long PostgreSQL may take to accept the connection. */
   readonly withinMs?: number;
 }
 
 export type Connect = (options: ConnectOptions) => Promise<PgClient>;
 
-/** Older versions do not know some of our statements. */
+/** The oldest version that supports all of our statements. */
 const versionMin = 13;
 export const connectMsMax = 5_000;
 
@@ -75,7 +75,7 @@ async function connectTo(
       throw Object.assign(new Error("this PostgreSQL only reads: it is a standby, or set to be read-only"), { code: readOnlyCode });
     return client;
   } catch (error) {
-    // The error that is thrown has the reason.
+    // The error that is thrown later has the reason.
     await client.end().catch(() => {});
     throw error;
   }
@@ -87,7 +87,7 @@ function refuseVersion(report: Report): void {
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `PostgreSQL ${version} is too old: Longshore needs version ${versionMin} or newer.`);
 }
 
-/** From version 14 on PostgreSQL reports it by itself. */
+/** From version 14 on, PostgreSQL reports this itself. */
 async function onlyReads(client: PgClient, report: Report): Promise<boolean> {
   const standby = report.get("in_hot_standby");
   if (standby !== undefined) return standby === "on" || report.get("default_transaction_read_only") === "on";
@@ -95,7 +95,7 @@ async function onlyReads(client: PgClient, report: Report): Promise<boolean> {
   return rows[0]?.reads === true;
 }
 
-/** An error for several addresses of one host has no text of its own. */
+/** When a host has several addresses, its error has no text: the errors inside it have one. */
 export function textOf(error: Error): string {
   return error.message || String((error as { code?: unknown }).code ?? error.name);
 }

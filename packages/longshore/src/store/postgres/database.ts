@@ -21,7 +21,7 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly node: string;
   readonly leaseMs?: number;
-  /** True: also opens data that a migration has marked. Default: marked data is refused. */
+  /** True to open even data that a migration has marked. Default: marked data is refused. */
   readonly acceptMarked?: boolean;
   /** How long PostgreSQL may take to respond. Replaced in tests. */
   readonly responseMs?: number;
@@ -34,7 +34,7 @@ export interface PostgresDatabase {
   readonly clock: Clock;
   readonly wasServed: boolean;
   lease(): Lease;
-  /** Settings with which acknowledged work may be lost, a sentence each. */
+  /** A sentence for each setting of the database with which acknowledged work may be lost. */
   readonly weaknesses: readonly string[];
   readonly marks: Marks;
   readonly catalog: Catalog;
@@ -84,8 +84,8 @@ export async function openDatabase({
   }
   const settings = `${planSettings} -c search_path=${schema}`;
   const write = new Link(() => connect("write", settings), responseMs);
-  // A connection that does not respond is replaced while the lease still lasts. One that only waits for a locked row must not be replaced, because its
-  // own lock would be lost; so the wait for a row has a shorter limit.
+  // A connection that does not respond is replaced while the lease still lasts. But a connection that only waits for a locked row must not
+  // be replaced, because its own lock would be lost. So the wait for a row has a shorter limit.
   const renewMs = leaseMs / 3;
   const waitMs = Math.ceil(Math.min(responseMs, renewMs) / 2);
   const lease = new Link(
@@ -139,7 +139,7 @@ export async function openDatabase({
   }
 }
 
-/** What removes the mark of a schema whose data were moved. */
+/** The statement that removes the mark of a schema whose data were moved. */
 export function undoOf(schema: string): string {
   return `run: DELETE FROM ${schema}.property WHERE name = '${movedName}'`;
 }
@@ -159,11 +159,11 @@ class ServerTime {
   #now: (() => number) | null = null;
 
   hear(timeMs: number, askedAt: number): void {
-    // PostgreSQL read its clock between the request and now.
+    // PostgreSQL has read its clock after the request was sent, and before now.
     const at = (askedAt + performance.now()) / 2;
     this.#aheadMs = timeMs - at;
     const wall = () => performance.now() + this.#aheadMs;
-    // `uptime` does not show when this machine sleeps: the time of PostgreSQL already includes that.
+    // `uptime` must not include sleeps of this machine, because the time of PostgreSQL already includes them.
     this.#now ??= steadyTime({ wall, steady: () => performance.now(), uptime: () => performance.now() });
   }
 

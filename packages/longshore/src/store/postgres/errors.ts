@@ -1,10 +1,13 @@
-// What an error of PostgreSQL means for the engine.
+// Converts errors of PostgreSQL to errors of the engine.
 
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { Taken, Unavailable } from "../../engine/rows.ts";
 import { Lost, Unsent } from "./link.ts";
 
-/** Errors that do not depend on the rows and may pass: no connection, no resources, an operator, the system, a conflict, a read-only server. */
+/**
+ * Classes of errors that do not depend on the rows and may disappear: no connection, no resources, an intervention of an operator, a system
+ * error, a conflict, a read-only server.
+ */
 const passing = /^(?:08|53|57|58|40|25006|55P03)/;
 const uniqueViolation = "23505";
 const divisionByZero = "22012";
@@ -24,7 +27,7 @@ export function inWords(error: unknown): Error {
 }
 
 export function unavailable(error: unknown): Unavailable {
-  return new Unavailable(toError(error), "PostgreSQL cannot be reached or does not write now", "Look at its log and at the network");
+  return new Unavailable(toError(error), "PostgreSQL cannot be reached, or cannot be written now", "Look at its log and at the network");
 }
 
 /**
@@ -48,6 +51,6 @@ export function isLockTimeout(error: unknown): boolean {
 export function deposed(): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_STORE_UNAVAILABLE",
-    "Another Longshore server has taken over these data, because this one did not renew its lease in time. Nothing more is written here.",
+    "Another Longshore server has taken over this data, because this server did not renew its lease in time. This server writes nothing more.",
   );
 }

@@ -1,4 +1,4 @@
-// What can be seen of a PostgreSQL without changing anything in it, for `longshore doctor`.
+// Examines a PostgreSQL for `longshore doctor`, without changing anything in it.
 
 import { incompleteName, type Marks, movedName, readMark } from "../marks.ts";
 import { type PostgresAddress, readAddress } from "./address.ts";
@@ -19,7 +19,7 @@ export interface PostgresExamination {
   /** Whether a session uses the same process of PostgreSQL in all transactions. */
   readonly keepsSessions: boolean;
   readonly connections: { readonly max: number; readonly used: number; readonly needed: number };
-  /** What the role may not do; null when it may do everything. */
+  /** The first missing right of the role; null when it has all rights. */
   readonly missingRight: string | null;
   /** Null when there is no schema yet. */
   readonly data: PostgresData | null;
@@ -77,8 +77,9 @@ async function compareClocks(client: PgClient): Promise<PostgresExamination["clo
 }
 
 /**
- * A pooler in transaction mode assigns a process of PostgreSQL to a session for one transaction only. Two sessions begin and end transactions in changing
- * order. So a session gets another process than before, whether the pool assigns the process that was returned last or the one that was returned first.
+ * A pooler in transaction mode assigns a process of PostgreSQL to a session for one transaction only. Here two sessions begin and end
+ * transactions in a changing order. So behind such a pooler, a session gets another process than before, no matter whether the pool assigns
+ * the process that was returned last or the one that was returned first.
  */
 async function keepsSessions(connect: Connect): Promise<boolean> {
   const sessions: PgClient[] = [];

@@ -17,7 +17,7 @@ export interface Call {
   readonly values: readonly Parameter[];
 }
 
-/** A connection that does not respond for this long is given up. No statement of ours takes a tenth of it. */
+/** A connection that does not respond for this long is given up. Each of our statements takes less than a tenth of this time. */
 export const responseMsDefault = 30_000;
 
 /** An open connection, with the statements that are prepared on it. */
@@ -48,7 +48,7 @@ export class Link {
   readonly #responseMs: number;
   #session: Promise<Session> | null = null;
   #pending = 0;
-  /** Settles with the last call; never rejects. */
+  /** Settles when the last call has settled; never rejects. */
   #last: Promise<void> = Promise.resolve();
   #closed = false;
   /** Called when an open connection ends. */
@@ -66,7 +66,8 @@ export class Link {
 
   /** The rows of each call. Rejects with `Lost` when the transaction may have been committed. */
   run(calls: readonly Call[]): Promise<RawRow[][]> {
-    // One after the other: the client library will remove its own queue. A call that waits here is not lost with the connection.
+    // Calls are sent one after the other, because the client library will remove its own queue. A call that waits here is not lost with the
+    // connection.
     const done = this.#pending === 0 ? this.#send(calls) : this.#last.then(() => this.#send(calls));
     this.#pending++;
     const over = () => {
@@ -96,7 +97,7 @@ export class Link {
     this.#closed = true;
     const session = await this.#session?.catch(() => null);
     this.#session = null;
-    // A server that does not respond must not hold up the end of this process.
+    // A server that does not respond must not delay the end of this process.
     if (session) await Promise.race([session.client.end().catch(() => {}), delay(1_000, undefined, { ref: false })]);
     session?.client.connection.stream.destroy();
   }
@@ -135,7 +136,7 @@ class Pipeline implements Submittable {
   readonly #resolve: (rows: RawRow[][]) => void;
   readonly #reject: (error: Error) => void;
   readonly #rows: RawRow[][];
-  /** Names of the statements that this message prepares, in order. PostgreSQL has confirmed the first `#parsed` of them. */
+  /** The names of the statements that this message prepares, in order. PostgreSQL has confirmed the first `#parsed` of them. */
   readonly #fresh: string[] = [];
   #parsed = 0;
   #at = 0;

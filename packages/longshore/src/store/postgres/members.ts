@@ -1,4 +1,4 @@
-// Membership in a cluster, on a connection of its own: a row for each node, and the row of the shard, which shows who owns the data.
+// Membership in a cluster, on a separate connection: a row for each node, and the row of the shard, which names the owner of the data.
 
 import type { Member, Members, Ownership } from "../../cluster/members.ts";
 import { readAddress } from "./address.ts";

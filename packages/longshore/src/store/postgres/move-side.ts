@@ -1,5 +1,5 @@
-// A schema of PostgreSQL as one side of a migration. The migration owns the data, so no server can use it meanwhile. If the migration hangs until a server
-// takes over, it can write nothing more.
+// A schema of PostgreSQL as one side of a migration. The migration owns the data, so no server can use it meanwhile. If the migration hangs
+// and a server takes over, the migration can write nothing more.
 
 import { placeProperties } from "../marks.ts";
 import { byName, type MovedRow, type MovedTable, pageBytesMax, pageRowsMax, type Side } from "../move-side.ts";
@@ -10,7 +10,10 @@ import type { RawRow } from "./package.ts";
 import { startError } from "./start-error.ts";
 import { nodeName } from "./store.ts";
 
-/** Tables and columns that are about PostgreSQL itself: who serves the data, and the contents of blobs, which are moved as contents. */
+/**
+ * Tables and columns that are not copied as rows: those that say which server owns the data, and the contents of blobs, which are copied
+ * separately.
+ */
 const ownTables: readonly string[] = ["meta", "shard", "node", "blob_chunk"];
 const ownColumns: readonly string[] = ["shard"];
 
@@ -43,7 +46,7 @@ function sideOn(db: PostgresDatabase, place: string, schema: string): Side {
     },
     insert: (table, rows) => db.commit(insertOf(table, rows)),
     async settle(tables) {
-      // A new table has no statistics until autovacuum looks at it.
+      // A new table has no statistics until autovacuum has visited it.
       for (const { name } of tables) await db.commit([`ANALYZE ${name}`]);
     },
     mark: (name, mark) =>

@@ -2,12 +2,14 @@
 // transaction is the fence: it fails when the row names another owner, and it locks the row until the commit. So a server that takes over waits for the
 // transaction that is under way and sees its result. From then on every transaction of the old owner fails.
 //
-// The same row shows the outcome of a commit whose response was lost. The owner reads on another connection which of its transactions was the last. The
-// same statement raises the counter, so that a transaction that is still on its way on the old connection can never be carried out.
+// The same row shows the outcome of a commit whose response was lost. The owner reads the number of its last committed transaction on
+// another connection. The same statement raises the counter. So a transaction that is still on its way on the old connection can never be
+// carried out.
 //
 // The row has a lease, which ends when the owner does not renew it. The session of the owner has a lock, which ends with its connection. So a
-// server that was killed is replaced at once, and a server that hangs is replaced when its lease has ended. Stored data never depends on clocks.
-// Replies from memory do: the owner sends them only while its lease lasts by its own steady clock, and only while it has the lock.
+// server that was killed is replaced at once, and a server that hangs is replaced when its lease has ended. Stored data never depends on
+// clocks, but replies from memory do. The owner sends such replies only while it has the lock, and while its lease lasts by its own steady
+// clock.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,9 +22,9 @@ import type { Parameter, RawRow } from "./package.ts";
 import type { Statements } from "./statements.ts";
 
 export interface OwnerOptions {
-  /** For the transactions of the engine. */
+  /** The connection for the transactions of the engine. */
   readonly write: Link;
-  /** Its session has the lock. */
+  /** The connection whose session has the lock. */
   readonly lease: Link;
   readonly statements: Statements;
   readonly schema: string;
@@ -37,7 +39,7 @@ export interface OwnerOptions {
 export const leaseMsDefault = 5_000;
 /** How often the lease is renewed during its term. Commits renew it as well. */
 const renewals = 5;
-/** The owner relies on this share of its lease only, because clocks of two machines do not run equally fast. */
+/** The owner relies only on this share of its lease, because the clocks of two machines do not run equally fast. */
 const trusted = 5 / 6;
 /** How long the owner tries to find out the outcome of a commit. After that it gives the data up, because it does not know what is stored. */
 const settleMsMax = 60_000;
@@ -66,7 +68,7 @@ export class Owner {
   #lockedBy: string;
   #hasLock = true;
   #closed = false;
-  /** A server has written to the data before. */
+  /** True when a server has written to the data before. */
   readonly wasServed: boolean;
 
   /** Rejects with LONGSHORE_CONFLICT while another server has the data. */
@@ -81,7 +83,7 @@ export class Owner {
         values: sql.startsWith("UPDATE") ? [token, options.node, lease] : [],
       }));
       const found = await options.lease.run(calls).catch((error: unknown) => {
-        // A transaction of the owner is under way, and its lease has not ended.
+        // A transaction of the owner is under way, and the owner's lease has not ended.
         throw isLockTimeout(error) ? conflict(options.schema, null) : error;
       });
       const [taken, [isLive, node] = []] = found.slice(-2).map((rows) => rows[0]);
@@ -226,7 +228,7 @@ export class Owner {
       this.#renewed(askedAt);
       if (locking.length > 0) this.#locked(found.at(-2)?.[0] ?? []);
     } catch {
-      // The next renewal finds out why.
+      // The next renewal finds out the reason.
     }
   }
 
@@ -243,7 +245,7 @@ export class Owner {
     this.#lockedBy = String(session);
   }
 
-  /** PostgreSQL counts the lease from a moment after the request, so the lease lasts at least this long. */
+  /** PostgreSQL counts the lease from a moment after the request was sent, so the lease lasts at least this long. */
   #renewed(askedAt: number): void {
     this.#ownedUntil = Math.max(this.#ownedUntil, askedAt + this.#leaseMs * trusted);
   }
@@ -270,7 +272,7 @@ export function lockOf(schema: string): string {
   return `hashtext('longshore'), hashtext('${schema}/0')`;
 }
 
-/** The sessions that have a lock with these two numbers. Other databases of the same PostgreSQL may have locks with the same ones. */
+/** The sessions that have a lock with these two numbers. Other databases of the same PostgreSQL may have locks with the same numbers. */
 export function holding(lock: string): string {
   const [first, second] = lock.split(", ");
   const numbers = `classid::bigint = ${first} & 4294967295 AND objid::bigint = ${second} & 4294967295`;
@@ -280,9 +282,9 @@ export function holding(lock: string): string {
 const inThisDatabase = "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /**
- * The take-over is one transaction: when several servers try, one completes it before the next begins. An owner whose lease has ended hangs. So its
- * session with the lock is ended, and also a session that is stuck in the middle of a transaction. The last two statements return the new row, if
- * the lock was free, and the owner of the data.
+ * The take-over is one transaction: when several servers try, one completes it before the next begins. An owner whose lease has ended has
+ * stopped responding. So its session with the lock is ended, and so is any session of it that is stuck in the middle of a transaction. The
+ * last two statements return the new row, if the lock was free, and the owner of the data.
  */
 function takingSql(schema: string): string[] {
   const lock = lockOf(schema);

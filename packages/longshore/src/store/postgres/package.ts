@@ -3,7 +3,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 
-/** An object that the library accepts in place of a query of its own. */
+/** An object that the library accepts instead of one of its own queries. */
 export interface Submittable {
   submit(connection: PgConnection): void;
   handleDataRow(message: { readonly fields: RawRow }): void;
@@ -14,7 +14,7 @@ export interface Submittable {
   handlePortalSuspended(): void;
 }
 
-/** A row as it arrives: each value as text. */
+/** A row as PostgreSQL sends it: each value is text. */
 export type RawRow = readonly (string | null)[];
 
 export interface PgConnection {

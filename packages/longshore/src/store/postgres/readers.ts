@@ -11,7 +11,7 @@ export class Readers {
     this.#links = Array.from({ length: count }, () => new Link(connect, responseMs));
   }
 
-  /** Runs statements in a transaction of their own. */
+  /** Runs statements in a separate transaction. */
   run(calls: readonly Call[]): Promise<RawRow[][]> {
     return runOnce(this.#leastBusy(), calls);
   }

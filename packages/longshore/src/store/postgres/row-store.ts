@@ -25,16 +25,16 @@ export interface PostgresRowsDeps {
   commit(calls: readonly Call[]): Promise<void>;
   /** Reads what is committed. */
   read(calls: readonly Call[]): Promise<RawRow[][]>;
-  /** Reads which version of the data the statements of a load see. Absent where all statements see the same version. */
+  /** Reads the version of the data that the statements of a load see. Absent when all statements see the same version. */
   readonly versions?: Pick<Owner, "version" | "versionCall" | "versionOf">;
   isOwned(): boolean;
   isGone(): LongshoreError | null;
 }
 
-/** A character of a text takes at most three bytes. So a third of the bytes is never more than the number of characters. */
+/** A character of a text takes at most three bytes, so a text has at least a third as many characters as bytes. */
 const bytesPerChar = 3;
 
-/** A read that is missing. All reads by key of one table share a statement; every other read has a statement of its own. */
+/** A read that is missing. All reads by key of one table share a statement; every other read has a separate statement. */
 interface Read {
   /** The name under which its rows are put into `tx.loaded`. */
   readonly name: string;
@@ -51,7 +51,7 @@ interface Gets {
 export function postgresRows({ catalog, statements, commit, read, versions, isOwned, isGone }: PostgresRowsDeps): RowStore {
   const tables = new Map<unknown, TableRows<never>>();
   let batch: WriteBatch | null = null;
-  // All commits share one encoder: a commit begins when the previous one has ended, so the parameters of that one have been sent.
+  // All commits share one encoder: a commit begins when the previous one has ended, and by then the previous parameters have been sent.
   const encoder = new ArrayEncoder();
   const current = (): WriteBatch => {
     if (batch === null) throw new Error("Rows are written in a commit only.");
@@ -169,8 +169,8 @@ function getsOf<R>(spec: TableSpec<R>, types: ReadonlyMap<string, ColumnType>, s
 }
 
 /**
- * Each statement sees what is committed when it begins. When the first and the last one see the same version, so do all others. Between
- * batches of operations nothing is committed, so their loads need no version.
+ * Each statement sees the data that is committed when it begins. When the first and the last statement see the same version, all others see
+ * it too. Loads of operations need no version, because nothing is committed between two batches.
  */
 async function loadVersion(
   tx: ReadTx,

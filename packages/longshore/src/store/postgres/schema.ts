@@ -1,5 +1,6 @@
-// The tables, as numbered migrations that only add: a server of the version before can work on them. Names and columns are those of every store.
-// Texts are in the order of their bytes. The tables that a server reads when it takes over the data have a shard, of which there is one so far.
+// The tables, as numbered migrations. Migrations only add, so that a server of the previous version can still work on the tables. Names and
+// columns are the same in every store. Texts are sorted by their bytes. The tables that a server reads when it takes over the data have a
+// column for the shard; so far there is one shard.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { LongshoreError } from "../../core/errors.ts";
@@ -9,7 +10,10 @@ import type { PgClient } from "./package.ts";
 
 const text = `TEXT COLLATE "C"`;
 const shard = "shard SMALLINT NOT NULL DEFAULT 0";
-/** Tables whose rows change often: room for new versions on the same page, and a vacuum that comes early and does not sleep. */
+/**
+ * Tables whose rows change often. They get room for new versions of a row on the same page, and a vacuum that starts early and does not
+ * pause.
+ */
 const busy = "WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)";
 
 const migrations: readonly string[] = [
@@ -157,7 +161,7 @@ export const schemaVersion: number = migrations.length;
 /** The oldest version whose servers may still work on these tables. */
 const oldestReader = 1;
 
-/** Makes the schema and brings it up to the newest version, each migration in a transaction, while other servers wait. */
+/** Makes the schema, or updates it to the newest version. Each migration is a transaction; other servers wait meanwhile. */
 export async function migrate(client: PgClient, schema: string): Promise<void> {
   await client.query(`
     BEGIN;

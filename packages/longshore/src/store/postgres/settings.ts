@@ -16,7 +16,7 @@ export async function readSettings(client: PgClient): Promise<Settings> {
   return { synchronousCommit: String(row?.sync), fsync: String(row?.fsync), fullPageWrites: String(row?.pages) };
 }
 
-/** With these values of `synchronous_commit`, a commit waits for the disk, and for the synchronous standby if there is one. */
+/** The values of `synchronous_commit` with which a commit waits for the disk, and for the synchronous standby if there is one. */
 const waiting = ["on", "remote_apply"];
 
 /** A sentence for each setting with which acknowledged work may be lost. */

@@ -49,7 +49,7 @@ async function open(address: PostgresAddress): Promise<PostgresSnapshot> {
   let isUsed = false;
   const link = new Link(async () => {
     // Another connection would see a later moment.
-    if (isUsed) throw new Error("The connection to PostgreSQL was lost in the middle of reading");
+    if (isUsed) throw new Error("The connection to PostgreSQL was lost during the read");
     isUsed = true;
     return client;
   });

@@ -1,4 +1,4 @@
-// What PostgreSQL spells in its own way. Statements name no index, because PostgreSQL chooses the best one from its statistics.
+// The parts of SQL that differ in PostgreSQL. Statements name no index, because PostgreSQL chooses the best one from its statistics.
 
 import type { Spelling } from "../scan-sql.ts";
 

@@ -1,4 +1,4 @@
-// How rows of one table are written: with statements that have one array for each column as parameters.
+// Writes rows of one table, with statements whose parameters are one array for each column.
 
 import { type Column, isKey, type Scan, type TableSpec, type Value } from "../../engine/rows.ts";
 import { boundsOf, conditionsOf } from "../scan-sql.ts";

@@ -1,5 +1,5 @@
-// The writes of one commit, in as few statements as possible: rows that are written in the same way become one statement with an array for each
-// column. Writes with the same key keep their order; between different keys, order makes no difference.
+// The writes of one commit, in as few statements as possible: rows that are written in the same way become one statement with an array for
+// each column. Writes with the same key keep their order. For different keys, the order makes no difference.
 
 import type { Value } from "../../engine/rows.ts";
 import { type ArrayEncoder, type ColumnType, checkWhole } from "./binary.ts";
@@ -67,7 +67,7 @@ export class WriteBatch {
     open.clear();
   }
 
-  /** The parameters are in the encoder's buffer. `textOf` returns how a text is written. Default: as it is. */
+  /** The parameters are in the encoder's buffer. `textOf` converts a text before it is written. Default: the text does not change. */
   calls(encoder: ArrayEncoder, textOf?: (text: string) => string): Call[] {
     const calls: Call[] = [];
     encoder.begin();

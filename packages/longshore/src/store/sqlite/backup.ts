@@ -1,4 +1,4 @@
-// Copies the data file and the blobs that it names, beside a running server. The file is copied in one read transaction, so the copy is
+// Copies the data file and the blobs that it names, while a server may run. The file is copied in one read transaction, so the copy is
 // consistent. Blobs never change: a blob that the copy names existed before the copy.
 
 import { closeSync, constants, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ import { refuseNewer } from "./schema.ts";
 export interface BackupProgress {
   readonly what: "data" | "blobs";
   readonly done: number;
-  /** The total in bytes, as far as it is known in advance; for blobs their number. */
+  /** The total in bytes, as far as it is known in advance. For blobs, their number. */
   readonly total: number;
 }
 

@@ -47,7 +47,7 @@ export class BlobFiles implements BlobContents {
     try {
       return (await open(path.file)).createReadStream();
     } catch (error) {
-      // Another program removed the file: for readers the blob does not exist.
+      // Another program has removed the file, so for readers the blob does not exist.
       if (codeOf(error) === "ENOENT") return null;
       throw error;
     }
@@ -59,7 +59,7 @@ export class BlobFiles implements BlobContents {
     try {
       if (path !== null) renameSync(path.file, aside);
     } catch {
-      // The row is removed, which is what counts; a file that cannot be moved is removed later, as one without a row.
+      // Only the removal of the row counts. If the file cannot be moved now, it is removed later, as a file without a row.
     }
     return () => rm(aside, { force: true });
   }
@@ -102,7 +102,7 @@ export class BlobFiles implements BlobContents {
 
   async #discard(temporary: string): Promise<void> {
     await rm(temporary, { force: true });
-    // Content that arrives during `close` may have created the folder again.
+    // Content that arrived during `close` may have created the folder again.
     if (this.#closed) this.close();
   }
 

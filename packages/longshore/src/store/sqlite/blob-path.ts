@@ -1,5 +1,5 @@
 // The path of a blob's content: the only function that makes a path from a hash. Hashes come from the data file, which another program may
-// have written, so an invalid hash never becomes a path: it could lead out of the folder.
+// have written. An invalid hash never becomes a path, because it could lead out of the folder.
 
 import { join } from "node:path";
 

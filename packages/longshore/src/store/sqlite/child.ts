@@ -1,5 +1,5 @@
-// Work on a data file in a separate process: one statement of SQLite would block the event loop, and a process that has ended has closed
-// its files, which the driver of Node 20 does not guarantee for a closed connection.
+// Work on a data file in a separate process, for two reasons. A long statement of SQLite would block the event loop. And a process that has
+// ended has closed its files; the driver of Node 20 does not guarantee this for a closed connection.
 
 import { fork } from "node:child_process";
 import { toError } from "../../core/errors.ts";
@@ -31,7 +31,7 @@ export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T>
   return { pid: child.pid, done, ended, stop: () => void child.kill("SIGKILL") };
 }
 
-/** Called in the child process: sends the result of `work`, or why it failed. */
+/** Called in the child process: sends the result of `work`, or its error. */
 export async function answerParent(work: (...args: string[]) => Promise<unknown>): Promise<void> {
   const answer: Answer = await work(...process.argv.slice(2)).then(
     (value) => ({ value }),

@@ -1,5 +1,5 @@
-// Opens the data file of a folder: locked, private, checked and of the newest schema. Each refusal has one sentence with the path and
-// what to do.
+// Opens the data file of a folder. The file is locked, made private, checked, and updated to the newest schema. Each refusal is one
+// sentence with the path and what to do.
 
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   const judge = (damage: readonly string[]) => {
     if (damage.length === 0) return;
     if (options.acceptDamage !== true) throw damagedError(damage);
-    for (const sentence of damage) warn(`${sentence} What can be read is served, because damage was accepted.`);
+    for (const sentence of damage) warn(`${sentence} The readable data is served, because damage was accepted.`);
   };
   const { damage } = checkFile(directory, existsSync(join(directory, blobFolderName)));
   judge(damage);
@@ -110,16 +110,16 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   };
 }
 
-/** Damage that the operator accepted must be found and removed before the file is served, at any size. */
+/** With accepted damage, a file of any size is checked and repaired before it is served. */
 async function salvageIfDamaged(directory: string, file: string, wasOpen: boolean, warn: (message: string) => void): Promise<void> {
   if (wasOpen) {
-    const message = `Another program has the data file of ${directory} open. Stop it first: a damaged file is replaced by what can be read of it.`;
+    const message = `Another program has the data file of ${directory} open. Stop it first: a damaged file is replaced by a new file with the readable data.`;
     throw new LongshoreError("LONGSHORE_CONFLICT", message);
   }
   try {
     for (const sentence of await runChild<string[]>(new URL("./salvage-process.js", import.meta.url), [file]).done) warn(sentence);
   } catch (cause) {
-    const message = `Nothing can be read of the data file ${file}: ${toError(cause).message}. Restore the folder from a backup, or remove it.`;
+    const message = `Nothing of the data file ${file} can be read: ${toError(cause).message}. Restore the folder from a backup, or remove it.`;
     throw new LongshoreError("LONGSHORE_DATA_DAMAGED", message, { cause });
   }
 }
@@ -133,7 +133,7 @@ function keepDamagedLog(file: string, warn: (message: string) => void): void {
   warn(`A copy of the damaged write-ahead log is kept as ${copy}.`);
 }
 
-/** An unusable folder is a problem of the machine, not of the program: the error says what to do about it. */
+/** An unusable folder is a problem of the machine and not of the program, so the error says what to do. */
 export function inWords(error: unknown, directory: string | null): unknown {
   if (directory === null || error instanceof LongshoreError) return error;
   if (isDamaged(error))

@@ -31,7 +31,7 @@ export interface Database {
 }
 
 export interface OpenOptions {
-  /** FULL survives a power cut; NORMAL only a crash of the process. */
+  /** With FULL, commits survive a power cut; with NORMAL only a crash of the process. */
   synchronous?: "FULL" | "NORMAL";
   journal?: "WAL" | "DELETE";
   /** How long a statement waits for a lock that another program (a backup, a shell) holds. */
@@ -46,7 +46,7 @@ const busyMsDefault = 5_000;
  * system.
  */
 const cacheKib = 32 * 1_024;
-/** The write-ahead log is checkpointed after this many pages (about 16 MiB): larger checkpoints cost fewer syncs. */
+/** The write-ahead log is checkpointed after this many pages (about 16 MiB): with larger checkpoints there are fewer syncs. */
 const checkpointPages = 4_000;
 
 export async function openDatabase(file: string, options: OpenOptions = {}): Promise<Database> {
@@ -59,7 +59,7 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
       db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema`);
       return facade(db);
     }
-    // Both builds of the second driver default the write-ahead log to NORMAL, so it is always set.
+    // The setting is always written, because both builds of the second driver use NORMAL with a write-ahead log by default.
     db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=${journal}; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`);
     db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
   } catch (error) {
@@ -99,7 +99,7 @@ export async function sqliteVersion(): Promise<string> {
   return version;
 }
 
-/** Whether any connection, of any process, has the file open. Waits for none of them. */
+/** Returns whether any connection, of any process, has the file open. Does not wait for connections. */
 export async function isOpenAnywhere(file: string): Promise<boolean> {
   const { DatabaseSync } = await load();
   const db = new DatabaseSync(file);
@@ -109,7 +109,7 @@ export async function isOpenAnywhere(file: string): Promise<boolean> {
     return false;
   } catch (error) {
     if (isLocked(error)) return true;
-    // No connection holds it, but it cannot be read: reported when it is opened for use.
+    // No connection has it open, but it cannot be read. This is reported when it is opened for use.
     if (isDamaged(error)) return false;
     throw error;
   } finally {
@@ -125,7 +125,7 @@ export async function removeIdleLog(file: string): Promise<void> {
   const { DatabaseSync } = await load();
   const db = new DatabaseSync(file);
   try {
-    // Nothing is prepared here, as above.
+    // As above, nothing is prepared here.
     db.exec("PRAGMA busy_timeout=0; SELECT count(*) FROM sqlite_schema");
   } catch (error) {
     // Damaged, or in use by a server: the log stays unchanged.
@@ -149,7 +149,7 @@ async function load(): Promise<Module> {
   }
 }
 
-/** Node 22 warns on first load that its SQLite is experimental; the users of a server need not read that. */
+/** Node 22 warns at the first load that its SQLite is experimental. The users of a server do not need this warning. */
 async function withoutWarning<T>(work: () => Promise<T>): Promise<T> {
   const emit = process.emitWarning;
   process.emitWarning = ((warning: string | Error, ...rest: never[]) => {

@@ -1,5 +1,5 @@
 // Checks the files of a data folder without opening them as a database: damage is found before SQLite repairs, overwrites or removes
-// anything. Safe beside a running server, in another process: it does not touch SQLite's locks.
+// anything. It does not touch SQLite's locks, so another process may do this while a server runs.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ export function checkFile(directory: string, hadData = false): FileReport {
   // A change outside the log was interrupted, for example by a power cut at the first start: SQLite undoes it with this journal.
   if (existsSync(`${file}-journal`)) return { schemaVersion: header?.schemaVersion ?? null, damage: lost(file, wal) };
   if (header === null) {
-    return { schemaVersion: null, damage: [`The data file ${file} is no SQLite database: its first bytes are wrong.`] };
+    return { schemaVersion: null, damage: [`The data file ${file} is not a SQLite database: its first bytes are wrong.`] };
   }
   return { schemaVersion: header.schemaVersion, damage: [...truncated(file, start.bytes, header, wal), ...lost(file, wal)] };
 }
@@ -41,7 +41,7 @@ export function checkFile(directory: string, hadData = false): FileReport {
 function missing(file: string, exists: boolean, wal: WalReport, hadData: boolean): string[] {
   // SQLite would remove a log without its file, and with it committed data.
   if (wal.pageCount === null && wal.lostCommits === 0 && !hadData) return [];
-  const why = wal.pageCount === null ? "this folder had one" : "its write-ahead log holds commits";
+  const why = wal.pageCount === null ? "this folder had a data file" : "its write-ahead log has commits";
   return [`The data file ${file} ${exists ? "is empty" : "is missing"}, although ${why}.`];
 }
 
@@ -62,7 +62,7 @@ function parseHeader(header: Buffer): FileHeader | null {
   if (header.length < headerBytes || header.toString("latin1", 0, magic.length) !== magic) return null;
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (pageBytes < 512 || (pageBytes & (pageBytes - 1)) !== 0) return null;
-  // The page count is valid only when the same change wrote both numbers.
+  // The page count is valid only when the same change has written both numbers.
   const isCounted = header.readUInt32BE(24) === header.readUInt32BE(92);
   return { pageBytes, pageCount: isCounted ? header.readUInt32BE(28) : 0, schemaVersion: header.readUInt32BE(60) };
 }

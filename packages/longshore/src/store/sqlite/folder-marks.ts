@@ -1,4 +1,4 @@
-// Marks of a data folder are files: they can be seen and removed without a program.
+// Marks of a data folder are files, so that people can see and remove them.
 
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ function syncFolder(directory: string): void {
   }
 }
 
-/** What removes the mark of a folder whose data were moved. */
+/** The command that removes the mark of a folder whose data were moved. */
 export function undoOf(directory: string): string {
   return `remove the file ${join(directory, movedName)}`;
 }

@@ -64,7 +64,7 @@ function kindOf(found: Stats): string {
   return found.isSocket() ? "a socket" : "a device";
 }
 
-/** A sentence with advice when other users may read or change the folder; else null. */
+/** A sentence with advice when other users may read or change the folder, else null. */
 export function openness(directory: string): string | null {
   if (process.platform === "win32") return null;
   const { mode } = statSync(directory);
@@ -80,7 +80,7 @@ function makeFolder(directory: string): void {
     if (!["EEXIST", "ENOTDIR"].includes(String((cause as { code?: unknown }).code))) throw cause;
     throw new LongshoreError(
       "LONGSHORE_BAD_CONFIG",
-      `The data folder ${directory} cannot be made: it, or a folder above it, is a file. Choose a folder with --data.`,
+      `The data folder ${directory} cannot be created: it, or a folder above it, is a file. Choose a folder with --data.`,
       { cause },
     );
   }

@@ -6,13 +6,13 @@ import { basename, dirname } from "node:path";
 import { LongshoreError } from "../../core/errors.ts";
 
 /**
- * A commit within this time after the last check is not checked again: a check costs as much as a tenth of a small commit. What is
- * acknowledged in this time is lost with the folder, like everything that was acknowledged just before.
+ * A commit within this time after the last check is not checked again: a check costs as much as a tenth of a small commit. Commits that are
+ * acknowledged in this time are lost with the folder, like all commits from before.
  */
 export const restMs = 5;
 /**
- * The folder is checked each time. Its files are checked when its list of names has changed, and every 64th time in any case, because file
- * times are coarse.
+ * The folder is checked each time. Its files are checked when the modification time of the folder has changed and, because file times are
+ * coarse, also every 64th time.
  */
 export const looksPerCheck = 64;
 
@@ -50,7 +50,7 @@ function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // A parent folder is not readable any more: this is not the place where the file was opened.
+    // A parent folder is not readable any more, so the path does not lead to the opened file.
     return undefined;
   }
 }

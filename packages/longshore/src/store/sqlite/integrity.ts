@@ -1,6 +1,7 @@
 // Checks the pages of a data file with SQLite's own integrity check. A small file is checked before it is served. A large one is checked in
-// a separate process while the server works: SQLite's check cannot be split into slices, and would block the event loop. It is the full
-// check, at five times the cost of the quick one: only the order of keys shows a page in the place of another.
+// a separate process while the server works: SQLite's check cannot be split into slices, and would block the event loop. This is the full
+// check, which costs five times as much as the quick one. Only the full check compares the order of keys, and so finds a page in the place
+// of another page.
 
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -103,6 +104,6 @@ function lowerPriority(pid: number): void {
   try {
     setPriority(pid, niceness);
   } catch {
-    // The process has already ended, or the system does not allow it: the check runs anyway.
+    // The process has already ended, or the system does not allow a lower priority. The check runs anyway.
   }
 }

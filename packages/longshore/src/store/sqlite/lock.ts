@@ -1,6 +1,6 @@
-// One server per data folder: two would hand out the same tasks. The lock is SQLite's own, on a file beside the data file, so a killed
-// process leaves none behind, and backups and other readers may open the data file. The data file records which lock file guards it.
-// When that one was removed, a new lock proves nothing, and the data file itself must not be open anywhere.
+// One server per data folder: two would hand out the same tasks. The lock is SQLite's own, on a separate file beside the data file. So a
+// killed process leaves no lock behind, and backups and other readers may open the data file. The data file records its lock file. When
+// that lock file was removed, the lock on a new file proves nothing, and the data file itself must not be open anywhere.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { lockFileName } from "./folder.ts";
 import { readProperty, writeProperty } from "./properties.ts";
 
 export interface FolderLock {
-  /** Identifies this file: another file in its place has another id. */
+  /** The id of this file. Another file in its place has another id. */
   readonly id: string;
   release(): void;
 }
@@ -37,7 +37,8 @@ export async function lockFolder(directory: string): Promise<FolderLock> {
   return {
     id: String(statSync(file, { bigint: true }).ino),
     release() {
-      // Closing alone leaves the lock to the garbage collector: the driver keeps a connection open while it has prepared statements.
+      // `close` alone does not release the lock: the driver keeps a connection open until the garbage collector has removed its prepared
+      // statements.
       held.exec("ROLLBACK");
       held.close();
     },
@@ -55,7 +56,7 @@ export function refuseIfShared(db: Database, lock: FolderLock, directory: string
   );
 }
 
-/** Records that this lock file guards the data file. Returns whether this or another one guarded it before. */
+/** Records that this lock file guards the data file. Returns whether this lock file, or another one, guarded it before. */
 export function recordLock(db: Database, lock: FolderLock): boolean {
   const before = readProperty(db, lockProperty);
   if (before !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));

@@ -1,8 +1,8 @@
-// Facts about the data file itself, by name.
+// Values about the data file itself, by name.
 
 import type { Database } from "./driver.ts";
 
-/** Null when there is none, also in a file from a version without properties. */
+/** Null when there is no such value, also in a file from a version without properties. */
 export function readProperty(db: Database, name: string): string | null {
   const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'property'").get();
   if (table === undefined) return null;

@@ -1,10 +1,10 @@
-// Copies what can be read of a damaged data file into a new one, which replaces it. The damaged file is kept beside it.
+// Copies the readable data of a damaged data file into a new file, which replaces it. The damaged file is kept beside the new one.
 
 import { linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { type Database, isDamaged, openDatabase, type SqlRow, type SqlValue } from "./driver.ts";
 import { countAmounts, migrate } from "./schema.ts";
 
-/** Where the damaged file is kept. */
+/** The ending of the name under which the damaged file is kept. */
 const damagedSuffix = ".damaged";
 const salvagedSuffix = ".salvaged";
 
@@ -16,7 +16,7 @@ export async function salvage(file: string): Promise<string> {
   const to = await openDatabase(target);
   let lossy: string[];
   try {
-    // The log belongs to the damaged file; beside another file SQLite would use it as that file's log.
+    // The log belongs to the damaged file. If it stayed, SQLite would use it as the log of the new file.
     from.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     to.exec("PRAGMA foreign_keys=OFF");
     migrate(to, Number(from.prepare("PRAGMA user_version").get()?.user_version), target);
@@ -45,19 +45,19 @@ function copyTables(from: Database, to: Database): string[] {
   return lossy;
 }
 
-/** Computes the sums again, because lost rows take no space any more. A file of an early version has no sums. */
+/** Computes the sums again, because lost rows do not count any more. A file of an early version has no sums. */
 function recount(db: Database): void {
   const table = db.prepare("SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'amount'").get();
   if (table !== undefined) db.transaction(() => db.exec(countAmounts));
 }
 
-/** From the beginning up to the damage, then from the end back to it. */
+/** Reads from the beginning up to the damage, and then from the end back to the damage. */
 function copyTable(from: Database, to: Database, table: string): { rows: number; isWhole: boolean } {
   const info = to.prepare(`PRAGMA table_info(${table})`).all();
   const keys = info.filter(({ pk }) => Number(pk) > 0).sort((a, b) => Number(a.pk) - Number(b.pk));
   const names = info.map(({ name }) => String(name));
   const isRowid = hasRowid(to, table);
-  // The rowid identifies a row: with it no row is copied twice.
+  // The rowid identifies a row, so that no row is copied twice.
   const columns = isRowid ? ["rowid", ...names] : names;
   const order = (direction: string) => (isRowid ? ["rowid"] : keys.map(({ name }) => String(name))).map((key) => `${key} ${direction}`);
   const insert = to.prepare(`INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
@@ -102,7 +102,7 @@ function hasRowid(db: Database, table: string): boolean {
   }
 }
 
-/** Replaces the file in one step: there is always a data file, the damaged one or the new one. */
+/** Replaces the file in one step, so that there is always a data file: the damaged one or the new one. */
 function replace(file: string, target: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw new Error(`${file}-wal still holds commits.`);
   rmSync(`${file}${damagedSuffix}`, { force: true });

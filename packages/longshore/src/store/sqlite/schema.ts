@@ -1,10 +1,10 @@
-// The tables, as numbered migrations. A file records in `user_version` how far it has come.
+// The tables, as numbered migrations. A file records the number of its last migration in `user_version`.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { packageVersion } from "../../core/version.ts";
 import type { Database } from "./driver.ts";
 
-/** Fills `amount` from the tables that it sums up. Each row counts the same as in the store: a test compares them. */
+/** Fills `amount` with the sums over tables. Each row counts the same as in the store: a test compares the sums. */
 const countSums = `
   INSERT INTO amount SELECT 'bytes of blobs', coalesce(sum(4096 + bytes + coalesce(octet_length(note), 0)), 0) FROM blob;
   INSERT INTO amount SELECT 'bytes of logs', coalesce(sum(bytes), 0) FROM log;

@@ -1,6 +1,6 @@
-// Reads a write-ahead log without SQLite. SQLite stops at the first frame whose checksum is wrong and drops what follows, without an
-// error. That is right for the torn end of a power cut and wrong for a damaged frame in the middle: the commits behind it were
-// acknowledged. A commit is synced before the next one is written, so a commit that is followed by an intact frame was on disk.
+// Reads a write-ahead log without SQLite. SQLite stops at the first frame whose checksum is wrong and drops all frames after it, without an
+// error. This is right when a power cut has left an incomplete end. It is wrong for a damaged frame in the middle, because the commits
+// after it were acknowledged. A commit is synced before the next one is written, so a commit before an intact frame was on disk.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { endianness } from "node:os";
@@ -16,7 +16,7 @@ export interface WalReport {
 
 interface WalHeader {
   readonly pageBytes: number;
-  /** Whether this machine reads the words of a checksum as the writer wrote them. */
+  /** Whether the words of a checksum have the byte order of this machine. */
   readonly swapped: boolean;
   readonly salts: readonly [number, number];
   readonly sum: Sum;
@@ -30,7 +30,7 @@ interface Frame {
   readonly salts: readonly [number, number];
   /** The checksum stored in the frame. */
   readonly sum: Sum;
-  /** Computes the checksum when the checksum before it is `seed`. */
+  /** Computes the checksum of the frame; `seed` is the checksum of the frame before it. */
   sumFrom(seed: Sum): Sum;
 }
 
@@ -42,7 +42,7 @@ const frameHeaderBytes = 24;
 const magic = 0x377f0682;
 /** Frames per read: about 1 MiB with pages of 4 KiB. */
 const framesAtOnce = 256;
-/** A log restarts after thousands of pages, so at most once during a read. */
+/** A log starts again from its beginning after thousands of pages, so this happens at most once during a read. */
 const triesMax = 3;
 
 const nothing: WalReport = { pageCount: null, pages: new Set(), lostCommits: 0 };
@@ -62,7 +62,7 @@ export function readWal(file: string): WalReport {
   }
 }
 
-/** A running server may restart the log during the read: then the result is a mixture of both, and the read is repeated. */
+/** A running server may begin the log again during the read. Then the result is a mixture of both logs, and the read is repeated. */
 function readSteady(handle: number): WalReport {
   let report = nothing;
   for (let tries = 0; tries < triesMax; tries++) {
@@ -97,7 +97,7 @@ function scan(header: WalHeader, all: Iterable<Frame>): WalReport {
   return { pageCount, pages, lostCommits: behind.lostCommits };
 }
 
-/** What follows the first frame that SQLite cannot read. */
+/** Examines the frames after the first one that SQLite cannot read. */
 class BehindDamage {
   readonly #header: WalHeader;
   #before: Frame | null = null;
@@ -113,12 +113,12 @@ class BehindDamage {
     this.#before = frame;
     if (!this.#isOfThisLog(frame)) return;
     if (frame.commitPages > 0) this.#commits++;
-    // Written after the commit before it, and therefore after that commit's sync.
+    // This frame was written after the sync of the commit before it.
     if (before !== null && before.commitPages > 0 && this.#isOfThisLog(before) && same(frame.sumFrom(before.sum), frame.sum))
       this.#wasSynced = true;
   }
 
-  /** The number of lost commits. A torn end has none: its only commit was never acknowledged. */
+  /** The number of lost commits. An incomplete end loses none, because its only commit was never acknowledged. */
   get lostCommits(): number {
     return this.#wasSynced ? this.#commits : 0;
   }
@@ -152,7 +152,7 @@ function* frames(handle: number, { pageBytes, swapped }: WalHeader): Generator<F
     const here = Math.min(framesAtOnce, count - first);
     readSync(handle, buffer, 0, here * frameBytes, headerBytes + first * frameBytes);
     for (let at = 0; at < here; at++) {
-      // A copy: a frame is still used after the next ones have been read.
+      // The bytes are copied, because a frame is still used after the next ones have been read.
       const own = new Uint8Array(buffer.subarray(at * frameBytes, (at + 1) * frameBytes));
       yield frameOf(Buffer.from(own.buffer), swapped);
     }
@@ -172,7 +172,7 @@ function frameOf(bytes: Buffer, swapped: boolean): Frame {
   };
 }
 
-/** The words in the byte order of the checksum. The bytes are in memory of their own. */
+/** The words in the byte order of the checksum. The bytes have their own memory. */
 function wordsOf(bytes: Buffer, swapped: boolean): Uint32Array {
   return new Uint32Array(swapped ? new Uint8Array(Buffer.from(bytes).swap32()).buffer : bytes.buffer);
 }
