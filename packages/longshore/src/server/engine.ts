@@ -2,6 +2,7 @@
 
 import { hostname } from "node:os";
 import { type Clock, systemClock } from "../core/clock.ts";
+import { LongshoreError, toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Quotas } from "../core/quotas.ts";
@@ -113,6 +114,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
   const slices = new Slices();
+  let hasFailed = false;
+  // A listener is told at the end of a commit. One that throws, for example because it cannot read a run, must not end the process.
+  const tell = <L>(told: ReadonlySet<L>, call: (listener: L) => void) => {
+    for (const listener of told) {
+      try {
+        call(listener);
+      } catch (error) {
+        if (!hasFailed) warn?.(`A metric, span or event leaves out a change that could not be read: ${toError(error).message}.`);
+        hasFailed = true;
+      }
+    }
+  };
   const { open, acceptDamage, warn, openStore = openSqlite } = options;
   const opened = await openStore({ directory, open, acceptDamage, warn });
   const clock = options.clock ?? opened.clock ?? systemClock;
@@ -129,22 +142,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       taskChanged: (task) => {
         board.changed(task);
         beside.taskChanged(task);
-        for (const listener of listeners) listener.task?.(task);
+        tell(listeners, (listener) => listener.task?.(task));
       },
       runChanged: (run) => {
         runs.changed(run);
         beside.runChanged(run);
-        for (const listener of listeners) listener.run?.(run);
+        tell(listeners, (listener) => listener.run?.(run));
       },
       runRevived: (run) => beside.runRevived(run),
       messagesLeft: () => runs.carry(),
       work: {
-        handedOut: (task, at) => {
-          for (const listener of workListeners) listener.handedOut(task, at);
-        },
-        attemptOver: (task, end) => {
-          for (const listener of workListeners) listener.attemptOver(task, end);
-        },
+        handedOut: (task, at) => tell(workListeners, (listener) => listener.handedOut(task, at)),
+        attemptOver: (task, end) => tell(workListeners, (listener) => listener.attemptOver(task, end)),
       },
     },
   });
@@ -162,8 +171,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
   const age = await orClose(store, async () => {
-    await store.recover();
-    await beside.recover();
+    try {
+      await store.recover();
+      await beside.recover();
+    } catch (error) {
+      throw unreadable(error, opened.shown);
+    }
     await beside.retention.notePolicy(options.retention ?? retentionDefault);
     return beside.retention.age();
   });
@@ -293,6 +306,14 @@ async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise
     await store.close();
     throw store.store.inWords(error);
   }
+}
+
+/** An error in what was read at the start: rows of another program. Reading them failed before any of them was served. */
+function unreadable(error: unknown, shown: string): unknown {
+  const isOfRows = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
+  if (!isOfRows) return error;
+  const message = `There are rows in ${shown} that no server has written, and that cannot be read: ${error.message}. Restore the data from a backup.`;
+  return new LongshoreError("LONGSHORE_DATA_DAMAGED", message, { cause: error });
 }
 
 /** The store with a probe that times its commits and counts its loads. */

@@ -98,6 +98,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     probe: engineProbe(metrics, watch),
     spans: options.telemetry?.spans,
     trouble: new FailureLog(logger, options.clock ?? systemClock),
+    warn: (message) => logger.warn(message),
     failed: (what, error) => logger.warn(`The ${what} failed and is tried again`, { error }),
     ids,
   });

@@ -10,7 +10,7 @@ import { openDatabase } from "./driver.ts";
 import { checkFile } from "./file-check.ts";
 import { blobFolderName, dataFileName } from "./folder.ts";
 import { checkFilePages } from "./integrity.ts";
-import { refuseNewer } from "./schema.ts";
+import { checkSchema } from "./schema.ts";
 
 export interface BackupProgress {
   readonly what: "data" | "blobs";
@@ -59,7 +59,7 @@ async function refuseUnfit(directory: string, source: string): Promise<number> {
     );
   const db = await openDatabase(source, { readOnly: true });
   try {
-    refuseNewer(db, source);
+    checkSchema(db, source);
     const number = (pragma: string) => Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
     return (number("page_count") - number("freelist_count")) * number("page_size");
   } finally {

@@ -14,7 +14,7 @@ import { readFolderMarks, undoOf } from "./folder-marks.ts";
 import { watchIdentity } from "./identity.ts";
 import { type BackgroundCheck, checkBytesAtStart, checkInBackground, checkPages } from "./integrity.ts";
 import { type FolderLock, lockFolder, recordLock, refuseIfShared } from "./lock.ts";
-import { migrate, refuseNewer } from "./schema.ts";
+import { checkSchema, migrate } from "./schema.ts";
 
 export interface DataFileOptions {
   synchronous?: OpenOptions["synchronous"];
@@ -76,7 +76,7 @@ async function openLocked(directory: string, lock: FolderLock, options: DataFile
   const db = await (options.open ?? openDatabase)(file, { synchronous: options.synchronous });
   let wasServed: boolean;
   try {
-    refuseNewer(db, file);
+    checkSchema(db, file);
     refuseIfShared(db, lock, directory, wasOpen);
     if (isChecked) judge(checkPages(db, file));
     migrate(db, undefined, file);

@@ -56,12 +56,14 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
   try {
     if (readOnly) {
       // The first reading statement shows whether the file can be read at all.
-      db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema`);
+      db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; SELECT count(*) FROM sqlite_schema`);
       return facade(db);
     }
     // The setting is always written, because both builds of the second driver use NORMAL with a write-ahead log by default.
     db.exec(`PRAGMA busy_timeout=${busyMs}; PRAGMA journal_mode=${journal}; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`);
-    db.exec(`PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY`);
+    db.exec(
+      `PRAGMA cache_size=-${cacheKib}; PRAGMA wal_autocheckpoint=${checkpointPages}; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF`,
+    );
   } catch (error) {
     db.close();
     throw error;

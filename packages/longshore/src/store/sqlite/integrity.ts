@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
 import { runChild } from "./child.ts";
 import { type Database, isDamaged, openDatabase, removeIdleLog } from "./driver.ts";
+import { strangePart } from "./schema.ts";
 
 /** Maximum size that is checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
 export const checkBytesAtStart = 16 * 1024 * 1024;
@@ -25,12 +26,13 @@ export function checkPages(db: Database, file: string): string[] {
   return [`The data file ${file} is damaged${where}: ${found.join("; ")}.`];
 }
 
-/** The same for a file that this process has not opened; it is opened for reading. */
+/** The same for a file that this process has not opened; it is opened for reading. A trigger or view of another program counts as damage. */
 export async function checkFilePages(file: string): Promise<string[]> {
   try {
     const db = await openDatabase(file, { readOnly: true });
     try {
-      return checkPages(db, file);
+      const strange = strangePart(db, file);
+      return strange === null ? checkPages(db, file) : [strange];
     } finally {
       db.close();
     }

@@ -244,8 +244,23 @@ export function migrate(db: Database, upTo: number = migrations.length, file = "
   });
 }
 
-/** Returns the schema version. `file` is the name in the error. */
-export function refuseNewer(db: Database, file: string): number {
+/** Refuses a file of a newer version, and one with programs in SQL. Returns the schema version. `file` is the name in the error. */
+export function checkSchema(db: Database, file: string): number {
+  const version = refuseNewer(db, file);
+  const strange = strangePart(db, file);
+  if (strange !== null) throw new LongshoreError("LONGSHORE_DATA_DAMAGED", `${strange} Restore the folder from a backup.`);
+  return version;
+}
+
+/** A trigger or view would run inside the server's own statements, without a limit. One sentence about it; null when there is none. */
+export function strangePart(db: Database, file: string): string | null {
+  const found = db.prepare("SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'").get();
+  if (found === undefined) return null;
+  return `The data file ${file} has the ${found.type === "table" ? "virtual table" : found.type} ${JSON.stringify(found.name)}, which Longshore did not make.`;
+}
+
+/** Returns the schema version. */
+function refuseNewer(db: Database, file: string): number {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
   if (version > schemaVersion) throw tooNew(file, version);
   return version;

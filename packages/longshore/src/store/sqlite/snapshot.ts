@@ -2,13 +2,13 @@
 
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { type Database, isLocked, openDatabase } from "./driver.ts";
-import { refuseNewer, schemaVersion } from "./schema.ts";
+import { checkSchema, schemaVersion } from "./schema.ts";
 
 /** Refuses a file that this version cannot read: a locked or a newer file, or an older one, because a migration would have to write. */
 export async function openSnapshot(file: string): Promise<Database> {
   const db = await openReadOnly(file);
   try {
-    refuseOlder(refuseNewer(db, file), file);
+    refuseOlder(checkSchema(db, file), file);
     db.exec("BEGIN");
     return db;
   } catch (error) {
