@@ -22,6 +22,11 @@ export interface TableSpec<R> {
   readonly columns: readonly Column<R>[];
   /** Named sums of the bytes of columns: read with a row, without the columns themselves. */
   readonly sizes?: readonly (readonly [name: string, columns: readonly string[]])[];
+  /**
+   * The values that some columns have in most new rows. A store may write such a row with a statement that contains these values, because
+   * each value that is passed to a statement has a cost.
+   */
+  readonly usual?: { readonly [column: string]: null | number };
   of(row: Row): R;
 }
 

@@ -3,7 +3,7 @@ import { newTask } from "../board/new-task.ts";
 import type { TaskRow } from "../board/task.ts";
 import { copyOf } from "../board/task-copy.ts";
 import type { Column } from "../rows.ts";
-import { closing, queueing, sameClosing, sameQueueing, taskOf, taskTable } from "./task.ts";
+import { atPlainEnd, closing, ending, holding, queueing, sameClosing, sameHolding, sameQueueing, taskOf, taskTable } from "./task.ts";
 
 /** The fields that `read` looks at, of a task in which all fields have the same value. */
 function fieldsOf(read: (task: TaskRow) => unknown): string[] {
@@ -29,6 +29,18 @@ describe("Which columns of a task are written", () => {
 
   it("depends on every field of the columns that change when a report closes it", () => {
     expect(fieldsOf((task) => sameClosing(task, task))).toEqual(written(closing));
+  });
+
+  it("depends at the end on every field that is written only when it has changed", () => {
+    const compared = fieldsOf((task) => sameHolding(task, task));
+    expect([...compared, ...written(atPlainEnd)].sort()).toEqual(written([...holding, ...closing, ...ending]));
+  });
+
+  it("needs only values that a new task without options has", () => {
+    const fresh = newTask({ id: "t", step: "s", lanes: [], input: "null", policy: null }, 0, null);
+    const usual = Object.keys(taskTable.usual ?? {});
+    const row = Object.fromEntries(taskTable.columns.filter(([name]) => usual.includes(name)).map(([name, value]) => [name, value(fresh)]));
+    expect(row).toEqual(taskTable.usual);
   });
 });
 

@@ -46,7 +46,7 @@ export const queueing: readonly Column<TaskRow>[] = [
   ["due_at", (task) => task.dueAt],
 ];
 /** Columns that change when the task is handed out. */
-const holding: readonly Column<TaskRow>[] = [
+export const holding: readonly Column<TaskRow>[] = [
   ["state", (task) => task.state],
   ["grant_count", (task) => task.grant],
   ["holder", (task) => task.holder],
@@ -67,7 +67,7 @@ export const closing: readonly Column<TaskRow>[] = [
   ["closed_receipt", (task) => task.closedReceipt],
 ];
 /** An open task has no `ended_at` on disk. Not writing it avoids an update of both indexes. */
-const ending: readonly Column<TaskRow>[] = [["ended_at", (task) => task.endedAt]];
+export const ending: readonly Column<TaskRow>[] = [["ended_at", (task) => task.endedAt]];
 
 /** Set once for few tasks, and written only then, with a separate statement. */
 const streaming: readonly Column<TaskRow>[] = [["streamed", (task) => (task.streamed ? 1 : 0)]];
@@ -75,14 +75,27 @@ const streaming: readonly Column<TaskRow>[] = [["streamed", (task) => (task.stre
 /** Columns that change together. Most tasks are handed out once and end once: unchanged columns are not written (0.1 us a value). */
 const goingOn = [...queueing, ...holding, ...closing];
 const atEnd = [...holding, ...closing, ...ending];
+/** The end of most tasks: the holder of the last commit has reported an output. */
+const changedByOutput = ["state", "hold_until", "output", "closed_grant", "closed_by", "closed_receipt", "ended_at"];
+export const atPlainEnd: readonly Column<TaskRow>[] = atEnd.filter(([name]) => changedByOutput.includes(name));
 const anything = [...goingOn, ...ending, ...streaming];
 
 export const taskTable: TableSpec<TaskRow> = {
   name: "task",
   key: ["id"],
   columns: [...fixed, ...queueing, ...holding, ...closing, ...ending, ...streaming],
+  usual: usualOf(
+    ["run_id", "labels", "policy", "limits", "hold_ms", "claim_ms", "end_ms", "total_by", "signal", "command", "claim_by", "end_by"],
+    ["output", "error", "fault", "closed_by", "closed_receipt", "ended_at"],
+    ["node", "priority", "attempt", "first_attempt", "ordinal", "failures", "lost", "deferrals", "closed_grant", "streamed"],
+  ),
   of: taskOf,
 };
+
+/** A task that belongs to no run and has no options, queued or handed out for the first time. */
+function usualOf(unset: readonly string[], notYet: readonly string[], zero: readonly string[]): { [column: string]: null | number } {
+  return Object.fromEntries([...[...unset, ...notYet].map((name) => [name, null]), ...zero.map((name) => [name, 0])]);
+}
 
 /** For scans that need no texts: the rows are read without them. */
 export const taskHeadTable: TableSpec<TaskRow> = {
@@ -198,8 +211,13 @@ export function taskRows(store: RowStore, commit: GroupCommit, hooks: TaskRowsHo
 
 function changedColumns(task: TaskRow, before: TaskRow | undefined): readonly Column<TaskRow>[] {
   if (before === undefined || before.endedAt !== null) return anything;
-  if (task.endedAt !== null) return sameQueueing(before, task) ? atEnd : anything;
+  if (task.endedAt !== null) return sameQueueing(before, task) ? (endsPlainly(before, task) ? atPlainEnd : atEnd) : anything;
   return sameQueueing(before, task) && sameClosing(before, task) ? holding : goingOn;
+}
+
+/** Not for an offer: after a restart, its times in memory are newer than on disk. */
+function endsPlainly(before: TaskRow, task: TaskRow): boolean {
+  return before.state === "held" && sameHolding(before, task);
 }
 
 export function taskChars({ input, output }: TaskRow): number {
@@ -222,6 +240,21 @@ export function sameQueueing(one: TaskRow, other: TaskRow): boolean {
     one.attemptAt === other.attemptAt &&
     one.queuedAt === other.queuedAt &&
     one.dueAt === other.dueAt
+  );
+}
+
+export function sameHolding(one: TaskRow, other: TaskRow): boolean {
+  return (
+    one.grant === other.grant &&
+    one.holder === other.holder &&
+    one.termMs === other.termMs &&
+    one.startedAt === other.startedAt &&
+    one.claimedAt === other.claimedAt &&
+    one.claimBy === other.claimBy &&
+    one.endBy === other.endBy &&
+    one.error === other.error &&
+    one.fault === other.fault &&
+    one.overdue === other.overdue
   );
 }
 

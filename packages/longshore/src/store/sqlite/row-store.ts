@@ -55,6 +55,8 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
   const prepared = lazily(db);
   const select = prepared(sql.get);
   const insert = prepared(inserting);
+  const usual = usualInsert(spec);
+  const insertUsual = prepared(usual.sql);
   const insertMany = prepared(`${inserting}${`, ${values}`.repeat(rowsAtOnce - 1)}`);
   const merging = changing.length === 0 ? "DO NOTHING" : `DO UPDATE SET ${changing.join(", ")}`;
   const upsert = prepared(`${inserting} ON CONFLICT (${key.join(", ")}) ${merging}`);
@@ -92,6 +94,10 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
     insert(records) {
       for (let from = 0; from < records.length; ) {
         const some = records.length - from >= rowsAtOnce ? rowsAtOnce : 1;
+        if (some === 1 && usual.isUsual(records[from] as R)) {
+          write(insertUsual(), valuesOf(usual.others, records[from++] as R));
+          continue;
+        }
         const bound: Value[] = [];
         for (const to = from + some; from < to; from++) addValues(bound, columns, records[from] as R);
         write((some === 1 ? insert : insertMany)(), bound);
@@ -106,6 +112,22 @@ function tableRows<R>(db: Database, spec: TableSpec<R>): TableRows<R> {
       if (isKey(rows)) return write(remove(), rows);
       const statement = once(`remove ${shapeOf(rows)}`, () => `DELETE FROM ${name} ${conditionsOf(rows, spelling)}`);
       write(statement, boundsOf(rows));
+    },
+  };
+}
+
+/** The INSERT statement for rows in which the columns of `usual` have these values, and the columns whose values it gets. */
+function usualInsert<R>({ name, columns, usual = {} }: TableSpec<R>) {
+  const [set, others] = [columns.filter(([column]) => column in usual), columns.filter(([column]) => !(column in usual))];
+  const expected = set.map(([column]) => usual[column] as null | number);
+  const names = columns.map(([column]) => column).join(", ");
+  const values = columns.map(([column]) => (column in usual ? String(usual[column]) : "?")).join(", ");
+  return {
+    sql: `INSERT INTO ${name} (${names}) VALUES (${values})`,
+    others,
+    isUsual(record: R): boolean {
+      for (let at = 0; at < set.length; at++) if ((set[at] as Column<R>)[1](record) !== expected[at]) return false;
+      return set.length > 0;
     },
   };
 }
