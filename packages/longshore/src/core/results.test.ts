@@ -75,14 +75,15 @@ describe("results", () => {
     await expect(waiting).rejects.toThrow("closed");
   });
 
-  it("lets one leave without disturbing the others", async () => {
+  it("lets one fail without disturbing the others", async () => {
     const results = new Results<Thing>();
-    const { leave } = results.expect("a");
+    const { ended: failing, fail } = results.expect("a");
     const { ended: waiting } = results.expect("a");
-    leave();
-    leave();
+    fail(new Error("not posted"));
+    fail(new Error("twice"));
     results.tell("a", ended);
     expect(await waiting).toBe(ended);
+    await expect(failing).rejects.toThrow("not posted");
   });
 
   it("notifies all waiters when the server closes", async () => {

@@ -15,7 +15,8 @@ interface Waiting<T> {
 
 interface Place<T> {
   readonly ended: Promise<T>;
-  leave(): void;
+  /** Rejects `ended`: it will not happen. */
+  fail(error: Error): void;
 }
 
 export class Results<T> {
@@ -70,10 +71,16 @@ export class Results<T> {
 
   /** Waits for the end of something that does not exist yet. */
   expect(id: string): Place<T> {
-    return this.#stand(id) as Place<T>;
+    const { ended, leave, waiting } = this.#stand(id);
+    const fail = (error: Error) => {
+      leave();
+      waiting.reject(error);
+    };
+    // No one gives up here.
+    return { ended: ended as Promise<T>, fail };
   }
 
-  #stand(id: string): Omit<Place<T>, "ended"> & { ended: Promise<T | typeof givenUp>; waiting: Waiting<T> } {
+  #stand(id: string): { ended: Promise<T | typeof givenUp>; leave: () => void; waiting: Waiting<T> } {
     const waiting: Waiting<T> = { resolve() {}, reject() {} };
     const ended = new Promise<T | typeof givenUp>((resolve, reject) => {
       waiting.resolve = resolve;

@@ -1,4 +1,7 @@
 // The life of one assignment, as a pipeline: accept, start, perform, settle, report.
+//
+// A step that rarely waits returns its value, and a promise only when it waits: an async function and its `await` cost three promises, and
+// promises were a tenth of what a small task costs.
 
 import { pause } from "../core/clock.ts";
 import { type Context, type Deferral, isDeferral, isEnding, withContext } from "../core/context.ts";
@@ -6,21 +9,34 @@ import { formatDuration } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { Json } from "../core/json/json.ts";
 import { toJson } from "../core/json/to-json.ts";
-import { validate } from "../core/schema/schema.ts";
+import { type Schema, validate } from "../core/schema/schema.ts";
 import { makeContext } from "./context.ts";
 import { Execution, type Surroundings } from "./execution.ts";
 import { type Ended, failureOf, outcomeOf } from "./outcome.ts";
-import { deliver } from "./report.ts";
+import { deliver, type Undelivered } from "./report.ts";
 import type { Assignment, Call, Outcome, ReportAnswer } from "./transport.ts";
 
 /** Runs the assignment until its report is settled. Returns the next assignment if the reply to the report contained one. */
 export async function execute(execution: Execution): Promise<Assignment | undefined> {
   try {
+    // Awaited in any case: all tasks of one reply are accepted before the first handler runs.
     const call = await start(execution);
     const ended = call.kind === "threw" ? call : await perform(execution, call.call);
-    const outcome = await settle(execution, ended);
+    const settled = settle(execution, ended);
+    const outcome = settled instanceof Promise ? await settled : settled;
     tellExecution(execution, outcome);
-    return await report(execution, outcome);
+    const logSent = execution.closeLog();
+    if (logSent !== undefined) await logSent;
+    // The lease may have been lost while the log was sent.
+    const isWanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
+    const answer = isWanted ? await report(execution, outcome) : undefined;
+    const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
+    execution.endReport(arrived);
+    // The lines that could not be sent before.
+    const logEnded = execution.endLog(answer !== undefined);
+    if (logEnded !== undefined) await logEnded;
+    tellEnd(execution, outcome, arrived && outcome !== undefined ? outcome.kind : "lost", answer);
+    return answer?.next;
   } finally {
     execution.finish();
   }
@@ -32,23 +48,37 @@ export function accept(assignment: Assignment, around: Surroundings): Execution 
 }
 
 /** Finds the handler and validates its input. */
-async function start(execution: Execution): Promise<{ readonly kind: "ready"; readonly call: Call } | Threw> {
+function start(execution: Execution): Started | Promise<Started> {
   const { assignment, around } = execution;
   try {
     const found = assignment.resolve(around.config.tasks);
-    const call = found instanceof Promise ? await untilStopped(execution, found) : found;
-    execution.taskName = call.task.name;
-    if (around.events.wants("executionStarted")) around.events.emit("executionStarted", execution.event());
-    // When a handler runs in a thread or process, its input and result are validated there: the values that a schema returns may not be
-    // plain data.
-    if (call.task.input === undefined || isElsewhere(execution, call)) return { kind: "ready", call };
-    return { kind: "ready", call: { ...call, input: await validate(call.task.input, call.input, "input") } };
+    if (!(found instanceof Promise)) return begin(execution, found);
+    return untilStopped(execution, found)
+      .then((call) => begin(execution, call))
+      .catch(threw);
   } catch (error) {
-    return { kind: "threw", error };
+    return threw(error);
   }
 }
 
 type Threw = Extract<Ended, { kind: "threw" }>;
+type Started = { readonly kind: "ready"; readonly call: Call } | Threw;
+
+function threw(error: unknown): Threw {
+  return { kind: "threw", error };
+}
+
+function begin(execution: Execution, call: Call): Started | Promise<Started> {
+  const { events } = execution.around;
+  execution.taskName = call.task.name;
+  if (events.wants("executionStarted")) events.emit("executionStarted", execution.event());
+  // When a handler runs in a thread or process, its input and result are validated there: the values that a schema returns may not be
+  // plain data.
+  if (call.task.input === undefined || isElsewhere(execution, call)) return { kind: "ready", call };
+  const input = validate(call.task.input, call.input, "input");
+  const ready = (value: unknown): Started => ({ kind: "ready", call: { ...call, input: value } });
+  return input instanceof Promise ? input.then(ready, threw) : ready(input);
+}
 
 /** Calls the handler. Calls it again after a deferral that the protocol does not support. */
 async function perform(execution: Execution, call: Call): Promise<Ended> {
@@ -59,7 +89,8 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
     for (;;) {
       if (execution.stopped !== undefined) throw execution.stopped;
       const disarm = armDeadline(execution, call);
-      const value = await untilStopped(execution, handle(execution, call, deferrals, deferred)).finally(disarm);
+      const handled = untilStopped(execution, handle(execution, call, deferrals, deferred));
+      const value = await (disarm === undefined ? handled : handled.finally(disarm));
       const kept = execution.partsKept();
       if (kept !== undefined) await untilStopped(execution, kept);
       const output = isElsewhere(execution, call) ? undefined : call.task.output;
@@ -75,13 +106,16 @@ async function perform(execution: Execution, call: Call): Promise<Ended> {
 }
 
 /** Decides what to report. Returns undefined when the lease is lost: then nothing may be reported. */
-async function settle(execution: Execution, ended: Ended): Promise<Outcome | undefined> {
+function settle(execution: Execution, ended: Ended): Outcome | undefined | Promise<Outcome> {
   if (execution.stopped?.code === "LONGSHORE_LEASE_LOST") return undefined;
   if (ended.kind === "threw" || ended.output === undefined || isDeferral(ended.value)) return outcomeOf(ended, execution.stopped);
   if (isEnding(ended.value) && ended.value.outcome.kind === "failed") return outcomeOf(ended, execution.stopped);
-  const value = isEnding(ended.value) ? ended.value.outcome.output : ended.value;
+  return settleValid(execution, ended.output, isEnding(ended.value) ? ended.value.outcome.output : ended.value);
+}
+
+async function settleValid(execution: Execution, schema: Schema, value: unknown): Promise<Outcome> {
   try {
-    return outcomeOf({ kind: "returned", value: await validate(ended.output, value, "output") }, execution.stopped);
+    return outcomeOf({ kind: "returned", value: await validate(schema, value, "output") }, execution.stopped);
   } catch (error) {
     return outcomeOf({ kind: "threw", error }, execution.stopped);
   }
@@ -109,28 +143,10 @@ function endSpan({ span, taskName: task, stopped }: Execution, outcome: Outcome 
   else span.end({ task });
 }
 
-/**
- * Sends the last log lines, then the outcome, then the log lines that could not be sent before. The slot stays occupied, because a result
- * counts only when it has arrived.
- */
-async function report(execution: Execution, outcome: Outcome | undefined): Promise<Assignment | undefined> {
-  const logSent = execution.closeLog();
-  if (logSent !== undefined) await logSent;
-  // The lease may have been lost while the log was sent.
-  const wanted = outcome !== undefined && execution.stopped?.code !== "LONGSHORE_LEASE_LOST";
-  const answer = wanted ? await tellOutcome(execution, outcome) : undefined;
-  const arrived = answer !== undefined && (answer.verdict === "ok" || answer.verdict === "again" || answer.verdict === "cancel");
-  execution.endReport(arrived);
-  const logEnded = execution.endLog(answer !== undefined);
-  if (logEnded !== undefined) await logEnded;
-  const kind = arrived && outcome !== undefined ? outcome.kind : "lost";
-  execution.around.ended(kind);
-  if (execution.around.events.wants("taskEnded")) tellEnd(execution, kind, outcome, answer);
-  return answer?.next;
-}
-
-function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: Outcome | undefined, answer?: ReportAnswer): void {
-  const { config, events } = execution.around;
+function tellEnd(execution: Execution, outcome: Outcome | undefined, kind: Outcome["kind"] | "lost", answer?: ReportAnswer): void {
+  const { config, events, ended } = execution.around;
+  ended(kind);
+  if (!events.wants("taskEnded")) return;
   events.emit("taskEnded", {
     ...execution.event(),
     kind,
@@ -140,8 +156,11 @@ function tellEnd(execution: Execution, kind: Outcome["kind"] | "lost", outcome: 
   });
 }
 
-/** Delivers the outcome, and emits the events about the delivery. Returns undefined when no try succeeded. */
-async function tellOutcome(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
+/**
+ * Sends the outcome and emits the events about that. Resolves with undefined when no try succeeded. The slot stays taken: a result counts
+ * only when it has arrived.
+ */
+function report(execution: Execution, outcome: Outcome): Promise<ReportAnswer | undefined> {
   const { assignment, around, hold } = execution;
   const { events, wantNext, giveUp, failing, working, config, transport } = around;
   const { clock, random } = config;
@@ -149,22 +168,24 @@ async function tellOutcome(execution: Execution, outcome: Outcome): Promise<Repo
   const tryFailed = (error: Error, tries: number, durationMs: number) =>
     events.emit("updateTryFailed", { ...execution.event(), error, tries, durationMs });
   const tries = transport.reportTries;
-  const options = { clock, random, hold, tries, wantNext, giveUp, failing, working, tryFailed };
+  const options = { clock, startedMs, random, hold, tries, wantNext, giveUp, failing, working, tryFailed };
   execution.beginReport();
-  const delivery = await deliver(assignment, outcome, options);
-  const durationMs = clock.now() - startedMs;
-  if (delivery.kind === "answered") {
-    if (events.wants("updateCompleted")) events.emit("updateCompleted", { ...execution.event(), durationMs });
+  return deliver(assignment, outcome, options).then((delivery) => {
+    if (delivery.kind === "undelivered") return tellUndelivered(execution, delivery, clock.now() - startedMs);
+    if (events.wants("updateCompleted")) events.emit("updateCompleted", { ...execution.event(), durationMs: clock.now() - startedMs });
     return delivery.answer;
-  }
-  const { error, outcome: result } = delivery;
-  events.emit("updateFailed", { ...execution.event(), durationMs, error, tries: delivery.tries, result });
+  });
+}
+
+async function tellUndelivered(execution: Execution, delivery: Undelivered, durationMs: number): Promise<undefined> {
+  const { assignment, around } = execution;
+  const { error, tries, outcome: result } = delivery;
+  around.events.emit("updateFailed", { ...execution.event(), durationMs, error, tries, result });
   try {
     await assignment.undelivered?.(result, error);
   } catch (thrown) {
-    failing("keeping a result", thrown);
+    around.failing("keeping a result", thrown);
   }
-  return undefined;
 }
 
 function handle(execution: Execution, call: Call, deferrals: number, deferred: Json | undefined): Promise<unknown> {
@@ -177,16 +198,20 @@ function handleHere(execution: Execution, call: Call, deferrals: number, deferre
   const context = makeContext(execution, call, { deferrals, deferred });
   const { isolates } = execution.around;
   if (isolates !== undefined && isElsewhere(execution, call)) return isolates.run(call.task.name, call.input, context);
-  // This is an async function, so that a handler that throws synchronously needs no special case.
-  return withContext(context, async () => callHere(execution, call, context));
+  return withContext(context, () => callHere(execution, call, context));
 }
 
-/** Calls the handler, and notices when it blocked the event loop for a long time: everything else in this process had to wait. */
-function callHere(execution: Execution, call: Call, context: Context): unknown {
+/**
+ * Calls the handler, and notices when it blocked the event loop for a long time: everything else in this process had to wait. A handler that
+ * throws at once rejects like all others.
+ */
+function callHere(execution: Execution, call: Call, context: Context): Promise<unknown> {
   const { config, blocked } = execution.around;
   const calledMs = config.clock.now();
   try {
-    return call.task.handle(call.input, context);
+    return Promise.resolve(call.task.handle(call.input, context));
+  } catch (error) {
+    return Promise.reject(error);
   } finally {
     blocked(call.task.name, config.clock.now() - calledMs);
   }
@@ -229,12 +254,12 @@ function untilStopped<Value>(execution: Execution, work: Promise<Value>): Promis
 }
 
 /** The task's timeout limits one call of its handler, the orchestrator's timeout the whole attempt. */
-function armDeadline(execution: Execution, call: Call): () => void {
+function armDeadline(execution: Execution, call: Call): (() => void) | undefined {
   const { clock } = execution.around.config;
   const ownMs = call.task.timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + call.task.timeoutMs;
   const theirMs = execution.startedMs + (execution.assignment.timeoutMs ?? Number.POSITIVE_INFINITY);
   const endMs = Math.min(ownMs, theirMs);
-  if (endMs === Number.POSITIVE_INFINITY) return () => {};
+  if (endMs === Number.POSITIVE_INFINITY) return undefined;
   const timeoutMs = ownMs < theirMs ? call.task.timeoutMs : execution.assignment.timeoutMs;
   const message = `Task "${call.task.name}" timed out after ${formatDuration(timeoutMs as number)}.`;
   return clock.at(endMs, () => execution.stop(new LongshoreError("LONGSHORE_DEADLINE", message)));

@@ -16,6 +16,7 @@ it("a report is repeated with growing pauses while the transport's schedule last
   const hold = { untilMs: Number.POSITIVE_INFINITY, ended: false };
   const delivering = deliver({ report } as unknown as Assignment, done, {
     clock,
+    startedMs: clock.now(),
     random: () => 0.5,
     hold: hold as never,
     tries: { patienceMs: 10_000 },
@@ -43,6 +44,7 @@ it("a report without a reply is sent once more when the peer says that the lease
   };
   const delivering = deliver({ report } as unknown as Assignment, done, {
     clock,
+    startedMs: clock.now(),
     random: () => 0.5,
     hold: hold as never,
     tries: undefined,

@@ -16,6 +16,8 @@ const patienceMsMax = 600_000;
 
 export interface ReportOptions {
   readonly clock: Clock;
+  /** When the report began. */
+  readonly startedMs: number;
   readonly random: () => number;
   readonly hold: Hold | undefined;
   readonly tries: ReportTries | undefined;
@@ -27,18 +29,22 @@ export interface ReportOptions {
   readonly tryFailed: (error: Error, tries: number, durationMs: number) => void;
 }
 
-export type Delivery =
-  | { readonly kind: "answered"; readonly answer: ReportAnswer }
-  /** The outcome could not be delivered in time. */
-  | { readonly kind: "undelivered"; readonly outcome: Outcome; readonly error: Error; readonly tries: number };
+export type Delivery = { readonly kind: "answered"; readonly answer: ReportAnswer } | Undelivered;
+
+/** The outcome could not be delivered in time. */
+export interface Undelivered {
+  readonly kind: "undelivered";
+  readonly outcome: Outcome;
+  readonly error: Error;
+  readonly tries: number;
+}
 
 export async function deliver(assignment: Assignment, first: Outcome, options: ReportOptions): Promise<Delivery> {
-  const { clock, giveUp } = options;
-  const startedMs = clock.now();
+  const { clock, startedMs, giveUp } = options;
   let outcome = first;
   let isLast = false;
   for (let tries = 1; ; tries++) {
-    const triedMs = clock.now();
+    const triedMs = tries === 1 ? startedMs : clock.now();
     let error: Error;
     try {
       const answer = await assignment.report(outcome, { wantNext: options.wantNext(), signal: giveUp });

@@ -215,12 +215,13 @@ export class Runner {
       get free() {
         return pool.free;
       },
-      take: async (signal) => {
-        if (!(await pool.take(around.transport, signal))) return undefined;
-        if (!draining.aborted) return this.#slot(around);
-        pool.release();
-        return undefined;
-      },
+      take: (signal) =>
+        pool.take(around.transport, signal).then((isTaken) => {
+          if (!isTaken) return undefined;
+          if (!draining.aborted) return this.#slot(around);
+          pool.release();
+          return undefined;
+        }),
       takeFree: (max = pool.total) => {
         if (draining.aborted) return [];
         return Array.from({ length: pool.takeFree(max) }, () => this.#slot(around));
@@ -245,28 +246,30 @@ export class Runner {
 
   async #runInSlot(first: Assignment, around: Surroundings): Promise<void> {
     this.#occupied++;
-    for (let next: Assignment | undefined = first; next !== undefined; ) next = await this.#runOne(next, around);
+    for (let next: Assignment | undefined = first; next !== undefined; ) {
+      const execution = this.#accept(next, around);
+      try {
+        next = await execute(execution);
+      } catch (error) {
+        // The pipeline should never throw. If it does, that is a bug in Longshore, and the slot must still be released.
+        around.failing("execution", error);
+        next = undefined;
+      }
+      if (this.#running.size === 1) this.#watch.pause();
+      this.#running.delete(execution);
+    }
     this.#occupied--;
     this.#pool.release();
     if (this.#occupied === 0) this.#onIdle();
   }
 
-  async #runOne(assignment: Assignment, around: Surroundings): Promise<Assignment | undefined> {
+  #accept(assignment: Assignment, around: Surroundings): Execution {
     const execution = accept(assignment, around);
     this.#running.add(execution);
     this.#watch.start();
     // A task that arrives while everything is being aborted must be aborted too. Otherwise it would run without a limit.
     if (this.#aborting) execution.stop(shutdown());
-    try {
-      return await execute(execution);
-    } catch (error) {
-      // The pipeline should never throw. If it does, that is a bug in Longshore, and the slot must still be released.
-      around.failing("execution", error);
-      return undefined;
-    } finally {
-      if (this.#running.size === 1) this.#watch.pause();
-      this.#running.delete(execution);
-    }
+    return execution;
   }
 
   #idle(): Promise<void> {

@@ -12,7 +12,7 @@ import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
 import { reservedForServer } from "../engine/board/reserved-lanes.ts";
 import { type TaskRow as BoardTask, type Hold, isDriver } from "../engine/board/task.ts";
-import type { Workers } from "../engine/board/workers.ts";
+import type { Sign, Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
@@ -65,13 +65,13 @@ const capabilities: Capabilities = {
 };
 
 export function localTransport(options: LocalOptions): Transport {
-  let reach: Reach = { names: [], labels: [] };
+  let sign: Sign & { readonly reach: Reach } = { protocol: "local", reach: { names: [], labels: [] }, everyMs: waitMs };
   const receiving: Promise<void>[] = [];
 
   /** One loop per slot: all of them can wait at once, so tasks that are queued together are delivered together. */
   const receive = async (around: TransportHost, draining: AbortSignal): Promise<void> => {
     for (let slot = await around.slots.take(); slot !== undefined; slot = await around.slots.take()) {
-      const task = await claim(around, Math.min(around.waitMsMax, waitMs), draining);
+      const task = await claim(around, draining);
       if (task === undefined) slot.release();
       else if (around.draining.aborted) {
         slot.release();
@@ -83,18 +83,20 @@ export function localTransport(options: LocalOptions): Transport {
   /** Returns a task that this worker will not run. When the store cannot be written now, the lease expires by itself. */
   const giveBack = (task: BoardTask) => options.board.giveBack(holdOf(task)).catch(() => undefined);
 
-  const claim = async (around: TransportHost, patienceMs: number, signal?: AbortSignal): Promise<BoardTask | undefined> => {
+  const claim = (around: TransportHost, draining: AbortSignal): Promise<BoardTask | undefined> => {
     const { board, workers, holder } = options;
-    try {
-      workers.seen(holder, { protocol: "local", reach, everyMs: waitMs });
-      const [task] = await board.claim({ reach, holder, termMs, waitMs: patienceMs, signal });
-      around.working("claim");
-      return task;
-    } catch (error) {
-      around.failing("claim", error);
-      if (signal !== undefined) await pause(around.clock, retryMs, signal);
-      return undefined;
-    }
+    workers.seen(holder, sign);
+    return board.claim({ reach: sign.reach, holder, termMs, waitMs: Math.min(around.waitMsMax, waitMs), signal: draining }).then(
+      ([task]) => {
+        around.working("claim");
+        return task;
+      },
+      async (error: unknown) => {
+        around.failing("claim", error);
+        await pause(around.clock, retryMs, draining);
+        return undefined;
+      },
+    );
   };
 
   const assign = (task: BoardTask): Assignment => ({
@@ -118,13 +120,14 @@ export function localTransport(options: LocalOptions): Transport {
     report: (outcome, { wantNext }) => report(task, outcome, wantNext),
   });
 
-  const report = async (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
+  const report = (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
     const { board, workers, holder } = options;
-    if (!wantNext || outcome.kind !== "done") return { verdict: await settle(board, holdOf(task), outcome) };
-    workers.seen(holder, { protocol: "local", reach, everyMs: waitMs });
-    const claim = { reach, holder, termMs };
-    const { verdict, task: next } = await board.completeAndClaim(holdOf(task), JSON.stringify(outcome.output), {}, claim);
-    return { verdict, next: next === undefined ? undefined : assign(next) };
+    if (!wantNext || outcome.kind !== "done") return settle(board, holdOf(task), outcome).then((verdict) => ({ verdict }));
+    workers.seen(holder, sign);
+    const claim = { reach: sign.reach, holder, termMs };
+    return board
+      .completeAndClaim(holdOf(task), JSON.stringify(outcome.output), {}, claim)
+      .then(({ verdict, task: next }) => ({ verdict, next: next === undefined ? undefined : assign(next) }));
   };
 
   return {
@@ -135,7 +138,8 @@ export function localTransport(options: LocalOptions): Transport {
       const kept = tasks.find(({ name }) => options.board.reserved.isForServer(name));
       if (kept !== undefined)
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
-      reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
+      const reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
+      sign = { ...sign, reach };
       // Each loop has its own signal, so that listeners do not accumulate on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());
       around.draining.addEventListener(

@@ -81,16 +81,11 @@ export class Board {
     await this.#store.post(tasks);
   }
 
-  /** Posts a task and waits for its end. */
-  async perform(task: NewTaskRow): Promise<TaskRow> {
+  /** Posts a task and waits for its end. Throws when the task may not be posted to its lanes. */
+  perform(task: NewTaskRow): Promise<TaskRow> {
     this.#checkLanes(task);
-    const { ended, leave } = this.#results.expect(task.id);
-    try {
-      await this.#store.post([task]);
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    const { ended, fail } = this.#results.expect(task.id);
+    this.#store.post([task]).catch(fail);
     return ended;
   }
 
@@ -117,7 +112,7 @@ export class Board {
   }
 
   /** The same for a worker that can take another task: it gets one in the same transaction, if there is one. */
-  async completeAndClaim(
+  completeAndClaim(
     hold: Hold,
     output: string,
     options: { receipt?: string },
@@ -125,11 +120,12 @@ export class Board {
   ): Promise<{ verdict: Verdict; task?: TaskRow | undefined }> {
     // A closing server takes reports and hands out nothing.
     const isRefused = this.dismissed.aborted || this.reserved.refusedClaim(reach.names, serves) !== undefined;
-    if (isRefused) return { verdict: await this.complete(hold, output, options) };
+    if (isRefused) return this.complete(hold, output, options).then((verdict) => ({ verdict }));
     const report = { verb: "complete", hold, output, ...options } as const;
-    const { verdict, task } = await this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 });
-    const [next] = await this.#unlessGone(task === null ? [] : [task], signal);
-    return { verdict, task: next };
+    return this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 }).then(({ verdict, task }) => {
+      if (task === null) return { verdict };
+      return signal?.aborted ? this.#giveAllBack([task]).then(() => ({ verdict })) : { verdict, task };
+    });
   }
 
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text. */
