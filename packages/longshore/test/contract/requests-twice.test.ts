@@ -204,6 +204,14 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
 
   // Our own API
   const source = (name: string) => ({ name, steps: [{ id: "a", task: "later", input: null }], output: null });
+  const row = {
+    name: "row",
+    steps: [
+      { id: "a", task: "later", input: null },
+      { id: "b", task: "later", input: null, after: ["a"] },
+    ],
+    output: null,
+  };
   add("POST /api/longshore/v1/definitions", { body: { source: source("defined") } });
   await owner.engine.runs.define({ name: "own", dialect: "code", source: JSON.stringify(source("own")) });
   const own = async () => (await owner.engine.runs.start({ workflow: "own", input: "null" })).run.id;
@@ -219,6 +227,17 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: 1, key: "k" } });
   add("POST /api/longshore/v1/runs/:id/retry", { params: { id: await ended() } });
   add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() } });
+  add("POST /api/longshore/v1/runs/:id/rerun", { params: { id: await ended() }, body: { from: "a", stepInput: 1 } });
+  add("POST /api/longshore/v1/runs/:id/restart", { params: { id: await ended() }, body: { input: 2 } });
+  add("POST /api/longshore/v1/runs/:id/pause", { params: { id: await own() } });
+  const paused3 = await own();
+  await owner.engine.runs.tell(paused3, { kind: "pause" });
+  add("POST /api/longshore/v1/runs/:id/resume", { params: { id: paused3 } });
+  add("POST /api/longshore/v1/runs/:id/hasten", { params: { id: await own() } });
+  await owner.engine.runs.define({ name: "row", dialect: "code", source: JSON.stringify(row) });
+  const { run: inRow } = await owner.engine.runs.start({ workflow: "row", input: "null" });
+  add("POST /api/longshore/v1/runs/:id/skip", { params: { id: inRow.id }, body: { step: "b", output: 1 } });
+  add("DELETE /api/longshore/v1/runs/:id", { params: { id: await ended() } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1 } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1, delayMs: 600_000, priority: 3 } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });

@@ -19,9 +19,11 @@ import type { ReadTx, Tx } from "../tx.ts";
 import type { Change, Decision, Frontier, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import { driverNode, journalKey, type NextJournal, nextJournal } from "./driven-journal.ts";
+import type { Considered } from "./foresight.ts";
 import { LazyMap } from "./lazy-map.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { OpenTasks } from "./open-tasks.ts";
+import { forEnded } from "./orders.ts";
 import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
 import { planRestart, type RestartPlan, restartKey } from "./restart-plan.ts";
@@ -102,23 +104,38 @@ export class Decisions {
     const written = isBegin ? this.#options.board.unwritten.written(run.id) : undefined;
     if (written !== undefined) throw new Postponed(written);
     const plan = this.planOf(tx, run);
-    const event = { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
+    const event = this.#eventOf(happening);
     const loaded = new Loaded(run);
+    const decision = this.#decided(tx, plan, loaded, event);
+    // In a retried run, a step that starts may have a row from an earlier life.
+    const again = run.retries > 0 || isBegin;
+    const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
+    if (isBegin) this.#forget(tx, about, loaded, decision.changes);
+    for (const change of decision.changes) this.#apply(tx, about, change);
+    for (const change of decision.changes)
+      if (change.kind === "forget-all" && change.returned.length > 0) this.#options.signals.giveBack(tx, run.id, change.returned);
+    this.#takeSignals(tx, about);
+    return decision;
+  }
+
+  /** The decision without its effect. */
+  consider(tx: Tx, run: Run, happening: Happening): Considered {
+    const plan = this.planOf(tx, run);
+    const loaded = new Loaded(run);
+    const { changes } = this.#decided(tx, plan, loaded, this.#eventOf(happening));
+    return { run, plan, changes, all: loaded.all, restart: loaded.again };
+  }
+
+  #eventOf(happening: Happening): RunEvent {
+    return { ...happening, now: this.#options.clock.now(), random: this.#options.random() } as RunEvent;
+  }
+
+  #decided(tx: Tx, plan: Plan, loaded: Loaded, event: RunEvent): Decided {
     for (;;) {
       const decision = this.#options.brain.decide(plan, loaded, event);
-      if ("changes" in decision) {
-        // In a retried run, a step that starts may have a row from an earlier life.
-        const again = run.retries > 0 || isBegin;
-        const about: About = { run, plan, now: event.now, again, closing: event.kind === "closed" ? event.node : null, signals: [] };
-        if (isBegin) this.#forget(tx, about, loaded, decision.changes);
-        for (const change of decision.changes) this.#apply(tx, about, change);
-        for (const change of decision.changes)
-          if (change.kind === "forget-all" && change.returned.length > 0) this.#options.signals.giveBack(tx, run.id, change.returned);
-        this.#takeSignals(tx, about);
-        return decision;
-      }
+      if ("changes" in decision) return decision;
       if (!this.#loadTogether(tx, loaded, decision.need, plan))
-        throw new Error(`The decision about run ${run.id} needs rows again that are loaded already.`);
+        throw new Error(`The decision about run ${loaded.run.id} needs rows again that are loaded already.`);
     }
   }
 
@@ -272,9 +289,6 @@ export class Decisions {
     this.#options.board.ofRuns.place(tx, { ...task, ...result }, again, plan.keepsCounting);
   }
 }
-
-/** Requests that apply only to a run that has ended. */
-export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
 
 /** Events that start another life of a run. */
 const begins: ReadonlySet<string> = new Set([...forEnded, "reopen"]);

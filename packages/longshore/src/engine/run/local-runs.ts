@@ -20,15 +20,17 @@ import type { RowStore, TableRows } from "../rows.ts";
 import { LocalSignals } from "../signal/local-signals.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { Decisions, forEnded, type Happening } from "./decisions.ts";
+import { Decisions, type Happening } from "./decisions.ts";
 import { Definitions } from "./definitions.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { newsText, turnAgain } from "./driven-state.ts";
 import { Families } from "./families.ts";
+import { type Foreseen, foreseenOf } from "./foresight.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { OpenRunIds } from "./open-run-ids.ts";
+import { appliesTo, begunBy } from "./orders.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { refuseUnfit } from "./refuse-input.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
@@ -139,12 +141,22 @@ export class LocalRuns implements RunStore, Follower {
     const obey = (tx: Tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
-      const applies = isRunOpen(run.state) !== forEnded.has(order.kind) || (run.state === "blocked" && order.kind === "retry");
-      if (applies && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
+      if (appliesTo(run, order) && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
       return after(tx);
     };
     const { commit, performed = unmarked(commit) } = this.#options;
     return performed.once(`${order.kind} ${runId}`, obey, after);
+  }
+
+  /** An operation that changes nothing: it may be postponed until a large plan is compiled, and all records of a large run are read. */
+  foresee(runId: string, order: Order): Promise<Foreseen | null | undefined> {
+    return this.#options.commit.run((tx) => {
+      const run = this.runs.get(tx, runId);
+      if (run === null) return undefined;
+      if (!appliesTo(run, order)) return null;
+      const happening = order.kind === "restart" ? ({ kind: "restart" } as const) : order;
+      return foreseenOf(this.decisions.consider(tx, begunBy(run, order, this.#options.clock.now()), happening));
+    });
   }
 
   async hasten(runId: string): Promise<boolean> {
@@ -349,17 +361,15 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   #restart(tx: Tx, run: Run, order: Order & { kind: "restart" }): void {
-    const { definitionId = run.definitionId, input = run.input, settings = run.settings, alias = run.alias, variables = null } = order;
-    const begun: Run = { ...run, definitionId, input, settings, alias, variables, createdAt: this.#options.clock.now() };
+    const begun = begunBy(run, order, this.#options.clock.now());
     this.runs.put(tx, run.id, begun, true);
     this.decisions.decide(tx, begun, { kind: "restart" });
   }
 
   #rerun(tx: Tx, run: Run, order: Order & { kind: "rerun" }): void {
-    const { runInput = run.input, settings = run.settings, alias = run.alias, ...rest } = order;
-    const isChanged = runInput !== run.input || settings !== run.settings || alias !== run.alias;
-    const begun: Run = isChanged ? { ...run, input: runInput, settings, alias } : run;
-    if (isChanged) this.runs.put(tx, run.id, begun, true);
+    const { runInput: _input, settings: _settings, alias: _alias, ...rest } = order;
+    const begun = begunBy(run, order, this.#options.clock.now());
+    if (begun !== run) this.runs.put(tx, run.id, begun, true);
     this.decisions.decide(tx, begun, rest);
   }
 

@@ -9,6 +9,7 @@ import { type GiveUp, Results } from "../../core/results.ts";
 import { Slices } from "../../core/slices/slices.ts";
 import { compileInTurns, dialectOf } from "./brain.ts";
 import type { Definition, Dialect } from "./dialect.ts";
+import type { Foreseen } from "./foresight.ts";
 import { MessageLoop, type Starter } from "./message-loop.ts";
 import type { Plan } from "./plan.ts";
 import { isRunOpen, type Run, type RunHead } from "./run.ts";
@@ -150,6 +151,11 @@ export class Runs {
     return run;
   }
 
+  /** What an order would do; undefined when there is no such run, null when the order does not apply to its state. */
+  foresee(runId: string, order: Order): Promise<Foreseen | null | undefined> {
+    return this.#store.foresee(runId, order);
+  }
+
   /** Ends the delays of the run's queued tasks. */
   hasten(runId: string): Promise<boolean> {
     return this.#store.hasten(runId);
@@ -210,16 +216,31 @@ export class Runs {
     return this.#store.tell(runId, { kind: "retry" });
   }
 
-  /** Starts a new run of the same version with the same input. */
-  async rerun(runId: string): Promise<Run | undefined> {
+  /** The order that restarts a run: with this input, or with the newest version of its workflow. */
+  async restartOf(run: Run, { input, latest = false }: { input?: string | undefined; latest?: boolean }): Promise<Order> {
+    const newest = latest ? await this.#newestOf(run) : undefined;
+    const definition = await this.#store.definitionById(run.definitionId);
+    const { variables = null } = definition === undefined ? {} : (dialectOf(this.#dialects, definition.dialect).rerunFields?.(run) ?? {});
+    return { kind: "restart", variables, ...(newest && { definitionId: newest }), ...(input !== undefined && { input }) };
+  }
+
+  async #newestOf({ workflow, input }: Run): Promise<string> {
+    const definition = await this.#store.definition(workflow);
+    const id = (await this.#namedStart({ workflow, input }, definition))?.definitionId ?? definition?.id;
+    if (id === undefined) throw unknownWorkflow(workflow);
+    return id;
+  }
+
+  /** Starts a new run of the same version, with the same input or another one. */
+  async rerun(runId: string, input?: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
-    const { definitionId, input } = run;
+    const { definitionId } = run;
     const id = this.#makeId(this.#clock.now());
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
     const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).rerunFields?.(run);
-    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input })).run;
+    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input: input ?? run.input })).run;
   }
 
   /** Resolves with the run once it has ended, or in its current state when the caller gives up; undefined when there is no such run. */

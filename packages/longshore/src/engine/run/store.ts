@@ -3,6 +3,7 @@
 
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
+import type { Foreseen } from "./foresight.ts";
 import type { Plan } from "./plan.ts";
 import type { Run, StoredMessage } from "./run.ts";
 
@@ -77,6 +78,8 @@ export interface RunStore {
   run(id: string): Promise<Run | undefined>;
   /** Returns the run afterwards, or undefined when there is none. */
   tell(runId: string, order: Order): Promise<Run | undefined>;
+  /** What an order would do; undefined when there is no such run, null when the order does not apply to its state. */
+  foresee(runId: string, order: Order): Promise<Foreseen | null | undefined>;
   /** Ends the delays of a run's queued tasks. Returns false when there is no such run, or it has ended. */
   hasten(runId: string): Promise<boolean>;
   /** A page of the messages between runs that have not been carried out, oldest first. `after` is the id of the last one of the page before. */

@@ -18,6 +18,7 @@ import { openApi } from "./openapi.ts";
 import type { Operation } from "./operation.ts";
 import { partOperations } from "./parts.ts";
 import { graphOperations } from "./run-graph.ts";
+import { runOrderOperations } from "./run-orders.ts";
 import { runOperations } from "./runs.ts";
 import { scheduleOperations } from "./schedules.ts";
 import { signalOperations } from "./signals.ts";
@@ -45,6 +46,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   const routes: Operation[] = [
     ...definitionOperations({ clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
     ...runOperations(engine),
+    ...runOrderOperations(engine),
     ...graphOperations(engine),
     ...taskOperations(engine),
     ...dataOperations(engine),

@@ -38,18 +38,6 @@ const startBody = z.strictObject({
   priority: priority.optional().describe(`${priority.description}; added to the priority of its tasks`),
 });
 
-/** Maximum length of a reason. People write less. */
-const reasonCharsMax = 1_000;
-
-const cancelBody = z.strictObject({
-  reason: z
-    .string()
-    .min(1)
-    .max(reasonCharsMax)
-    .optional()
-    .describe(`a text of 1 to ${reasonCharsMax} characters; it becomes the run's error`),
-});
-
 export const runNotFound = { 404: { description: "There is no such run." } };
 
 type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "shown" | "journal" | "summaries" | "waiting">;
@@ -110,32 +98,6 @@ export function runOperations(deps: RunDeps): Operation[] {
         const run = await knownRun((id) => runs.run(id), params.id);
         return jsonText(200, (await deps.journal.page(run.id, after)) ?? '{"entries":[]}');
       },
-    }),
-    operation({
-      ...{ id: "cancelRun", tag, method: "POST", path: "/runs/:id/cancel", action: "run.steer" },
-      summary: "Cancel a run. One that has ended stays as it is.",
-      body: cancelBody,
-      answers: {
-        202: { description: "The run afterwards. Workers are informed at their next heartbeat.", schema: runShape },
-        ...runNotFound,
-      },
-      handle: async ({ params, body }) => json(202, await bodyOf(await knownRun((id) => runs.cancel(id, body.reason), params.id))),
-    }),
-    operation({
-      ...{ id: "retryRun", tag, method: "POST", path: "/runs/:id/retry", action: "run.steer" },
-      summary: "Repeat the steps that did not succeed, in the same run. The results of the other steps are kept.",
-      answers: {
-        202: { description: "It continues.", schema: runShape },
-        409: { description: "It is still running, or has succeeded." },
-        ...runNotFound,
-      },
-      handle: async ({ params }) => json(202, await bodyOf(await knownRun((id) => runs.retry(id), params.id))),
-    }),
-    operation({
-      ...{ id: "rerunRun", tag, method: "POST", path: "/runs/:id/rerun", action: "run.steer" },
-      summary: "Start a new run of the same version with the same input.",
-      answers: { 201: { description: "The new run.", schema: runShape }, ...runNotFound },
-      handle: async ({ params }) => newRun(await knownRun((id) => runs.rerun(id), params.id)),
     }),
   ];
 }
