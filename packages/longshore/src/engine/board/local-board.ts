@@ -23,7 +23,20 @@ import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
-import { cancelledAlone, cell, type EndState, fence, fenceTurn, type Hold, isDriver, isOpen, nextDeadline, type TaskRow } from "./task.ts";
+import {
+  cancelledAlone,
+  cell,
+  type EndState,
+  fence,
+  fenceTurn,
+  type Hold,
+  isDriver,
+  isOpen,
+  nextDeadline,
+  type ReportVerb,
+  type TaskRow,
+  type Verb,
+} from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
@@ -42,6 +55,8 @@ export interface Follower {
   abandoned(tx: Tx, task: TaskRow): void;
   /** A record that waits for a signal begins to wait again, as another attempt. */
   waitsAgain(tx: Tx, task: TaskRow): void;
+  /** Whether workers may report on this record, which has no lane. */
+  takesReports(tx: Tx, task: TaskRow): boolean;
   expireRun(tx: Tx, runId: string): void;
 }
 
@@ -53,6 +68,13 @@ export interface Turned {
 
 /** How long a lane counts as polled after a claim for it. */
 const polledMs = 60_000;
+
+interface Fenced {
+  readonly hold: Hold;
+  readonly verb: ReportVerb;
+  readonly now: number;
+  readonly closedBy?: (grant: number) => Verb | null;
+}
 
 export interface LocalBoardDeps {
   store: RowStore;
@@ -253,7 +275,7 @@ export class LocalBoard implements BoardStore {
     return this.#commit.run((tx) => {
       const now = this.#clock.now();
       const task = this.tasks.get(tx, hold.taskId) ?? undefined;
-      const fenced = fence(task, hold, "fail", now, () => null);
+      const fenced = this.#fence(tx, task, { hold, verb: "fail", now });
       if (fenced !== "current" || task === undefined) return fenced as Verdict;
       const error = keptError(why.error);
       const closing: Closing = { now, by: "cancel", receipt: null, holder: why.by };
@@ -299,9 +321,16 @@ export class LocalBoard implements BoardStore {
     return this.tasks.refresh(task.id, renewed) ? { verdict: "ok", holdUntil } : null;
   }
 
+  /** A record without a lane is no work: no worker was ever given it. Its id is easily guessed, so the grant protects nothing. */
+  #fence(tx: Tx, task: TaskRow | undefined, { hold, verb, now, closedBy = () => null }: Fenced): Verdict | "current" {
+    const fenced = fence(task, hold, verb, now, closedBy);
+    const isWait = fenced === "current" && task !== undefined && task.lane === null && task.runId !== null;
+    return isWait && !this.#runs.takesReports(tx, task) ? "stale" : fenced;
+  }
+
   #extendNow(tx: Tx, hold: Hold, options: Extending, now: number): Extension {
     const task = this.tasks.get(tx, hold.taskId) ?? undefined;
-    const verdict = fence(task, hold, "extend", now, () => null);
+    const verdict = this.#fence(tx, task, { hold, verb: "extend", now });
     if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
     const next = cell(task.state, "extend");
     if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
@@ -321,7 +350,7 @@ export class LocalBoard implements BoardStore {
     const task = found?.state === "offered" && verb !== "defer" ? { ...found, startedAt: found.startedAt ?? found.claimedAt } : found;
     const closedBy = (grant: number) =>
       task?.closedGrant === grant ? task.closedBy : (this.#attempts.closing(tx, report.hold.taskId, grant)?.by ?? null);
-    const fenced = fence(task, report.hold, verb, now, closedBy);
+    const fenced = this.#fence(tx, task, { hold: report.hold, verb, now, closedBy });
     if (fenced !== "current" || task === undefined) return fenced as Verdict;
     const next = cell(task.state, verb);
     if (next === null) return "stale";

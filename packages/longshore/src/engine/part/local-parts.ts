@@ -197,7 +197,9 @@ export class LocalParts implements PartStore {
   /** Returns the verdict, and the task if it exists. A task that is being cancelled accepts no more parts. */
   #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: TaskRow | null } {
     const task = this.#tasks.get(tx, hold.taskId);
-    const verdict = fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
+    // A record without a lane waits for something; no worker produces its parts.
+    const isWait = task !== null && task.lane === null && task.runId !== null;
+    const verdict = isWait ? "stale" : fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
     if (verdict !== "current") return { verdict, task };
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
   }

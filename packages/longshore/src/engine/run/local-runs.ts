@@ -228,6 +228,11 @@ export class LocalRuns implements RunStore, Follower {
     this.#messages.abandoned(tx, task);
   }
 
+  takesReports(tx: Tx, { runId }: TaskRow): boolean {
+    const run = runId === null ? null : this.runs.get(tx, runId);
+    return run !== null && this.decisions.planOf(tx, run).waitsTakeReports;
+  }
+
   waitsAgain(tx: Tx, { runId }: TaskRow): void {
     if (runId !== null) this.signals.postedLater(tx, runId);
   }

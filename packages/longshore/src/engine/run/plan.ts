@@ -210,6 +210,11 @@ export interface Plan {
   /** When a child run begins another life, its parent waits for it again, even if the parent had ended. */
   readonly reopensParent: boolean;
   /**
+   * Workers may report on steps that wait for a time, a signal or a child run. In other plans such a step ends only by what it waits for: who may
+   * send signals is decided by the operator.
+   */
+  readonly waitsTakeReports: boolean;
+  /**
    * The only node is the driver: a task whose worker decides, turn by turn, which commands follow. Each command becomes a node of that run
    * (driven.ts).
    */
@@ -244,6 +249,7 @@ interface PlanFields {
   successor?: boolean;
   keepsCounting?: boolean;
   reopensParent?: boolean;
+  waitsTakeReports?: boolean;
   driven?: boolean;
   inputSchema?: JsonSchema | undefined;
   origin?: unknown;
@@ -279,6 +285,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     successor: parts.successor ?? false,
     keepsCounting: parts.keepsCounting ?? false,
     reopensParent: parts.reopensParent ?? false,
+    waitsTakeReports: parts.waitsTakeReports ?? false,
     driven: parts.driven ?? false,
     inputSchema: parts.inputSchema,
     origin: parts.origin,

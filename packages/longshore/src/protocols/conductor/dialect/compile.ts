@@ -49,6 +49,7 @@ export function* compileInSlices(definition: WorkflowDef): Sliced<Plan> {
     successor: definition.failureWorkflow !== undefined && definition.failureWorkflow !== "",
     keepsCounting: true,
     reopensParent: true,
+    waitsTakeReports: true,
     origin: definition,
   });
 }
