@@ -86,6 +86,11 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   ];
   const turn = { worker_id: "w", outputs: {}, output: { by: "w-2", commands } };
   add("POST /api/jobs/:lease/complete", { params: { lease: await claim(["handler:function:f"]) }, body: turn });
+  const { id: reported } = jsonOf(await need({ route: "POST /api/workflows", body: wg("reported") })) as never as { id: string };
+  await need({ route: "POST /api/workflows/:workflow/run", params: { workflow: reported } });
+  add("POST /api/jobs/reports", {
+    body: { reports: [{ lease: await claim(), verb: "complete", body: '{"outputs":{"a":"1"}}', key: "k" }] },
+  });
   add("POST /api/workflows", { body: wg("new") });
   add("POST /api/workflows/sample");
   const { id: idle } = jsonOf(await need({ route: "POST /api/workflows", body: wg("idle") })) as never as { id: string };

@@ -25,11 +25,16 @@ export async function readJournal({ board, journal, clock }: FunctionDeps, reque
   return page === undefined ? conflict : { status: 200, headers: jsonHeaders, body: page };
 }
 
-export async function addCommands({ board }: FunctionDeps, request: HttpRequest): Promise<HttpReply> {
+export function addCommands(deps: FunctionDeps, request: HttpRequest): Promise<HttpReply> {
   expectJson(request.headers);
-  const hold = parseLeaseId(request.params.lease as string);
+  return addReported(deps, request.params.lease as string, request.text);
+}
+
+/** `report` is JSON text. */
+export async function addReported({ board }: Pick<FunctionDeps, "board">, lease: string, report: string): Promise<HttpReply> {
+  const hold = parseLeaseId(lease);
   if (hold === undefined) return conflict;
-  const { verdict, news } = await board.command(hold, request.text);
+  const { verdict, news } = await board.command(hold, report);
   if (statusOfVerdict[verdict] !== 200) return conflict;
   return news === null ? ok : { status: 200, headers: jsonHeaders, body: news };
 }

@@ -73,9 +73,12 @@ export interface Completion {
 export function parseComplete(text: string, parsed?: Parsed): Completion {
   if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
   const body = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
-  const { next } = body;
+  return { output: outputOf(text, body), next: nextClaimOf(text, body) };
+}
+
+export function nextClaimOf(text: string, { next }: { [key: string]: unknown }): Claim | undefined {
   if (next !== undefined && !isObject(next)) throw wrongType(text, ["next"], next, "struct ClaimJob");
-  return { output: outputOf(text, body), next: next === undefined ? undefined : claimOf(text, next, ["next"]) };
+  return next === undefined ? undefined : claimOf(text, next, ["next"]);
 }
 
 /** The unchanged result, if the worker has sent it (`output`, our addition), else its outputs. */

@@ -18,8 +18,11 @@ const digestChars = 16;
  * Undefined when the client sends no key and the request cannot be performed twice. `fields` are those of the body, in an order that never
  * changes.
  */
-export function receiptOf(request: HttpRequest, fields: { readonly [field: string]: string | boolean }): string | undefined {
-  const key = request.headers[idempotencyHeader];
+export function receiptOf(
+  request: Pick<HttpRequest, "headers" | "id">,
+  fields: { readonly [field: string]: string | boolean },
+  key: string | readonly string[] | undefined = request.headers[idempotencyHeader],
+): string | undefined {
   if (key === undefined) return request.id === undefined ? undefined : digest(`request ${request.id}`);
   let receipt = digest(String(key));
   for (const field in fields) receipt += ` ${field}=${digest(String(fields[field]))}`;

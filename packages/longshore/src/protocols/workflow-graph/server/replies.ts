@@ -1,8 +1,8 @@
 // Constant replies, created once.
 
 import type { HttpReply } from "../../../net/http/http.ts";
-import { waitHeader } from "../wire/codes.ts";
-import { waitSecsMax } from "../wire/shapes.ts";
+import { reportsHeader, waitHeader } from "../wire/codes.ts";
+import { reportsMax, waitSecsMax } from "../wire/shapes.ts";
 
 export const jsonHeaders = { "content-type": "application/json" } as const;
 /** Replies to claims and registrations contain the longest wait that a claim may request. */
@@ -10,7 +10,10 @@ export const claimHeaders = { "content-type": "application/json", [waitHeader]: 
 
 /** Success without a payload has no body and no content type. */
 export const ok: HttpReply = { status: 200 };
-export const registered: HttpReply = { status: 200, headers: { [waitHeader]: String(waitSecsMax) } };
+export const registered: HttpReply = {
+  status: 200,
+  headers: { [waitHeader]: String(waitSecsMax), [reportsHeader]: String(reportsMax) },
+};
 export const accepted: HttpReply = { status: 202 };
 export const notFound: HttpReply = { status: 404 };
 /** The lease has ended, for any reason. */

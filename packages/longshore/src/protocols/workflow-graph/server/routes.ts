@@ -21,7 +21,7 @@ import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../.
 import { commandLane } from "../dialect/compile.ts";
 import { statusOfVerdict, traceHeader } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";
-import { addCommands, readJournal } from "./functions.ts";
+import { addCommands, addReported, readJournal } from "./functions.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
 import { type Claim, expectJson, parseClaim, parseComplete, parseDefer, parseFail, parseRegister } from "./parse.ts";
 import { pushLogs } from "./push-logs.ts";
@@ -29,10 +29,14 @@ import { Refused, textReply, tooLarge } from "./refuse.ts";
 import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
 import { answerRepeat, receiptOf } from "./repeated-reports.ts";
 import { claimHeaders, conflict, jsonHeaders, no, noJob, notFound, ok, registered, yes } from "./replies.ts";
+import { parseReports, replyToAll } from "./reports.ts";
 import { type ClaimedRun, RunLookup, taskIdIn } from "./run-lookup.ts";
 import { loosePart } from "./view.ts";
 import { isOfThisWire, protocolName, renderWorker } from "./workers.ts";
 import { Workflows } from "./workflows.ts";
+
+/** Their texts are parsed in one turn of the event loop: this takes some milliseconds. */
+const reportsBytesMax = 262_144;
 
 /** What this protocol needs of the server. */
 export interface WorkflowGraphDeps {
@@ -62,6 +66,7 @@ export function workflowGraphRoutes(deps: WorkflowGraphDeps): RouteGroup {
     claim,
     route("POST", "/api/jobs/:lease/heartbeat", "task.report", "none", jobs.heartbeat),
     { ...route("POST", "/api/jobs/:lease/complete", "task.report", "text", jobs.complete), also: "task.claim" },
+    { ...route("POST", "/api/jobs/reports", "task.report", "text", jobs.reports), also: "task.claim", bodyMax: reportsBytesMax },
     route("POST", "/api/jobs/:lease/fail", "task.report", "text", jobs.fail),
     route("POST", "/api/jobs/:lease/defer", "task.report", "text", jobs.defer),
     route("POST", "/api/jobs/:lease/logs", "log.write", "text", (request) => pushLogs(deps, finder, request)),
@@ -175,14 +180,26 @@ class Jobs {
   complete = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const { output, next } = parseComplete(request.text, request.parsed);
-    const hold = parseLeaseId(request.params.lease as string);
+    return this.#completed(request.params.lease as string, output, receiptOf(request, { outputs: output }), next);
+  };
+
+  reports = async (request: HttpRequest): Promise<HttpReply> => {
+    expectJson(request.headers);
+    return replyToAll(parseReports(request.text, request.parsed), async ({ lease, verb, body, key, next }) => {
+      if (verb === "commands") return addReported(this.#deps, lease, body);
+      const { output } = parseComplete(body);
+      return this.#completed(lease, output, receiptOf(request, { outputs: output }, key), next);
+    });
+  };
+
+  async #completed(lease: string, output: string, receipt: string | undefined, next: Claim | undefined): Promise<HttpReply> {
+    const hold = parseLeaseId(lease);
     if (hold === undefined) return conflict;
-    const receipt = receiptOf(request, { outputs: output });
     if (next === undefined) return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
     const claim = this.#claimOf(next);
     const { verdict, task } = await this.#deps.board.completeAndClaim(hold, output, { receipt }, claim);
     return task === undefined ? this.#reported(hold, receipt, verdict) : this.#grant(task, next);
-  };
+  }
 
   fail = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);

@@ -25,6 +25,9 @@ export function verdictOfStatus(status: number): Verdict | undefined {
 /** Ours, on replies to register and claim: the longest `wait_secs` that the server accepts. Absent on servers without long polls. */
 export const waitHeader = "longshore-wait";
 
+/** Ours, on replies to register: how many reports the server takes in one request. Absent on servers that take one. */
+export const reportsHeader = "longshore-reports";
+
 /** On the response to a claim with a job, from a server that writes spans: the span of this attempt, as W3C Trace Context writes it. */
 export const traceHeader = "traceparent";
 

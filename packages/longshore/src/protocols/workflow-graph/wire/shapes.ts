@@ -165,6 +165,8 @@ export const leaseTtlSecsDefault = 30;
 /** The limits of a lease: one of zero would end before its worker reads it, and one of more than a day means a forgotten job. */
 export const leaseTtlSecsMin = 1;
 export const leaseTtlSecsMax = 86_400;
+/** Maximum number of reports in one request. */
+export const reportsMax = 50;
 /** Longest wait of an empty claim, below the idle timeouts of common proxies. */
 export const waitSecsMax = 30;
 /** Error texts are cut to this length, keeping head and tail; small workers in other languages cut at the same number. */

@@ -7,7 +7,7 @@ import { type SpanIds, spanIdsOfHeader } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
 import { HttpClient } from "../../../net/http/client.ts";
 import { quoteCharsMax, quoted, type Reply, shortAnswerBytesMax } from "../../../net/http/send.ts";
-import { idempotencyHeader, traceHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
+import { idempotencyHeader, reportsHeader, traceHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
   ClaimRequest,
   ClaimResponse,
@@ -18,6 +18,7 @@ import type {
   LogChunk,
   RegisterRequest,
 } from "../wire/shapes.ts";
+import { ReportBatch } from "./report-batch.ts";
 
 export interface ClientOptions {
   readonly url: URL;
@@ -54,6 +55,9 @@ interface Request {
 
 export class Client {
   readonly #http: HttpClient;
+  readonly #batch: ReportBatch;
+  /** How many reports the server takes in one request. */
+  #reportsMax = 0;
 
   static async open({ url, token, connections }: ClientOptions): Promise<Client> {
     // The address may include the `/api` that every path starts with.
@@ -63,12 +67,29 @@ export class Client {
 
   private constructor(http: HttpClient) {
     this.#http = http;
+    this.#batch = new ReportBatch({
+      most: () => this.#reportsMax,
+      send: (text) => this.#post("/jobs/reports", text),
+      sendAlone: ({ leaseId, verb, body, key, next }, signal) => {
+        const text = next === undefined ? body : `${body.slice(0, -1)},"next":${JSON.stringify(next)}}`;
+        const headers = key === undefined ? undefined : { [idempotencyHeader]: key };
+        return this.#post(`/jobs/${encodeURIComponent(leaseId)}/${verb}`, text, { headers, signal });
+      },
+      refused: () => {
+        this.#reportsMax = 0;
+      },
+    });
+  }
+
+  #post(path: string, body: string, parts: Pick<Request, "headers" | "signal"> = {}): Promise<Reply> {
+    return this.#http.send({ method: "POST", path, body, ...parts });
   }
 
   /** Returns the longest long poll the server offers, in seconds; 0 for none. */
   async register(body: RegisterRequest): Promise<number> {
     const reply = await this.#send({ method: "POST", path: "/workers/register", body });
     if (reply.status !== 200) throw unexpected("register", reply);
+    this.#reportsMax = Number(reply.headers[reportsHeader] ?? 0) || 0;
     return waitSecsOf(reply);
   }
 
@@ -117,53 +138,53 @@ export class Client {
 
   /** Adds commands of a durable function. Returns the news for its turn; only the verdict when the server has sent none. */
   async command(leaseId: string, body: unknown, signal: AbortSignal): Promise<Json> {
-    const path = `/jobs/${encodeURIComponent(leaseId)}/commands`;
-    const reply = await this.#send({ method: "POST", path, body, carriesJob: true, signal });
+    const reply = await this.#batch.send({ leaseId, verb: "commands", body: JSON.stringify(body) }, signal);
     const verdict = verdictOfStatus(reply.status);
     if (verdict === undefined) throw unexpected("commands", reply);
     return verdict === "ok" && reply.text !== "" ? (JSON.parse(reply.text) as Json) : verdict;
   }
 
   async complete(leaseId: string, body: CompleteRequest, signal: AbortSignal): Promise<Completed> {
-    const { verdict, reply } = await this.#report(leaseId, "complete", body, signal);
+    const { next: claim, ...result } = body;
+    const report = { leaseId, verb: "complete" as const, body: JSON.stringify(result), key: `${leaseId}-complete`, next: claim };
+    const reply = await this.#batch.send(report, signal);
+    const verdict = verdictIn("complete", reply);
     const next = body.next === undefined || reply.status !== 200 || reply.text === "" ? undefined : parseClaim(reply.text);
     return { verdict, next, span: next === undefined ? undefined : spanIdsOfHeader(reply.headers[traceHeader]) };
   }
 
   async fail(leaseId: string, body: FailRequest, signal: AbortSignal): Promise<Verdict> {
-    return (await this.#report(leaseId, "fail", body, signal)).verdict;
+    return this.#report(leaseId, "fail", body, signal);
   }
 
   async defer(leaseId: string, body: DeferRequest, signal: AbortSignal): Promise<Verdict> {
-    return (await this.#report(leaseId, "defer", body, signal)).verdict;
+    return this.#report(leaseId, "defer", body, signal);
   }
 
   close(): Promise<void> {
     return this.#http.close();
   }
 
-  async #report(
-    leaseId: string,
-    verb: "complete" | "fail" | "defer",
-    body: CompleteRequest | FailRequest | DeferRequest,
-    signal: AbortSignal,
-  ): Promise<{ verdict: Verdict; reply: Reply }> {
+  async #report(leaseId: string, verb: "fail" | "defer", body: FailRequest | DeferRequest, signal: AbortSignal): Promise<Verdict> {
     const headers = { [idempotencyHeader]: `${leaseId}-${verb}` };
     const path = `/jobs/${encodeURIComponent(leaseId)}/${verb}`;
-    const reply = await this.#send({ method: "POST", path, body, headers, signal, carriesJob: "next" in body });
-    const verdict = verdictOfStatus(reply.status);
-    if (verdict !== undefined) return { verdict, reply };
-    // The body itself is refused: a retry cannot help.
-    if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quoted(reply)}`);
-    if (reply.status === 400 || reply.status === 422)
-      throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quoted(reply)}`);
-    throw unexpected(verb, reply);
+    return verdictIn(verb, await this.#send({ method: "POST", path, body, headers, signal }));
   }
 
   #send({ body, carriesJob, ...request }: Request): Promise<Reply> {
     const bytesMax = carriesJob ? undefined : shortAnswerBytesMax;
     return this.#http.send({ ...request, body: body === undefined ? undefined : JSON.stringify(body), bytesMax });
   }
+}
+
+function verdictIn(verb: string, reply: Reply): Verdict {
+  const verdict = verdictOfStatus(reply.status);
+  if (verdict !== undefined) return verdict;
+  // The body itself is refused: a retry cannot help.
+  if (reply.status === 413) throw new LongshoreError("LONGSHORE_LIMIT", `The server refuses it as too large: ${quoted(reply)}`);
+  if (reply.status === 400 || reply.status === 422)
+    throw new LongshoreError("LONGSHORE_BAD_OUTPUT", `The server refuses it: ${quoted(reply)}`);
+  throw unexpected(verb, reply);
 }
 
 function waitSecsOf({ headers }: Reply): number {
