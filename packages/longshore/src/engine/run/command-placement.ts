@@ -1,4 +1,4 @@
-// What a command of a durable function means for the board: its lane, its times, and the definitions that come with it.
+// Turns a command of a durable function into a task of the board: its lane, its times, and the definitions that it brings.
 
 import type { Command } from "../../core/turn.ts";
 import type { Placement } from "./plan.ts";

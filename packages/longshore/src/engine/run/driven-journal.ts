@@ -1,7 +1,8 @@
 // What the next life of a durable function keeps of its journal, computed from all its records, in slices.
 //
-// A retry replays the function, which must give the same commands as before as far as the journal reaches. So a result may be given again only if all
-// commands behind it are void: with another result, the function may give others. A restart and `continueAs` begin with an empty journal.
+// A retry replays the function, and the function must give the same commands as before up to the end of the journal. So a result may be
+// produced again only if all later commands are void, because with another result the function may give other commands. A restart and
+// `continueAs` begin with an empty journal.
 
 import type { Sliced } from "../../core/slices/slice-work.ts";
 import type { Command, TurnReport } from "../../core/turn.ts";
@@ -23,7 +24,7 @@ export interface NextJournal {
   readonly void: readonly Step[];
   /** Those of them whose signals the function has not received: the next pass takes them. */
   readonly returned: readonly number[];
-  /** Commands that have succeeded while the run was paused: it ended before their results got numbers. In their order. */
+  /** Commands that succeeded while the run was paused, in their order. The run ended before their results got numbers. */
   readonly unnumbered: readonly number[];
   /** Side effects that were reported during that pause. */
   readonly unrecorded: readonly Command[];
@@ -45,7 +46,7 @@ export function nextJournal(records: Records, run: Run, change: JournalChange): 
   return change.kind === "keep" ? keptJournal(records, run, change.from) : emptyJournal(records, change.sent);
 }
 
-/** A command that has failed is given again, unless the function has handled its failure and gone on: then it keeps its result. */
+/** A command that has failed is given again, unless the function has handled its failure and continued. Then it keeps its result. */
 function* keptJournal(records: Records, run: Run, from: number | undefined): Sliced<NextJournal> {
   const end = (from === undefined ? 0 : records.get(from)?.ordinal) || Number.POSITIVE_INFINITY;
   const isBefore = (task: TaskRow) => task.node <= run.recorded && afterOf(task) < end;

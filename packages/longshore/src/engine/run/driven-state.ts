@@ -56,8 +56,8 @@ interface NewsParts {
 }
 
 /**
- * The input of a turn that is handed out again. After commands in the middle of the turn that was lost, its worker must read the journal: it has
- * more commands and results than the turn names.
+ * The input of a turn that is handed out again. If the lost turn had already reported commands, the next worker must read the journal,
+ * which has more commands and results than the turn names.
  */
 export function turnAgain(run: Run, input: string): string {
   const { input: _input, ...turn } = JSON.parse(input) as Turn;
@@ -71,7 +71,7 @@ export function failureText(node: number, place: number, at: number, { state, er
   return JSON.stringify({ node, place, state, at, error: text, attempt: attempt + 1, ...timedOut });
 }
 
-/** JSON text of the result of a command that has ended. Without its output when that has more characters than there is room for. */
+/** JSON text of the result of a command that has ended. Without its output when the output has more characters than the remaining room. */
 export function resultText(task: TaskRow, place: number, now: number, room = Number.POSITIVE_INFINITY): string {
   const { node, state, output, error, fault, attempt, endedAt } = task;
   const at = endedAt ?? now;

@@ -29,7 +29,10 @@ const resultsCharsMax = 65_536;
 const claimMs = 2_000;
 /** The turn waits for that worker only when the worker has polled within this time. */
 const polledMs = 40_000;
-/** When a turn fails, the cause is usually the server or the worker. An error that the function throws is no failed turn, but part of its report. */
+/**
+ * When a turn fails, the cause is usually the server or the worker. An error that the function throws does not fail the turn: it is part of
+ * the report.
+ */
 export const driverRetry: RetryPolicy = {
   failures: 10,
   lost: 20,
@@ -58,7 +61,7 @@ class Driven {
   readonly #own = new Set<number>();
   /** Commands that this decision has started: they have no record yet. */
   readonly #begun = new Set<number>();
-  /** The reply to a worker whose turn goes on. */
+  /** The reply to a worker whose turn continues. */
   news: string | null = null;
 
   constructor(draft: Draft) {

@@ -1,4 +1,4 @@
-// What an order would do to a run: the decision about it, without its effect.
+// Predicts what an order would do to a run. The decision is made as usual, but nothing is stored.
 
 import type { TaskRow } from "../board/task.ts";
 import type { Change } from "./decide.ts";
@@ -13,22 +13,22 @@ export interface Foreseen {
   readonly starts: readonly string[];
   /** Steps that have begun before and begin again, at once or later. */
   readonly again: readonly string[];
-  /** Steps that keep their results. Null for an order that does not begin another life. */
+  /** Steps that keep their results. Null for an order that does not start the run again. */
   readonly kept: readonly string[] | null;
   /** Whether all open steps are cancelled. */
   readonly cancels: boolean;
-  /** Attempts of steps that begin again, whose child runs are given up: at most a hundred. */
+  /** Attempts of steps that begin again: their child runs are dropped. At most a hundred. */
   readonly childrenOf: readonly { readonly taskId: string; readonly attempt: number }[];
 }
 
 const childrenMax = 100;
 
-/** A decision with the rows that it was made of. */
+/** A decision with the rows that it was made from. */
 export interface Considered {
   readonly run: Run;
   readonly plan: Plan;
   readonly changes: readonly Change[];
-  /** All records, where the decision needed them. */
+  /** All records, if the decision needed them. */
   readonly all: ReadonlyMap<number, TaskRow> | undefined;
   readonly restart: RestartPlan | undefined;
 }

@@ -1,5 +1,5 @@
-// How many runs there are of each workflow in each state. Open runs are known from the start. Those that have ended are counted at the first
-// read, in slices, and from then on as they change: until a run is reached by that count, changes of it are not.
+// Counts the runs of each workflow in each state. Open runs are counted from the start of the server. Ended runs are counted in slices when
+// the numbers are first read. A change of an ended run is counted only when that count has already reached the run.
 
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import { eachRow } from "../cached-rows.ts";
@@ -8,7 +8,7 @@ import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { RunCount } from "../stats/statistics.ts";
 import { isRunOpen, type Run, type RunState } from "./run.ts";
 
-/** Rows that are counted without a pause. Each is found in the table, but only its first columns are read. */
+/** Rows that are counted without a pause. Only the first columns of each row are read. */
 const sliceMax = 500;
 /** Above every id in the order of bytes. */
 const last = "\u{10ffff}";
@@ -85,12 +85,12 @@ export class RunTally {
     this.#deps.watcher?.ended(run);
   }
 
-  /** Must be called for a run that had ended and begins another life, and for one that was removed: as it was before. */
+  /** Must be called with the earlier row of a run that had ended and is started again, and of a run that was removed. */
   left(run: TalliedRun): void {
     if (run.id <= this.#upTo) this.#cellOf(run).count--;
   }
 
-  /** The number of runs in each state that a workflow has runs in. */
+  /** For each workflow, the number of runs in each state; states without runs are left out. */
   async counts(): Promise<RunCount[]> {
     this.#counting ??= this.#count();
     await this.#counting;

@@ -1,9 +1,9 @@
-// To which runs an order applies, and what it changes of a run before the run begins another life.
+// Decides which runs accept an order, and what the order changes in a run before the run starts again.
 
 import { isRunOpen, type Run } from "./run.ts";
 import type { Order } from "./store.ts";
 
-/** Orders that begin another life of a run that has ended. */
+/** Orders that start a run again after its end. */
 export const forEnded: ReadonlySet<string> = new Set(["retry", "rerun", "restart"]);
 
 /** A durable function that is blocked is open, and may be retried. */
@@ -11,7 +11,7 @@ export function appliesTo({ state }: Pick<Run, "state">, { kind }: Pick<Order, "
   return isRunOpen(state) !== forEnded.has(kind) || (state === "blocked" && kind === "retry");
 }
 
-/** The run as it begins another life; the run itself when the order changes nothing of it. */
+/** The run as it starts again; the run itself when the order changes nothing in it. */
 export function begunBy(run: Run, order: Order, now: number): Run {
   if (order.kind === "restart") {
     const { definitionId = run.definitionId, input = run.input, settings = run.settings, alias = run.alias, variables = null } = order;

@@ -2,7 +2,7 @@
 
 import type { TaskRow } from "../board/task.ts";
 
-/** `pending` are those of the batch. `complete` is called for each other record that is looked at. */
+/** `pending`: the records of the batch. `complete` is called for each other record that is read. */
 export class RecordsView implements ReadonlyMap<number, TaskRow> {
   readonly #heads: ReadonlyMap<number, TaskRow>;
   readonly #pending: ReadonlyMap<number, TaskRow>;

@@ -1,4 +1,4 @@
-// What a run waits for, of all that its first open steps wait for.
+// Chooses what to show as the reason why a run waits, from the waits of its first open steps.
 
 import { isDriver, type TaskRowHead } from "../board/task.ts";
 import type { Waiting, WaitReason } from "../board/wait-reason.ts";
@@ -15,12 +15,12 @@ export interface RunWaitingDeps {
   waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
 }
 
-/** Smaller is shown first: what a person has to do, then what a worker has to do, then what ends by itself. */
+/** The smallest is shown: first waits for a person, then waits for a worker, then waits that end by themselves. */
 const ranks: Readonly<Record<WaitReason, number>> = {
   ...{ signal: 0, "no-worker": 1, unreachable: 1 },
   ...{ limit: 3, busy: 3, next: 3, sent: 3, "not-due": 4, sleeping: 5, record: 6 },
 };
-/** Between those that need a person and those that end by themselves: with a step that a worker has, the run does not wait. */
+/** Between waits for a person and waits that end by themselves: while a worker has a step, the run does not wait for those. */
 const workedOn = 2;
 
 /** Reads what open runs wait for; null for a run that a worker works on. */
@@ -29,7 +29,7 @@ export function runsWaiting({ summaries, waiting }: RunWaitingDeps): (runId: str
   return async (runId) => {
     let found: { readonly rank: number; readonly waiting: RunWaiting | null } | undefined;
     for (const task of await summaries.openTasks(runId)) {
-      // The function waits for its steps, which are looked at themselves.
+      // The function waits for its steps, and those are examined separately.
       if (isDriver(task) && task.lane === null) continue;
       const reason = await why(task);
       const rank = reason === null ? workedOn : ranks[reason.reason];

@@ -1,4 +1,5 @@
-// Errors of runs that ended in the last seven days, in groups by what they have in common. In memory; each group counts by the hour.
+// Groups the errors of runs that ended in the last seven days by what they have in common. The groups are in memory, and each has a count
+// for every hour.
 
 import { isRunOpen, type RunState } from "../run/run.ts";
 import { fingerprint, firstLine } from "./fingerprint.ts";
@@ -6,7 +7,7 @@ import { fingerprint, firstLine } from "./fingerprint.ts";
 export const hourMs = 3_600_000;
 /** Seven days. */
 export const hoursKept: number = 7 * 24;
-/** Groups in memory: the one that was seen the longest ago makes room. */
+/** Groups in memory. When there are more, the group with the oldest last error is dropped. */
 const groupsMax = 500;
 /** Names of workflows that a group remembers. */
 const workflowsMax = 20;
@@ -62,7 +63,7 @@ export class ErrorGroups {
     group.error = firstLine(error);
   }
 
-  /** Those with an error in the last hours, the newest first. An hour that has begun counts whole. */
+  /** Groups with an error in the last hours, the newest first. An hour that has begun counts completely. */
   groups(now: number, hours: number): ErrorGroup[] {
     const found: ErrorGroup[] = [];
     const first = hourOf(now) - hours + 1;

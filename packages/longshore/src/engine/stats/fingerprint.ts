@@ -1,10 +1,11 @@
-// What errors have in common: a text without its numbers, ids, quoted values and paths, so that failures with one cause are one group.
+// Reduces an error to a text without numbers, ids, quoted values and paths, so that errors with the same cause have the same text and form
+// one group.
 
-/** Enough to tell errors apart; what follows is mostly a stack. */
+/** Enough to distinguish errors; the rest is mostly a stack. */
 const charsMax = 200;
 const quotes = "\"'`";
 const hex = /^[0-9a-f-]{8,}$/i;
-/** An id of ours, or another of letters and digits. */
+/** One of our ids, or another id of letters and digits. */
 const id = /^[0-9A-Za-z_-]{20,}$/;
 
 /** Made of the first line that has a text. */
@@ -34,7 +35,7 @@ function withoutQuoted(text: string): string {
   return out;
 }
 
-/** An apostrophe inside of a word quotes nothing. */
+/** An apostrophe inside a word is not a quote. */
 function isLetter(char: string | undefined): boolean {
   return char !== undefined && /[a-z]/i.test(char);
 }

@@ -1,5 +1,5 @@
-// Counts what happens while it happens: a few additions for each start and end of a run, each hand-out and each attempt. One timer, which runs
-// only while something happens, looks each second at how much is ready and held.
+// Counts events when they happen, with a few additions for each start and end of a run, each hand-out and each attempt. One timer reads the
+// number of ready and held tasks every second. It only runs while there are events.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Slices } from "../../core/slices/slices.ts";
@@ -30,7 +30,7 @@ const namedLevels: readonly Level[] = [
 ];
 /** Lanes, and workflows, with series of their own. */
 const namedMax = 50;
-/** A name that was not used for this long makes room for another. */
+/** A name that was not used for this time may be replaced by another. */
 const unusedMs = 60 * minute;
 /** How long the number of live workers is used before they are counted again: there may be ten thousand. */
 const workersMs = 10 * second;
@@ -38,9 +38,9 @@ const workersMs = 10 * second;
 const lanesMax = 2_000;
 /** Runs whose errors are read without a pause. */
 const errorsMax = 100;
-/** Runs with an error from before the start that are read: the newest. */
+/** The newest runs that failed before this start, up to this number, are read for their errors. */
 const errorsReadMax = 20_000;
-/** Only the beginning of an error is looked at, but it is read whole. */
+/** The work of reading one error, in rows: it is read completely, although only its beginning is used. */
 const errorRow = 10;
 
 type Ending = Extract<Counter, "succeeded" | "failed" | "cancelled" | "timedOut">;
@@ -145,7 +145,7 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
     return this.#errors.groups(this.#deps.clock.now(), hours);
   }
 
-  /** Of runs that ended before the start, the newest first. */
+  /** The runs that ended before the start, the newest first. */
   async #readErrors(): Promise<void> {
     const { store, read, slices } = this.#deps;
     const rows = store.table(failedTable);

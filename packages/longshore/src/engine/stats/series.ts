@@ -1,9 +1,10 @@
 // Figures over time: rings of samples in several resolutions, each with its own length. An event is added to the current sample of each ring,
-// which costs a few additions; samples are begun when time has passed them. What is true at a time is noted when `look` is called.
+// which costs a few additions; new samples are begun when their time has come. The current values (such as the number of ready tasks) are
+// stored when `look` is called.
 
 /** What a sample counts. */
 export const counters = ["started", "succeeded", "failed", "cancelled", "timedOut", "claimed", "attemptsFailed"] as const;
-/** What a sample shows as it was at its end. */
+/** Values that a sample has from its end. */
 export const gauges = ["ready", "held", "workers"] as const;
 /** Times in milliseconds, counted by powers of two. */
 export const durations = ["wait", "work"] as const;
@@ -45,7 +46,7 @@ interface Ring extends Level {
   readonly data: Uint32Array;
   /** The number of the current sample since the epoch. */
   current: number;
-  /** The first sample that was ever begun. */
+  /** The first sample of all. */
   first: number;
 }
 
@@ -53,7 +54,7 @@ export class Series {
   readonly #rings: Ring[] = [];
   readonly #levels: readonly Level[];
   #gauges: GaugeValues = { ready: 0, held: 0, workers: 0 };
-  /** When the current sample of the finest ring is over. */
+  /** When the current sample of the finest ring ends. */
   #until = Number.NEGATIVE_INFINITY;
   /** When something was last counted. */
   usedAt = 0;
@@ -62,7 +63,7 @@ export class Series {
     this.#levels = levels;
   }
 
-  /** Notes what is true now. It stays true until the next look. */
+  /** Stores the current values. They are used until the next call. */
   look(gauges: GaugeValues, now: number): void {
     this.#gauges = gauges;
     this.#advance(now);
@@ -157,7 +158,7 @@ function quantilesOf(ring: Ring, first: number, at: number) {
   return { p50, p95, p99 };
 }
 
-/** Within a bucket, times are taken as spread evenly. */
+/** Within a bucket, times are assumed to be spread evenly. */
 function quantile(counts: Uint32Array, total: number, part: number): number | null {
   if (total === 0) return null;
   let left = total * part;

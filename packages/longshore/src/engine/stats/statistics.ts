@@ -1,10 +1,10 @@
-// The port to what is counted while the server works: pages show it, and nothing decides on it.
+// The port of the statistics that the server counts. Pages show them; no decision depends on them.
 
 import type { RunState } from "../run/run.ts";
 import type { ErrorGroup } from "./error-groups.ts";
 import type { Columns } from "./series.ts";
 
-/** The windows of a series, and their places among its rings. */
+/** The windows of a series, and the index of each among its rings. */
 export const windows = { "15m": 0, "6h": 1, "7d": 2 } as const;
 export type Window = keyof typeof windows;
 
@@ -29,10 +29,10 @@ export interface Statistics {
   /** When it began to count. */
   readonly since: number;
   totals(): Totals;
-  /** How many runs of each workflow are in each state. The first call counts all that have ended, in slices. */
+  /** How many runs of each workflow are in each state. The first call counts all ended runs, in slices. */
   counts(): Promise<readonly RunCount[]>;
-  /** Of the server, of a lane or of a workflow; undefined when nothing was counted under this name lately. */
+  /** The series of the server, of a lane or of a workflow; undefined when nothing was counted under this name lately. */
   series(window: Window, of?: { readonly lane: string } | { readonly workflow: string }): Columns | undefined;
-  /** Errors of runs that ended in the last hours. The first call reads those from before the start, in slices. */
+  /** Errors of runs that ended in the last hours. The first call reads the errors from before the start, in slices. */
   errors(hours: number): Promise<readonly ErrorGroup[]>;
 }
