@@ -17,7 +17,7 @@ export function openCommand(): Command {
       ["longshore open", "the server at port 4500 of this machine"],
       ["longshore open 01KA3F7QZ1 --on http://10.0.0.5:4500", "one run on another server"],
     ],
-    "Where the server requires a token, the page asks for it: arguments of programs can be read by other users of the machine.",
+    "If the server requires a token, the page asks for it, because other users of the machine can read the arguments of programs.",
   );
 }
 
@@ -28,14 +28,14 @@ async function open(run: string | undefined, { on, print }: ConnectionOptions & 
   if (!(await opened(address))) throw new CommandFailure("no browser could be started. Open the address above in one.");
 }
 
-/** The page of a server or of one of its runs. */
+/** The address of the dashboard of a server, or of one of its runs. */
 export function dashboardAddress(on: string, run?: string): string {
   return `${on.replace(/\/$/, "")}/ui${run === undefined ? "" : `/runs/${encodeURIComponent(run)}`}`;
 }
 
 const openers: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ["open"],
-  // `start` takes the first argument in quotes as a title.
+  // `start` uses the first quoted argument as a window title.
   win32: ["cmd", "/c", "start", '""'],
 };
 

@@ -8,7 +8,7 @@ import type { Workflow } from "../workflow-value.ts";
 import type { RunEvent } from "./run-event.ts";
 import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } from "./schedule.ts";
 
-/** Starts runs and follows them. `connect(url)` returns one, and the server of `serve()` is one. */
+/** A client starts runs and follows them. `connect(url)` returns a client, and the server of `serve()` is a client too. */
 export interface Client {
   /** Starts a run of a workflow by its name, which must be defined already. Rejects with the same errors as the start of a workflow value. */
   start<Output = unknown>(workflow: string, input?: unknown, options?: StartOptions): Promise<RunHandle<Output>>;
@@ -42,13 +42,13 @@ export interface Client {
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
   define(workflow: Workflow, options?: RequestOptions): Promise<WorkflowVersion>;
   /**
-   * Stores a schedule, or other rules for it, and the workflow that it starts. Rejects with LONGSHORE_BAD_INPUT for times that cannot be understood, and
-   * with LONGSHORE_NOT_FOUND for a workflow that is named and not defined.
+   * Stores a schedule, or other rules for it, and the workflow that it starts. Rejects with LONGSHORE_BAD_INPUT for times that cannot be
+   * understood, and with LONGSHORE_NOT_FOUND for the name of a workflow that is not defined.
    */
   define(schedule: Schedule, options?: RequestOptions): Promise<DefinedSchedule>;
   /** The newest version of each workflow, in the order in which they were first defined. Pages are read as the caller iterates. */
   definitions(filter?: DefinitionFilter): AsyncIterable<WorkflowVersion>;
-  /** A handle of a schedule. Asks the server nothing: a wrong name shows in the first use. */
+  /** A handle of a schedule. Sends no request: with a wrong name, the first use of the handle fails. */
   schedule(name: string): ScheduleHandle;
   /** The schedules, in the order of their names. Pages are read as the caller iterates. */
   schedules(filter?: ScheduleFilter): AsyncIterable<ScheduleInfo>;
@@ -149,7 +149,7 @@ export interface RunWaiting {
   readonly at?: number;
   /** The name of the signal. */
   readonly signal?: string;
-  /** The limit in the way. */
+  /** The limit that is reached. */
   readonly key?: string;
   /** Labels that no live worker offers, and workers that could take the step. */
   readonly missing?: readonly string[];
@@ -182,9 +182,9 @@ export interface RunStatus<Output = unknown> {
   /** Steps that have not settled, and steps that failed. */
   readonly left: number;
   readonly failed: number;
-  /** How often it was tried again after its end. */
+  /** How often it was retried after its end. */
   readonly retries: number;
-  /** What a protocol calls this run. */
+  /** The id of this run in its protocol, when it has another one there. */
   readonly alias: string | null;
   /** The step of another run that waits for this one. */
   readonly parentTaskId: string | null;
@@ -197,7 +197,7 @@ export interface RunStatus<Output = unknown> {
   readonly signals: { readonly sent: number; readonly kept: number };
 }
 
-/** What became of a signal so far. */
+/** The state of a signal. */
 export interface SentSignal {
   /** Its place among the signals of the run, from 1. */
   readonly number: number;

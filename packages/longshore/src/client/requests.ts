@@ -57,7 +57,7 @@ export class Requests {
     return this.#patiently(() => this.#json("POST", path, ask), ask);
   }
 
-  /** Returns whether the server has made the change that it was sent. */
+  /** Sends a change. `isNew` is false when the server already had it. */
   put<Answer>(path: string, ask: Ask): Promise<{ answer: Answer; isNew: boolean }> {
     return this.#patiently(async () => {
       const { status, answer } = await this.#reply<Answer>("PUT", path, ask);
@@ -116,7 +116,7 @@ export class Requests {
       const response = await this.#fetch(method, path, ask, {}, limit.signal);
       if (!response.ok) throw await this.#refusal(response);
       const text = response.status === 204 ? "null" : await response.text();
-      // Nothing is left to read, so the request need not be aborted: that costs a tenth of it.
+      // The body is read completely, so the request need not be aborted. An abort would cost a tenth of a request.
       limit.stop();
       return { status: response.status, answer: this.#parsed(text) as Answer };
     } catch (error) {

@@ -12,7 +12,7 @@ export const endWaitMs = 25_000;
 /** A server that closes ends its long polls early. The next one then waits this long, so that the client does not flood the server. */
 const earlyMs = 1_000;
 
-/** A reply to a request that has waited already. */
+/** A reply to a request that has already waited. */
 interface Waited<Body> {
   readonly body: Body;
   readonly askedAt: number;

@@ -1,6 +1,6 @@
 // The address of a service as it may be shown: its user, password and parameters are often secrets.
 
-/** Keeps what is before and behind the login, without the query. */
+/** Keeps the text before the login and the text after it, without the query. */
 export function withoutLogin(address: string): string {
   const scheme = address.indexOf("://");
   const begin = scheme < 0 ? 0 : scheme + 3;

@@ -1,5 +1,5 @@
-// The files of the dashboard: one shell for all of its addresses, and assets that are named after their content. They hold no data and need no
-// token; what a page shows, it reads from the API with the token of its user.
+// Serves the files of the dashboard: one HTML page for all of its addresses, and assets whose names contain a hash of their content. The
+// files contain no data and need no token. A page reads its data from the API with the token of its user.
 //
 // `npm run build` writes them to dist/ui. They are read when a browser first asks for them, so that a server without visitors does not load them.
 
@@ -18,7 +18,7 @@ interface Manifest {
 /** The same folder from src/server and from dist/server. */
 const folder = new URL("../../dist/ui/", import.meta.url);
 
-/** Styles are set by the object model and never as text; the only policy makes the address of one worker. */
+/** Scripts set styles through the object model and never as text. The only Trusted Types policy creates the address of one web worker. */
 const contentSecurity = [
   "default-src 'none'",
   ...["script-src", "style-src", "connect-src", "worker-src", "manifest-src"].map((kind) => `${kind} 'self'`),
@@ -34,7 +34,7 @@ const shellHeaders = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": contentSecurity,
   "cross-origin-opener-policy": "same-origin",
-  // Revalidated at each visit, by its ETag.
+  // The browser checks it at each visit, by its ETag.
   "cache-control": "no-cache",
 };
 

@@ -1,11 +1,14 @@
-// How a durable function ends, and the errors for code that cannot go on.
+// How a durable function ends, and the errors for code that cannot continue.
 
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { toJson } from "../../core/json/to-json.ts";
 import type { TurnEnd } from "../../core/turn.ts";
 import { StepError } from "./step-error.ts";
 
-/** Thrown by `continueAs`, so that nothing behind it runs. The function has ended by then: code that catches this changes nothing. */
+/**
+ * Thrown by `continueAs`, so that no code after it runs. The function has already ended then, so code that catches this error changes
+ * nothing.
+ */
 export class Continued extends Error {
   constructor() {
     super("The function has called continueAs: this pass of it is over.");
@@ -37,14 +40,14 @@ export function commandInside(locals: readonly string[], text: string): Longshor
   return new LongshoreError("LONGSHORE_BAD_DEFINITION", `${which} asks for ${text}, which it cannot wait for: ${todo}.`);
 }
 
-/** The command whose error this is, also behind causes. */
+/** The command that this error belongs to; also found in the chain of causes. */
 function nodeOf(error: unknown): number | undefined {
   let link: unknown = error;
   for (let depth = 0; depth < 10 && link instanceof Error; depth++, link = link.cause) if (link instanceof StepError) return link.node;
   return undefined;
 }
 
-/** The error for a function that waits for something else than a command. */
+/** The error for a function that waits for something that is not a command. */
 export function waitsElsewhere(name: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_BAD_DEFINITION",

@@ -8,7 +8,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import type { FunctionCode } from "./driver.ts";
 import type { FunctionScope } from "./scope.ts";
 
-/** What runs now: the code of a function, or a side effect of it. */
+/** The code that runs now: a function, or a side effect of it. */
 type Running = { readonly name: string; readonly local?: string };
 
 /** Maximum number of mistakes that are reported, each once: more would fill the screen. */
@@ -47,7 +47,7 @@ function watchedOf(globals: Globals): Watched[] {
 /** The parts of `w` that a side effect may use. */
 const usableInside: ReadonlySet<string> = new Set(["cancelled", "log", "now", "runId", "set"]);
 
-/** Replaces the globals, and returns what watches the code of a function. */
+/** Replaces the globals, and returns the object that watches the code of a function. */
 export function watchMistakes(tell: (text: string) => void, globals: Globals = globalThis): (code: FunctionCode) => FunctionCode {
   const running = new AsyncLocalStorage<Running | undefined>();
   const told = new Set<string>();
@@ -114,7 +114,7 @@ function replace(holder: object, key: string, handler: ProxyHandler<(...args: un
   Object.defineProperty(holder, key, { configurable: true, writable: true, value: new Proxy(original, handler) });
 }
 
-/** ` at order.ts:12:20`: the innermost frame in a file that is neither of Node, nor of a package. */
+/** ` at order.ts:12:20`: the innermost frame in a file that belongs neither to Node nor to a package. */
 function placeOf(): string {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = framesMax;

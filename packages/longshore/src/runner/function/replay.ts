@@ -26,7 +26,7 @@ export type Asked = Omit<Command, "node" | "after">;
 /** The result of a side effect. */
 export type LocalResult = { readonly output: Json } | { readonly error: string };
 
-/** How a turn goes on after a report in the middle of it. */
+/** How a turn continues after a report in the middle of it. */
 export interface GoesOn {
   /** Results that the server has numbered. */
   readonly results: readonly CommandResult[];
@@ -53,7 +53,7 @@ export interface Beginning {
   readonly after: number;
   /** The commands that the run has already, by number. */
   readonly journal: ReadonlyMap<number, JournalEntry>;
-  /** Only compares the code with the journal: side effects that the journal does not have are not run. */
+  /** Only compares the code with the journal: side effects that are not in the journal do not run. */
   readonly isCheck?: boolean;
   /** The size that a value of a command may have. A command with a larger one fails at once. */
   readonly limit?: ValueLimit | undefined;
@@ -84,7 +84,7 @@ export class FunctionReplay {
   #now: number;
   #end: TurnEnd | null = null;
   #thrown: unknown;
-  /** False outside of turns: a command that is given then comes from something that the function must not wait for. */
+  /** False outside of turns. A command that is given then follows a wait that is not allowed in a function. */
   #isTurn = false;
   #strays: string | null = null;
   readonly #lastRecorded: number;
@@ -222,7 +222,7 @@ export class FunctionReplay {
     return state !== "done" || output !== undefined || this.#own.has(node);
   }
 
-  /** The function has ended: of what has not been reported, drops all but the side effects whose results it has received. */
+  /** The function has ended: drops everything that was not reported, except side effects whose results the function has received. */
   dropUnreceived(): void {
     if (this.#end?.kind === "continued") this.#fresh.clear();
     else this.#fresh.keepPlaced();
@@ -266,7 +266,7 @@ export class FunctionReplay {
     return this.#wait(node, command);
   }
 
-  /** The journal has a command whose input is too large as one that has failed. So it fails in each replay, whatever the limit is then. */
+  /** The journal has a command with a too large input as a failed command. So it fails in each replay, also when the limit has changed. */
   #give(command: Command): void {
     const { input, ...rest } = command;
     const error = input === undefined ? undefined : tooLarge(`the input of ${commandText(command)}`, input, this.#limit);

@@ -32,7 +32,9 @@ export interface ChildOptions {
 
 /** The options of a wait for a signal. */
 export interface SignalOptions<Value> {
-  /** Checks the value. One that does not fit is noted in the log of the run, and the function waits for the next signal of this name. */
+  /**
+   * Checks the value. A value that does not fit is written to the log of the run, and the function waits for the next signal of this name.
+   */
   schema?: Schema<unknown, Value>;
   /** After this time the wait fails with a StepError whose code is LONGSHORE_DEADLINE. Default: it never does. */
   timeout?: Duration;

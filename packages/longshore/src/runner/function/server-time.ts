@@ -1,4 +1,4 @@
-// The time of the server as a worker knows it, without a request and whatever the clock of the worker shows: never ahead of the server.
+// Estimates the time of the server without a request and independently of the worker's clock. The estimate is never ahead of the server.
 
 export class ServerTime {
   #known: number;
@@ -12,7 +12,7 @@ export class ServerTime {
     return this.#known + Math.floor(performance.now() - this.#at);
   }
 
-  /** The server has named this time. */
+  /** The server has sent this time. */
   learn(time: number | undefined): void {
     if (time === undefined || time <= this.now) return;
     this.#known = time;

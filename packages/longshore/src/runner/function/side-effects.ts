@@ -1,12 +1,12 @@
 // The side effects of a durable function that run on its worker: functions that were given to `w.local()`.
 //
-// A side effect begins when the function waits. From then on, until the function receives its next result, only side effects run: so a command
-// that is asked for meanwhile comes from one of them, and it would never get its result.
+// A side effect begins when the function waits. From then on, until the function receives its next result, only side effects run. So a
+// command that is given in this time comes from one of them, and would never get its result.
 
 import { commandInside } from "./function-end.ts";
 
 export class SideEffects {
-  /** From the moment when the function receives something until it waits. */
+  /** True from the moment when the function receives a result until it waits. */
   #isAwake = false;
   #asked: (() => void)[] = [];
   /** The one whose function is being called. */
@@ -22,7 +22,10 @@ export class SideEffects {
     this.#isAwake = true;
   }
 
-  /** Waits until the function waits, then begins what it asked for, if `mayBegin`. Those that end at once do so before this resolves. */
+  /**
+   * Waits until the function waits, then begins the side effects that it has given, if `mayBegin`. Side effects that end at once have ended
+   * before this resolves.
+   */
   rest(mayBegin: () => boolean): Promise<void> {
     return new Promise((resolve) =>
       setImmediate(() => {
@@ -58,7 +61,7 @@ export class SideEffects {
     return Promise.race(this.#running.keys());
   }
 
-  /** Throws when a side effect asks for a command. */
+  /** Throws when a side effect gives a command. */
   refuseInside(text: string): void {
     if (this.#calling !== null) throw commandInside([this.#calling], text);
     if (!this.#isAwake && this.#running.size > 0) throw commandInside([...this.#running.values()], text);

@@ -6,7 +6,7 @@ import type { Command } from "../../core/turn.ts";
 
 export class Unreported {
   #commands: Command[] = [];
-  /** How many have a place, and how many have a result without a place. */
+  /** How many commands have a place, and how many have a result without a place. */
   #placed = 0;
   #unplaced = 0;
 
@@ -39,7 +39,7 @@ export class Unreported {
     for (const command of this.#clear()) if (command.place !== undefined) this.push(command);
   }
 
-  /** Whether `take` would take all. */
+  /** Whether one call of `take` would take all commands. */
   isFit(max: number, size: ValueSize): boolean {
     return this.#fitting(max, size) === this.size;
   }

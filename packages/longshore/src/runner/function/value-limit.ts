@@ -1,11 +1,11 @@
-// The limit of the values that a command of a durable function carries, where the transport has one.
+// The size limit of the values of a command of a durable function, if the transport has one.
 
 import type { Json } from "../../core/json/json.ts";
 import { sizeOf } from "../../core/text-size.ts";
 
 /** Maximum size of one value of a command. */
 export interface ValueLimit {
-  /** Of its JSON text in UTF-8. */
+  /** The bytes of its JSON text in UTF-8. */
   readonly bytes: number;
   /** Values and names of members. */
   readonly values: number;
