@@ -1,4 +1,4 @@
-// Inputs and outputs as JSON texts of their own, however large, and the attempts of a task with what each of them got and gave.
+// Serves inputs and outputs of any size as separate JSON texts, and the attempts of a task with their inputs and outputs.
 
 import { z } from "zod";
 import { wholeHead } from "../../../core/text.ts";
@@ -13,9 +13,9 @@ import { flag, wholeNumber } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
 import { knownTask, noSuchTask } from "./tasks.ts";
 
-/** Values of an attempt that are longer are left out: each of a thousand attempts may have megabytes. */
+/** Longer values of an attempt are left out, because each of a thousand attempts may have megabytes. */
 const attemptCharsMax = 65_536;
-/** Characters of all attempts of one answer. The oldest are without values when there is more. */
+/** Characters of all attempts of one answer. When there are more, the oldest attempts have no values. */
 const pageCharsMax = 2 * 1_048_576;
 
 const max = wholeNumber.optional().describe("the characters that are sent at most; all when absent");
@@ -25,7 +25,7 @@ const answers: Readonly<Record<number, Answer>> = {
     description: "The JSON text. `longshore-chars` is its length; when `max` has cut it, it is sent as `text/plain`.",
     contentType: "application/json",
   },
-  204: { description: "There is none, or not yet." },
+  204: { description: "There is no such value, or not yet." },
 };
 
 type DataDeps = Pick<ProtocolEngine, "originOf" | "reader" | "shown" | "slices">;
@@ -56,7 +56,7 @@ export function dataOperations(deps: DataDeps): Operation[] {
     ofTask("output", "getTaskOutput"),
     operation({
       ...{ id: "listTaskAttempts", tag: "tasks", method: "GET", path: "/tasks/:id/attempts", action: "task.read", stored: true },
-      summary: "List the attempts of one task, oldest first; with `io`, what each got and gave.",
+      summary: "List the attempts of one task, oldest first; with `io`, with their inputs and outputs.",
       query: z.strictObject({ io: flag.describe(`true adds inputs and outputs of up to ${attemptCharsMax} characters each`) }),
       answers: { 200: { description: "The last one is the current one.", schema: pageOf(attemptShape) }, ...noSuchTask },
       async handle({ params, query: { io } }) {
@@ -77,7 +77,7 @@ function valueReply(text: string | null, most = Number.POSITIVE_INFINITY): HttpR
   return { status: 200, headers, body: isCut ? wholeHead(text, most) : text };
 }
 
-/** An input that is not stored is that of the attempt behind it. */
+/** An attempt without a stored input has the input of the next attempt. */
 async function withValues({ shown, slices }: DataDeps, task: TaskRow, attempts: readonly AttemptView[]): Promise<string[]> {
   const texts: string[] = [];
   let input: string | null = null;

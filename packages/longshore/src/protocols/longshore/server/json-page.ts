@@ -1,4 +1,4 @@
-// A page of a list as JSON. It is written in slices: a page may have a thousand items of several kilobytes.
+// Writes a page of a list as JSON, in slices, because a page may have a thousand items of several kilobytes.
 
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
@@ -6,7 +6,7 @@ import type { HttpReply } from "../../../net/http/http.ts";
 
 /** Items that are written without a pause: one to two milliseconds. */
 const itemsAtOnce = 50;
-/** The weight of an item in a turn of the event loop, in whole rows: it is copied, written and counted. */
+/** The work for one item in a turn of the event loop, in rows: the item is copied, written and counted. */
 const itemRows = 4;
 
 export async function jsonPage<Item>(

@@ -1,4 +1,4 @@
-// The graph of a run and its timeline, as columns.
+// Serves the graph of a run and its timeline, as columns.
 
 import { z } from "zod";
 import type { Growth } from "../../../core/list-text.ts";
@@ -75,7 +75,7 @@ async function plannedRun({ reader, plan }: GraphDeps, id = ""): Promise<{ run: 
   return { run, definition, plan: plan(definition) };
 }
 
-/** The graphs of plans, as JSON text: the same for all runs of a definition. */
+/** The graphs of plans as JSON text. All runs of a definition have the same graph. */
 class PlanGraphs {
   readonly #deps: GraphDeps;
   readonly #known = new DefinitionCache<readonly string[]>();
@@ -154,7 +154,7 @@ function timelineOf(t0: number, records: readonly TimedRecord[], now: number) {
   return { states: states.all, verbs: verbs.all, holders: holders.all, attempts };
 }
 
-/** The record of a step that is started again shows only its earlier attempts. */
+/** The record of a step that was started again has only its earlier attempts. */
 function isCurrent({ state }: RecordTimes): boolean {
   return state !== "forgotten";
 }

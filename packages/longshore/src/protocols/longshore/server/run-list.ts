@@ -13,7 +13,7 @@ import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
 
 const nameCharsMax = 200;
-/** Each workflow and each state has an index of its own, and a page reads from all of them. */
+/** Each workflow and each state has its own index, and a page reads from all of them. */
 const namesMax = 20;
 /** Maximum length of a filter text: people type less. */
 const textCharsMax = 200;
@@ -48,14 +48,14 @@ const summaryOnly = {
   minMs: wholeNumber.optional().describe("milliseconds: only runs that took at least this long, or have been open for at least this long"),
   error: text.optional().describe(`1 to ${textCharsMax} characters that the error contains`),
   parent: z.string().max(512).optional().describe("the id of a run: only runs that its steps have started"),
-  alias: z.string().max(512).optional().describe("what a protocol calls the run"),
+  alias: z.string().max(512).optional().describe("the id of the run in its protocol"),
   text: text
     .optional()
     .describe(`1 to ${textCharsMax} characters in id, workflow, alias, input, output or error; upper and lower case are the same`),
   where: valueFilters
     .optional()
     .describe(
-      `PATH:VALUE, such as input.customer.id:17; up to ${valuesMax}, all of which must match. Texts above ${valueCharsMax} characters never match`,
+      `PATH:VALUE, such as input.customer.id:17; up to ${valuesMax}, and all must match. Texts above ${valueCharsMax} characters never match`,
     ),
 };
 

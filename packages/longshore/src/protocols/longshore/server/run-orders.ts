@@ -1,4 +1,4 @@
-// Orders to runs. With `dry`, an order answers what it would do and changes nothing.
+// Orders to runs. With `dry`, the answer says what the order would do, and nothing changes.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -22,11 +22,11 @@ import { flag } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "runs";
-/** As much as a person writes; a longer text is a mistake. */
+/** A person writes less; a longer text is a mistake. */
 const reasonCharsMax = 1_000;
 const stepCharsMax = 512;
 
-const dry = z.boolean().default(false).describe("true or false; with true, nothing changes, and the answer is what would");
+const dry = z.boolean().default(false).describe("true or false; with true, nothing changes, and the answer says what the order would do");
 const step = z.string().min(1).max(stepCharsMax).describe("the id of a step");
 const input = z.unknown().optional().describe("any JSON value; the same as before when absent");
 
@@ -77,7 +77,7 @@ export function runOrderOperations(deps: OrderDeps): Operation[] {
     if (run === undefined) throw noSuchRun(id);
     return json(201, await bodyOf(run), { location: `${apiPrefix}/runs/${run.id}` });
   };
-  /** Tells the order to the run, or only what it would do. */
+  /** Gives the order to the run, or only predicts what it would do. */
   const told = async (run: Run, order: Order, isDry: boolean, refusal?: string): Promise<HttpReply> => {
     if (isDry) return json(200, await foreseen(deps, run, order));
     if (refusal !== undefined && !appliesTo(run, order)) throw new LongshoreError("LONGSHORE_CONFLICT", `Run ${run.id} ${refusal}.`);
@@ -116,7 +116,7 @@ export function runOrderOperations(deps: OrderDeps): Operation[] {
     }),
     operation({
       ...{ id: "pauseRun", tag, method: "POST", path: "/runs/:id/pause", action: "run.steer" },
-      summary: "Pause a run: what is running goes on, and nothing else starts.",
+      summary: "Pause a run: running steps continue, and no other step starts.",
       body: plainBody,
       answers: answers("It is paused.", "It has ended."),
       handle: async ({ params, body }) => told(await known(params.id), { kind: "pause" }, body.dry, "has ended"),
@@ -141,7 +141,7 @@ export function runOrderOperations(deps: OrderDeps): Operation[] {
     }),
     operation({
       ...{ id: "skipStep", tag, method: "POST", path: "/runs/:id/skip", action: "run.steer" },
-      summary: "Skip a step that has not begun: the run continues behind it as if it had this output.",
+      summary: "Skip a step that has not begun: the run continues after it as if the step had this output.",
       body: skipBody,
       answers: answers("The run.", "It is not running, or the step has begun."),
       async handle({ params, body }) {
@@ -194,7 +194,7 @@ export function runOrderOperations(deps: OrderDeps): Operation[] {
         const id = idOfUuid(params.id as string) ?? (params.id as string);
         const run = await runs.run(id);
         const isOpen = run !== undefined && isRunOpen(run.state);
-        // A request that is performed again finds that it has removed the run.
+        // A repeated request finds that the run is already removed.
         if (!isOpen && !query.dry && (await deps.removeRun(id))) return { status: 204 };
         if (run === undefined) throw noSuchRun(id);
         if (!isOpen && query.dry) return { status: 204 };
@@ -224,7 +224,7 @@ async function openSteps({ recordReader }: OrderDeps, run: Run): Promise<string[
   return (await recordReader.records(run.id)).filter(({ state }) => isOpen(state)).map(({ step }) => step);
 }
 
-/** The number of a step in its plan. Steps of a durable function are in no plan. */
+/** The number of a step in its plan. Steps of a durable function are not in a plan. */
 async function nodeOf({ reader, plan }: OrderDeps, run: Run, id: string): Promise<number> {
   const definition = await reader.definitionById(run.definitionId);
   const compiled: Plan | undefined = definition === undefined ? undefined : plan(definition);

@@ -81,7 +81,7 @@ export function runOperations(deps: RunDeps): Operation[] {
     runListOperation({ ...deps, bodiesOf }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
-      summary: "Look at one run; with `waitMs`, wait for its end.",
+      summary: "Read one run; with `waitMs`, wait for its end.",
       query: z.strictObject({ waitMs }),
       answers: { 200: { description: "Its current state: it may still run when the wait is over.", schema: runShape }, ...runNotFound },
       async handle({ params, query, request }) {

@@ -1,4 +1,4 @@
-// What the server has counted while it worked, for pages that show whether all is well.
+// Serves the statistics of the server, for pages that show whether it works well.
 
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -10,7 +10,7 @@ import { json, type Operation, operation } from "./operation.ts";
 import { listOf } from "./query.ts";
 
 const tag = "statistics";
-/** Workflows in one answer: the ones with the most runs. */
+/** Workflows in one answer: those with the most runs. */
 const workflowsMax = 1_000;
 
 const by = listOf(z.enum(["state", "workflow"]), 2)
@@ -35,7 +35,7 @@ export function statsOperations({ statistics }: StatsDeps): Operation[] {
       ...{ id: "countRuns", tag, method: "GET", path: "/counts", action: "run.read" },
       summary: "Count the stored runs by state, by workflow, or by both.",
       query: z.strictObject({ by }),
-      answers: { 200: { description: "Only what is not 0, the most first.", schema: countsShape } },
+      answers: { 200: { description: "Only counts above 0, the largest first.", schema: countsShape } },
       handle: async ({ query }) => json(200, countsBody(await statistics.counts(), query.by)),
     }),
     operation({
@@ -60,7 +60,7 @@ export function statsOperations({ statistics }: StatsDeps): Operation[] {
     }),
     operation({
       ...{ id: "listErrors", tag, method: "GET", path: "/errors", action: "run.read" },
-      summary: "List the errors of runs that ended lately, in groups of equal errors.",
+      summary: "List the errors of runs that ended lately, in groups of similar errors.",
       query: z.strictObject({ window: errorWindow }),
       answers: { 200: { description: "The newest first, at most 500.", schema: errorGroupsShape } },
       async handle({ query }) {

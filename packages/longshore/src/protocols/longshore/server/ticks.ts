@@ -1,5 +1,6 @@
-// What has changed, once every second or every few seconds: for pages that show lists and numbers, to which each single change would be too much.
-// One set of ids for all readers of a period, so a change costs one addition for each period in use.
+// Sends the ids of everything that has changed, every second or every few seconds. Pages with lists and numbers use it, because every
+// single change would be too much for them. All readers of one period share one set of ids, so a change costs one addition for each period
+// in use.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Statistics } from "../../../engine/stats/statistics.ts";
@@ -83,7 +84,7 @@ export class Ticks {
     period.reset();
     for (const reader of period.readers) {
       const { sink } = reader;
-      // A slow reader misses frames, and is notified as soon as it can take one.
+      // A slow reader misses frames, and gets the next one as soon as it can receive again.
       if (sink.full) reader.hasMissed = true;
       else {
         if (reader.hasMissed) sink.send({ event: "lagged", data: '{"missed":null}' });
@@ -95,7 +96,7 @@ export class Ticks {
 
 class Period {
   readonly readers = new Set<{ readonly sink: EventSink; hasMissed: boolean }>();
-  /** Null when they are too many. */
+  /** Null when there are too many. */
   runs: Set<string> | null = new Set();
   /** Changes of tasks. */
   tasks = 0;

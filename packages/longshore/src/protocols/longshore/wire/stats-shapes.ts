@@ -1,4 +1,4 @@
-// What the server has counted: numbers of runs, figures over time, groups of errors.
+// The statistics of the server: numbers of runs, figures over time, groups of errors.
 
 import { z } from "zod";
 import { runStates } from "./shapes.ts";
@@ -10,7 +10,7 @@ export const countsShape = z
   .object({
     items: z.array(z.object({ workflow: z.string().optional(), state: z.enum(runStates).optional(), count })),
     total: count.describe("All stored runs."),
-    left: count.describe("How many workflows are not listed: those with the fewest runs."),
+    left: count.describe("How many workflows are left out of the list; they are those with the fewest runs."),
   })
   .meta({ id: "Counts" });
 
@@ -28,13 +28,11 @@ export const statsShape = z
       "What happened in each sample: runs that started and ended, tasks handed out, attempts that failed, timed out or were lost.",
     ),
     gauges: columns(["ready", "held", "workers"]).describe(
-      "What was true at the end of each sample: tasks that could be taken, tasks held, live workers. Of a lane only `ready`; of a workflow nothing.",
+      "The values at the end of each sample: tasks that could be taken, tasks held, live workers. A lane has only `ready`, a workflow none of them.",
     ),
     times: z
       .object({ wait: quantiles, work: quantiles })
-      .describe(
-        "Milliseconds: how long tasks waited, and attempts worked; of a workflow, how long its runs took. Null where there was none.",
-      ),
+      .describe("Milliseconds that tasks waited and attempts worked; for a workflow, how long its runs took. Null where there was none."),
   })
   .describe("Columns of equal length, the oldest sample first. The last one is not complete.")
   .meta({ id: "Stats" });
@@ -43,10 +41,10 @@ export const errorGroupsShape = z
   .object({
     items: z.array(
       z.object({
-        group: z.string().describe("What the errors have in common: without numbers, ids, quoted texts and paths."),
+        group: z.string().describe("The common text of the errors, without numbers, ids, quoted texts and paths."),
         error: z.string().describe("The first line of the newest."),
         count,
-        firstAt: time.describe("When the first that is known ended its run."),
+        firstAt: time.describe("The end of the first known run with this error."),
         lastAt: time,
         workflows: z.array(z.string()).describe("Up to 20."),
         runId: z.string().describe("The newest run."),
