@@ -1,5 +1,5 @@
 // The client of the API: JSON over fetch with the token of this tab. The token is in memory and in sessionStorage, and never in an address
-// that leaves the browser.
+// that is sent.
 
 import { signal } from "@preact/signals";
 import { exactJson } from "./exact-json.ts";
@@ -17,7 +17,10 @@ export const isReachable = signal(true);
 let token = takeFromFragment() ?? sessionStorage.getItem(storageKey) ?? "";
 let signedIn: (() => void)[] = [];
 
-/** `longshore dev` prints `/ui#token=...`. A fragment is not sent to a server, and it is removed from the address at once. */
+/**
+ * `longshore dev` prints `/ui#token=...`. The browser does not send a fragment to a server, and this code removes it from the address at
+ * once.
+ */
 function takeFromFragment(): string | undefined {
   const found = /^#token=(.+)$/.exec(location.hash);
   if (found?.[1] === undefined) return undefined;
@@ -108,7 +111,7 @@ function problemOf(status: number, text: string): ApiError {
     const { error } = JSON.parse(text) as { error: { message: string; field?: string } };
     return new ApiError(status, error.message, error.field);
   } catch {
-    // A proxy in front of the server answers with a page of its own.
+    // A proxy before the server may answer with its own page.
     return new ApiError(status, `The server answered with status ${status}.`);
   }
 }

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { zone } from "./prefs.ts";
 
-/** The time that relative times are compared with: once a second while the page is seen. */
+/** The time that relative times are compared with. It is updated once a second while the page is visible. */
 export const now = signal(Date.now());
 
 /** The clock of the server minus the one of this browser. */

@@ -1,6 +1,6 @@
-// Changes of runs and tasks, as they happen. One tab reads the stream of the server for all tabs of this browser: the one that has the lock. The
-// others get the changes from it. A tab that is hidden for a while gives the lock back and rests. Without locks (plain HTTP to another machine)
-// each visible tab reads a stream of its own.
+// Changes of runs and tasks, as they happen. One tab of this browser, the one with the lock, reads the stream of the server and sends the
+// changes to the other tabs. A tab that is hidden for some time releases the lock and reads nothing. Without locks (plain HTTP to another
+// machine) each visible tab reads its own stream.
 
 import { signal } from "@preact/signals";
 import { request } from "./api.ts";
@@ -94,7 +94,7 @@ async function lead(controller: AbortController): Promise<void> {
         delay = 100;
       });
     } catch {
-      // The state says that the stream is lost; the next attempt follows.
+      // The state shows that the stream is lost, and the next attempt follows.
     }
     if (controller.signal.aborted) break;
     announce("lost");

@@ -1,10 +1,11 @@
-// Where the pages and the API are. A proxy may serve both below another path, so everything is relative to the address of this script.
+// The addresses of the pages and of the API. A proxy may serve both below another path, so all of them are relative to the address of this
+// script.
 
-/** Set by the build: the file names of the worker that lays out graphs, and of the styles. */
+/** The file names of the web worker for graph layouts and of the styles. The build sets them. */
 declare const WORKER_FILE: string;
 declare const STYLE_FILE: string;
 
-/** Data that an exported run holds in itself; null on a server. */
+/** The data inside the file of an exported run; null on a server. */
 export const exported: ExportedData | null = readExported();
 
 export interface ExportedData {
@@ -27,7 +28,7 @@ export const apiUrl = `${serverUrl}/api/longshore/v1`;
 
 export const workerUrl = new URL(WORKER_FILE, script).href;
 
-/** The addresses of what an exported run must hold. */
+/** The addresses of the answers that an exported run must contain. */
 export const ownFiles = { script, style: new URL(STYLE_FILE, script).href };
 
 function readExported(): ExportedData | null {

@@ -1,4 +1,4 @@
-// What this browser remembers: theme, time zone, and whether single keys do something.
+// The preferences that this browser stores: theme, time zone, and whether single keys have an effect.
 
 import { effect, signal } from "@preact/signals";
 
@@ -10,7 +10,7 @@ function remembered<Value extends string>(name: string, values: readonly Value[]
   return kept;
 }
 
-/** Storage is closed to exported files in some browsers. */
+/** In some browsers an exported file has no access to storage. */
 function read(key: string): string | null {
   try {
     return localStorage.getItem(key);

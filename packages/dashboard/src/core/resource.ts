@@ -1,5 +1,5 @@
-// Something that a page reads from the server and keeps up to date: read again after a change that concerns it, at most once in a while, and
-// not while the page is hidden. What was read before stays in view until the next answer.
+// Data that a page reads from the server and keeps up to date. It is read again after a change that concerns it, not too often, and not
+// while the page is hidden. The earlier data stays visible until the next answer.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -14,9 +14,9 @@ export interface Resource<Value> {
 }
 
 export interface ResourceOptions {
-  /** Whether a change concerns it. Absent: none does. */
+  /** Whether a change concerns this data. Absent: no change does. */
   readonly on?: (change: Change) => boolean;
-  /** Read again after this time, for what no change reports. */
+  /** The data is read again after this time, because some of its changes are not reported. */
   readonly everyMs?: number;
   /** The shortest time between two reads because of changes. */
   readonly gapMs?: number;
@@ -24,7 +24,7 @@ export interface ResourceOptions {
 
 const gapMsDefault = 1_000;
 
-/** `key` identifies what is read: another key forgets what was there. Null reads nothing. */
+/** `key` identifies the data. With another key the earlier data is dropped; with null nothing is read. */
 export function useResource<Value>(
   key: string | null,
   load: (gone: AbortSignal) => Promise<Value>,

@@ -1,5 +1,5 @@
-// The address of the page as signals, and links that change it without loading anything. Whatever can be shared is in the address: filters,
-// the selected step, the pane.
+// The address of the page as signals, and links that change it without loading a page. Everything that a user may share is in the address:
+// filters, the selected step, the pane.
 
 import { computed, signal } from "@preact/signals";
 import { exported, pagesPath } from "./place.ts";

@@ -1,5 +1,5 @@
 // The list of runs that match a query, newest first: read page by page as the user scrolls, and kept up to date by changes. Rows in view change
-// in place; new runs come in on top, but never while the user is in the list.
+// in place; new runs appear at the top, but never while the user is in the list.
 
 import { batch, signal } from "@preact/signals";
 import { ApiError, call } from "./api.ts";
@@ -9,7 +9,7 @@ import { parameters, parseQuery } from "./run-query.ts";
 import type { RunList, RunSummary } from "./shapes.ts";
 
 const pageSize = 100;
-/** A page of a search may be empty; so many of them are read before the user has to ask for more. */
+/** A page of a search may be empty. This number of pages is read before the user must ask for more. */
 const emptyPagesMax = 400;
 const refreshGapMs = 1_000;
 
@@ -19,7 +19,7 @@ export class RunFeed {
   readonly looked = signal(0);
   readonly of = signal<number | null>(null);
   readonly error = signal<ApiError | null>(null);
-  /** Runs that have begun since, and that are not shown yet. */
+  /** Runs that have begun since then, and are not shown yet. */
   readonly newer = signal(0);
   readonly #query: string;
   readonly #controller = new AbortController();
@@ -48,7 +48,7 @@ export class RunFeed {
     this.#controller.abort();
   }
 
-  /** Ends a search that goes on. */
+  /** Ends a search that is still running. */
   pause(): void {
     if (this.state.value === "reading") this.state.value = "stopped";
   }
@@ -91,7 +91,7 @@ export class RunFeed {
       if (this.#controller.signal.aborted) return;
       const fresh = new Set(read.items.map(({ id }) => id));
       const oldest = read.items.at(-1)?.id;
-      // What the first page no longer has, does not match any more; what is older was not read again.
+      // Runs that are missing from the new first page no longer match. Older runs were not read again.
       const rest = this.rows.value.filter(({ id }) => !fresh.has(id) && oldest !== undefined && read.next !== null && id < oldest);
       batch(() => {
         this.rows.value = [...read.items, ...rest];
@@ -119,7 +119,7 @@ export class RunFeed {
     const at = this.rows.value.findIndex(({ id }) => id === change.id);
     if (at >= 0) {
       this.#patch(at, change);
-      // Steps, retries and what does not match any more are read again.
+      // Changes of steps, retries, and runs that no longer match need a new read.
       if (!this.#isBusy()) this.#soon();
       return;
     }

@@ -1,4 +1,4 @@
-// The query of the list of runs, as a text that people write and as parameters of the API:
+// Converts the query of the list of runs from the text that people write to parameters of the API:
 //   workflow:billing state:failed,timed-out after:2h error:"ECONN" input.customer:cust-77 some text
 
 import { parseSpan } from "./format.ts";
@@ -9,7 +9,7 @@ export interface Term {
   readonly value: string;
 }
 
-/** What each key means, for suggestions. `scans` says that every run has to be looked at. */
+/** The meaning of each key, for suggestions. `scans`: the server has to read every run. */
 export const keys: Readonly<Record<string, { readonly what: string; readonly scans: boolean }>> = {
   state: { what: "running, failed, ... with commas between them", scans: false },
   workflow: { what: "name of the workflow", scans: false },
@@ -17,7 +17,7 @@ export const keys: Readonly<Record<string, { readonly what: string; readonly sca
   before: { what: "created before: 2h ago, or a date", scans: false },
   longer: { what: "took at least: 30s, 5m", scans: true },
   dialect: { what: "the language of the workflow", scans: true },
-  alias: { what: "what a protocol calls the run", scans: false },
+  alias: { what: "the id of the run in its protocol", scans: false },
   parent: { what: "started by this run", scans: false },
   error: { what: "text in the error", scans: true },
   "input.": { what: "a value in the input: input.customer.id:17", scans: true },
@@ -99,7 +99,7 @@ export function parameters(terms: readonly Term[], now: number): URLSearchParams
   return found;
 }
 
-/** `2h` is so long ago; anything else is a date. */
+/** `2h` means two hours ago; other texts are dates. */
 function momentOf(value: string, now: number): number | undefined {
   const span = parseSpan(value);
   if (span !== undefined) return now - span;
@@ -107,7 +107,7 @@ function momentOf(value: string, now: number): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** True when the server has to look at every run. */
+/** True when the server has to read every run. */
 export function scans(terms: readonly Term[]): boolean {
   return terms.some(({ key }) => key === "" || key.startsWith("input.") || key.startsWith("output.") || keys[key]?.scans === true);
 }

@@ -1,4 +1,4 @@
-// Who uses this tab, and what the token allows.
+// The user of this tab, and the rights of the token.
 
 import { effect, signal } from "@preact/signals";
 import type { Action } from "../../../longshore/src/core/actions.ts";
@@ -50,7 +50,7 @@ async function watchHealth(): Promise<void> {
   }
 }
 
-/** 503 has a body, too: it says why nothing can be written. */
+/** The answer 503 also has a body, which says why nothing can be written. */
 async function readHealth(): Promise<Health> {
   return (await (await request("root:/health")).json()) as Health;
 }

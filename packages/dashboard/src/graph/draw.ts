@@ -1,4 +1,4 @@
-// Draws a graph on a canvas: only what is in view, in the colours of the page.
+// Draws the visible part of a graph on a canvas, in the colours of the page.
 
 import { durationText } from "../core/format.ts";
 import type { Layout } from "./layout.ts";
@@ -32,7 +32,7 @@ export function drawingOf(model: GraphModel, layout: Layout, view: { width: numb
   const across = { width: layout.layers * (nodeWidth + gapAlong) - gapAlong, height: span * (nodeHeight + gapAcross) };
   const down = { width: span * (nodeWidth + 20), height: layout.layers * (nodeHeight + 40) - 40 };
   const fit = (size: { width: number; height: number }) => Math.min(view.width / size.width, view.height / size.height);
-  // From left to right, unless the other way is much larger in view.
+  // From left to right, unless the graph is much larger from top to bottom.
   const isAcross = fit(across) * 1.4 >= Math.min(1, fit(down));
   const { width, height } = isAcross ? across : down;
   const pixel = (layer: number, place: number): [number, number] =>
@@ -43,7 +43,7 @@ export function drawingOf(model: GraphModel, layout: Layout, view: { width: numb
   const edges = model.edges.map(({ from, to }, at) => {
     const start = nodes[from] as [number, number];
     const end = nodes[to] as [number, number];
-    // Straight along each layer that an edge passes: it bends only between layers, where no node is.
+    // An edge is straight within each layer that it passes, and bends only between layers, where there are no nodes.
     const half = (isAcross ? nodeWidth : nodeHeight) / 2;
     const bends = (layout.bends[at] ?? []).flatMap(([layer, place]): [number, number][] => {
       const [x, y] = pixel(layer, place);

@@ -1,5 +1,5 @@
-// The graph of a run on one canvas. Only the selected node is an element: it carries the name, the state and the focus. The list of steps is
-// the accessible form of the whole graph.
+// The graph of a run on one canvas. Only the selected node is an HTML element: it has the name, the state and the focus. The list of steps
+// is the accessible form of the whole graph.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -94,7 +94,7 @@ export function GraphView({ graph, states, selected, onSelect }: GraphViewProps)
     return () => cancelAnimationFrame(frame);
   }, [drawing.value, view.value, size.value, states, node, matches, colors.value, graph, model]);
 
-  // A node that was selected elsewhere comes into view.
+  // A node that was selected elsewhere is moved into view.
   useEffect(() => {
     const made = drawing.value;
     const middle = node === null ? undefined : made?.nodes[node];
@@ -130,7 +130,7 @@ export function GraphView({ graph, states, selected, onSelect }: GraphViewProps)
     else onSelect(chosen?.steps[0] ?? null);
   };
 
-  /** An arrow key leads along an edge, or to the nearest node beside. */
+  /** An arrow key selects the next node along an edge, or the nearest node beside it. */
   const step = (key: string) => {
     const made = drawing.value;
     if (made === null) return;
@@ -222,7 +222,7 @@ interface SelectedNodeProps extends Pick<GraphViewProps, "states" | "graph"> {
   readonly at: number | null;
 }
 
-/** Without a selection, the graph itself has a place in the order of focus, from which the arrow keys lead on. */
+/** Without a selection, the graph itself can have the focus, and the arrow keys select the first node. */
 function SelectedNode({ drawing, view, at, states, graph }: SelectedNodeProps) {
   const middle = at === null ? undefined : drawing?.nodes[at];
   const node = at === null ? undefined : drawing?.model.nodes[at];
@@ -280,7 +280,7 @@ function drag(event: PointerEvent, view: { value: View }, isMoved: { current: bo
 
 const tones = ["good", "bad", "busy", "warn", "calm", "idle"];
 
-/** The colours of the page as a canvas takes them, again after a change of theme. */
+/** The colours of the page for the canvas. They are read again after a change of theme. */
 function useColors(box: { current: HTMLElement | null }) {
   const colors = useSignal<Colors | null>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Asks the worker for a layout. Small graphs are laid out at once; an exported file has no worker.
+// Requests a layout from the web worker. Small graphs are laid out at once; an exported file has no worker.
 
 import { exported, workerUrl } from "../core/place.ts";
 import { type Layout, type LayoutInput, layOut } from "./layout.ts";
@@ -22,7 +22,7 @@ export function layOutBeside(input: LayoutInput): Promise<Layout> {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-/** The one address that a script may be loaded from later. */
+/** The only address from which a script may be loaded later. */
 function start(): Worker {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
   const only = (url: string) => {

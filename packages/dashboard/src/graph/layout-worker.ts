@@ -1,4 +1,4 @@
-// Lays graphs out beside the page, so that a large one does not hold it.
+// Computes layouts in a web worker, so that a large graph does not block the page.
 
 import { type LayoutInput, layOut } from "./layout.ts";
 

@@ -1,4 +1,4 @@
-// What the graph of a run shows: its nodes, with folded groups as one node each, and the state of every step.
+// The model of a run's graph: its nodes, with one node for each folded group, and the state of every step.
 
 import type { RunGraph } from "../core/shapes.ts";
 
@@ -12,9 +12,9 @@ export interface GraphNode {
   readonly label: string;
   readonly note: string;
   readonly kind: string;
-  /** The steps in it: one, or all of a folded group. */
+  /** The steps in this node: one, or all of a folded group. */
   readonly steps: readonly number[];
-  /** The group that it stands for; null for a step. */
+  /** The group that this node shows; null for a step. */
   readonly group: number | null;
 }
 
@@ -32,7 +32,7 @@ export interface GraphModel {
   readonly nodeOf: readonly number[];
 }
 
-/** From so many steps on, groups begin folded. */
+/** From this number of steps on, groups are folded at first. */
 const foldFrom = 300;
 
 export function groupsOf(graph: RunGraph): ReadonlySet<number> {
@@ -89,7 +89,7 @@ function outermostFolded(graph: RunGraph, group: number | null, folded: Readonly
 
 const importance = ["failed", "held", "cancelling", "queued", "offered", "awaiting", "sleeping", "cancelled", "done", "skipped", "waiting"];
 
-/** The state that says most about all steps of a node. */
+/** The most important state among all steps of a node. */
 export function stateOf(node: GraphNode, states: ReadonlyMap<number, StepState>, numbers: readonly number[]): StepState {
   const all = node.steps.map((at) => states.get(numbers[at] ?? -1));
   if (all.length === 1) return all[0] ?? nothing;

@@ -1,4 +1,4 @@
-// What a fresh server shows: how to get from nothing to a first run, ticked off as it happens.
+// The page of a new server: the steps to a first run, each ticked when it is done.
 
 import { serverUrl } from "../core/place.ts";
 import { useApi } from "../core/resource.ts";

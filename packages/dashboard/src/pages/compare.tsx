@@ -1,4 +1,4 @@
-// Two runs beside each other: their steps aligned by name, the first difference, and what each took.
+// Two runs beside each other: their steps aligned by name, the first difference, and the duration of each step.
 
 import { useMemo } from "preact/hooks";
 import { durationText } from "../core/format.ts";

@@ -1,4 +1,4 @@
-// The pages of the navigation, in order. Only what works is listed here.
+// The pages of the navigation, in order. Only pages that exist are listed.
 
 import type { IconName } from "../ui/icons.tsx";
 

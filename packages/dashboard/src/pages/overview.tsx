@@ -1,4 +1,4 @@
-// Is it well, and what needs me? The answer must take five seconds.
+// The first page: it must show within five seconds whether the server works well and what needs a person.
 
 import { bytesText, countText, durationText, now, plural } from "../core/format.ts";
 import { useApi } from "../core/resource.ts";
@@ -140,7 +140,7 @@ export function Card({ title, to, children }: { title: string; to?: string; chil
   );
 }
 
-/** Failures with the same first words are one line: what fails, how often, since when. */
+/** Similar failures are one line: what fails, how often, since when. */
 function Needs({ stuck, failed, isRead }: { stuck: readonly Queue[]; failed: readonly RunSummary[]; isRead: boolean }) {
   const groups = grouped(failed);
   if (!isRead) return <Card title="Needs you">{null}</Card>;
@@ -218,7 +218,7 @@ function RunLines({ rows, none }: { rows: readonly RunSummary[]; none: string })
   );
 }
 
-/** The last ends as dots, newest at the right. */
+/** The ends of the last runs as dots, newest at the right. */
 export function Dots({ rows }: { rows: readonly RunSummary[] }) {
   const ended = rows
     .filter(({ endedAt }) => endedAt !== null)

@@ -1,4 +1,4 @@
-// Which page an address shows.
+// Chooses the page for an address.
 
 import type { JSX } from "preact";
 import { href } from "../core/router.ts";

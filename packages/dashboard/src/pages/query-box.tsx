@@ -10,7 +10,7 @@ interface QueryBoxProps {
   readonly onChange: (text: string) => void;
 }
 
-/** After the last letter, before the query is sent. */
+/** The time after the last letter until the query is sent. */
 const waitMs = 350;
 
 export function QueryBox({ value, onChange }: QueryBoxProps) {

@@ -1,4 +1,4 @@
-// The lanes: what waits in each, and why.
+// The lanes: which tasks wait in each, and why.
 
 import { useMemo } from "preact/hooks";
 import { countText, durationText, now } from "../core/format.ts";
@@ -38,7 +38,7 @@ const keyOf = ({ lane, labels }: Queue) => [lane, ...labels].join(" ");
 export function QueuesPage() {
   const list = useApi<Page<Queue>>("/queues?limit=1000", { on: ({ kind }) => kind === "task", everyMs: 3_000 });
   const chosen = search.value.get("lane");
-  // What waits the longest comes first.
+  // The lane with the longest wait is first.
   const rows = useMemo(
     () => [...(list.data.value?.items ?? [])].sort((one, other) => (one.oldestAt ?? Infinity) - (other.oldestAt ?? Infinity)),
     [list.data.value],

@@ -164,7 +164,7 @@ function Head({ run, steps }: { run: Run; steps: readonly Step[] }) {
   );
 }
 
-/** What the eye looks for first: what failed, or why it waits; then when and how long. */
+/** The most important facts are first: what failed, or why the run waits; then when and how long. */
 function Summary({ run, steps, isFunction }: { run: Run; steps: readonly Step[]; isFunction: boolean }) {
   const failed = steps.filter(({ state }) => state === "failed");
   const first = failed[0];

@@ -1,4 +1,4 @@
-// All runs. The query is in the address; new runs come in by themselves.
+// All runs. The query is in the address; new runs appear by themselves.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -174,7 +174,7 @@ export const columns: readonly Column<RunSummary>[] = [
   },
 ];
 
-/** Ids begin with a time: their end tells them apart. */
+/** Ids begin with a time, so only their end is distinctive. */
 function shortId(id: string): string {
   return id.length > 12 ? `…${id.slice(-8)}` : id;
 }

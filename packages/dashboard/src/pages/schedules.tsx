@@ -1,4 +1,4 @@
-// All schedules: when each comes next, and how its last ticks went.
+// All schedules: the next tick of each, and the outcome of its last ticks.
 
 import { timeText } from "../core/format.ts";
 import { useApi } from "../core/resource.ts";

@@ -1,4 +1,4 @@
-// The workers: who is there, what each does, and what it holds.
+// The workers: which are live, what each can run, and which tasks it holds.
 
 import { useMemo } from "preact/hooks";
 import { durationText, now } from "../core/format.ts";

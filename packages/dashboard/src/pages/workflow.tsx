@@ -118,7 +118,7 @@ function graphOf({ id, name, dialect, steps }: WholeDefinition): RunGraph {
   };
 }
 
-/** Where languages keep the schema of the input. */
+/** The places where the languages have the schema of the input. */
 function schemaOf(source: unknown): JsonSchema | undefined {
   const given = typeof source === "string" ? parsed(source) : source;
   if (typeof given !== "object" || given === null) return undefined;

@@ -1,4 +1,4 @@
-// What can be done with runs: each order asks first, says what it will do, and shows the server's answer.
+// The orders to runs. Each asks for confirmation, says what it will do, and shows the server's answer.
 
 import { useSignal } from "@preact/signals";
 import { call } from "../core/api.ts";
@@ -13,7 +13,7 @@ type Ordered = Pick<Run, "id" | "state">;
 
 const pathOf = (id: string) => `/runs/${encodeURIComponent(id)}`;
 
-/** Why an order would do nothing; undefined where it may be given. */
+/** The reason why an order would do nothing; undefined when it may be given. */
 export const blockedOrder = {
   cancel: ({ state }: Ordered) => (isOver(state) ? "The run has ended." : whyNot("run.steer")),
   retry: ({ state }: Ordered) =>

@@ -1,5 +1,5 @@
-// Colours of terminals in log lines. Everything else of a terminal's language is left out, and what turns the direction of text is shown by
-// its code: a line of a log must not be able to look like another one.
+// Shows the terminal colours in log lines. All other terminal codes are removed, and marks that change the direction of text are shown as
+// codes. So a line of a log cannot imitate another line.
 
 export interface Span {
   readonly text: string;
@@ -33,7 +33,7 @@ export function parseAnsi(line: string): Span[] {
   return spans;
 }
 
-/** The place behind an escape sequence. */
+/** The place after an escape sequence. */
 function endOfSequence(line: string, start: number): number {
   let at = start + 2;
   const kind = line[start + 1];

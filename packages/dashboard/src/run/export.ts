@@ -1,4 +1,4 @@
-// A run as one HTML file: the pages and the answers of the API that they read. It opens without a server and asks no host for anything.
+// A run as one HTML file: the pages and the answers of the API that they read. It opens without a server and sends no requests.
 
 import { call, query } from "../core/api.ts";
 import { bytesText } from "../core/format.ts";
@@ -6,7 +6,7 @@ import { type ExportedData, ownFiles, serverUrl } from "../core/place.ts";
 import type { Journal, LogChunk, Page, Run, RunGraph, RunTimeline, Step } from "../core/shapes.ts";
 import { say } from "../ui/toast.tsx";
 
-/** What is left out is said in the file's list of answers: a request for it fails there. */
+/** Answers that are left out are named in the file, and a read of them fails. */
 const pagesMax = 50;
 const tasksMax = 500;
 
@@ -79,7 +79,7 @@ async function wholeLog(path: string): Promise<{ items: LogChunk[] }> {
   return { items };
 }
 
-/** Nothing in the data can end the element that holds it. The file may load nothing and send nothing. */
+/** The data cannot end the element that contains it. The file may load nothing and send nothing. */
 function pageOf(data: ExportedData, script: string, style: string, workflow: string): string {
   const json = JSON.stringify(data).replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
   const title = workflow.replaceAll("&", "&amp;").replaceAll("<", "&lt;");

@@ -1,5 +1,5 @@
-// When each attempt waited and worked: a row for a step, a bar for an attempt. The scale follows the rows in view, and a strip above shows the
-// whole run.
+// Shows when each attempt waited and worked: a row for a step, a bar for an attempt. The scale fits the visible rows, and a strip above
+// them shows the whole run.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-// A durable function as what it did: its commands in order, with their results.
+// The journal of a durable function: its commands in order, with their results.
 
 import { useMemo } from "preact/hooks";
 import { call, query } from "../core/api.ts";
@@ -18,7 +18,7 @@ interface JournalPaneProps {
   readonly onSelect: (at: number | null) => void;
 }
 
-/** More commands than this are in the list of steps. */
+/** Further commands are in the list of steps. */
 const entriesMax = 10_000;
 
 export function JournalPane({ runId, graph, selected, onSelect }: JournalPaneProps) {

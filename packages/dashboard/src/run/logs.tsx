@@ -19,11 +19,11 @@ interface Line {
   readonly at: number;
 }
 
-/** Older lines are let go, so that a log without an end does not fill the memory. */
+/** Older lines are dropped, so that an endless log does not fill the memory. */
 const linesMax = 200_000;
 const lineHeight = 20;
 const overscan = 10;
-/** Characters of a line that are drawn. */
+/** The number of characters of a line that are drawn. */
 const lineCharsMax = 4_000;
 
 export function Logs({ runId, step, attempt }: { runId: string; step: string | null; attempt: number | null }) {
@@ -166,7 +166,7 @@ function useLog(runId: string, step: string | null) {
   return { lines, state, dropped };
 }
 
-/** Reads until the run is over. After a lost connection, it goes on behind the last line it has. */
+/** Reads until the run has ended. After a lost connection, it continues after the last line that it has. */
 async function follow(runId: string, step: string | null, reader: LineReader, gone: AbortSignal): Promise<void> {
   const path = `/runs/${encodeURIComponent(runId)}/logs`;
   if (exported !== null) {
@@ -189,7 +189,7 @@ async function follow(runId: string, step: string | null, reader: LineReader, go
         } else if (event === "end") return;
       }
     } catch {
-      // The next round connects again, behind the last line.
+      // The next round connects again, after the last line.
     }
     if (!gone.aborted) await new Promise((resolve) => setTimeout(resolve, delay));
   }

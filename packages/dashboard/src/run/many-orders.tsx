@@ -1,4 +1,4 @@
-// One order for many runs: each run stands or falls alone, and the order can be stopped in between.
+// One order for many runs. It succeeds or fails for each run separately, and can be stopped between two runs.
 
 import { useSignal } from "@preact/signals";
 import { ApiError, call } from "../core/api.ts";

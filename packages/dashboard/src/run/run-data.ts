@@ -1,4 +1,4 @@
-// What the page of a run reads, in one place: the panes share it.
+// All reads for the page of a run; its panes share the data.
 
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
@@ -19,7 +19,7 @@ export interface RunData {
 
 /** Steps per page of the API. */
 const stepsPage = 1_000;
-/** The page stops reading steps here; the graph and the timeline have all of them. */
+/** The page reads at most this number of steps. The graph and the timeline have all of them. */
 const stepsMax = 20_000;
 
 export function useRun(id: string): RunData {
@@ -63,7 +63,7 @@ interface Names {
   readonly holders: string[];
 }
 
-/** Each page has its own lists of names: they become one. */
+/** Each page has its own lists of names, which are joined here. */
 function append(into: { -readonly [Name in keyof Columns]: Columns[Name] }, page: RunTimeline, names: Names): void {
   const mapped = (list: readonly string[], all: string[]) =>
     list.map((name) => {
@@ -120,7 +120,7 @@ export function statesOf(timeline: RunTimeline | undefined): ReadonlyMap<number,
   return states;
 }
 
-/** What a step is called in an address: ids of steps may repeat in nothing but their names. */
+/** The name of a step in an address. */
 export function stepAt(graph: RunGraph | undefined, id: string | null): number | null {
   if (graph === undefined || id === null) return null;
   const at = graph.ids.indexOf(id);

@@ -1,4 +1,4 @@
-// A form from JSON Schema: objects, lists, enums, texts, numbers and switches. What it does not know is a field for JSON.
+// A form from JSON Schema: objects, lists, enums, texts, numbers and switches. For any other schema there is a field for JSON.
 
 import { useSignal } from "@preact/signals";
 import { Button } from "../ui/parts.tsx";
@@ -163,7 +163,7 @@ function JsonControl({ value, onChange }: Pick<FieldProps, "value" | "onChange">
         try {
           onChange(text.value.trim() === "" ? undefined : JSON.parse(text.value));
         } catch {
-          // Not JSON yet: the value before stays.
+          // Not JSON yet, so the earlier value stays.
         }
       }}
     />

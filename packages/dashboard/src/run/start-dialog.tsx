@@ -1,4 +1,4 @@
-// Starts a run: a form where the workflow says what it expects, else JSON. Shows the same start as a command.
+// Starts a run, with a form when the workflow has a schema for its input, otherwise with JSON. Also shows the command for the same start.
 
 import { useSignal } from "@preact/signals";
 import { call } from "../core/api.ts";
@@ -92,7 +92,7 @@ function StartDialog({ workflow, input, schema, title = `Start ${workflow}` }: S
   );
 }
 
-/** The body of the request. The text of the input is kept, so that long numbers keep their digits. */
+/** The body of the request. It contains the input as it was typed, so that long numbers keep their digits. */
 function compact(text: string, workflow: string, key: string): string {
   const input = text.trim() === "" ? "null" : text.trim();
   return `{"workflow":${JSON.stringify(workflow)},"input":${input}${key.trim() === "" ? "" : `,"key":${JSON.stringify(key.trim())}`}}`;

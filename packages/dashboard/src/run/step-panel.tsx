@@ -1,4 +1,4 @@
-// One step: what it is, why it waits, what it got and gave, its attempts and its log.
+// One step: its task, why it waits, its input and output, its attempts and its log.
 
 import { durationText, timeText } from "../core/format.ts";
 import { useApi } from "../core/resource.ts";
@@ -140,7 +140,7 @@ function StepLinks({ runId, ids }: { runId: string; ids: readonly string[] }) {
   );
 }
 
-/** What ended an attempt, in words. */
+/** How an attempt ended, in words. */
 const endings: Readonly<Record<string, string>> = {
   complete: "completed",
   fail: "failed",

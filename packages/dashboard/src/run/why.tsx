@@ -1,4 +1,4 @@
-// Why a step waits, in one sentence, with the chain that leads to it and the command that ends it.
+// Why a step waits, in one sentence, with the chain of steps that causes the wait and the command that ends it.
 
 import { timeText } from "../core/format.ts";
 import { serverUrl } from "../core/place.ts";
@@ -15,14 +15,14 @@ export interface Blocked {
   readonly waiting: Waiting;
 }
 
-/** A word that a shell takes as it is, or in quotes. */
+/** The word, in quotes when a shell would change it. */
 function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 const on = serverUrl === "http://127.0.0.1:4500" || serverUrl === "http://localhost:4500" ? "" : ` --on ${serverUrl}`;
 
-/** The command that ends the wait; undefined where nothing has to be done, or where no command does it. */
+/** The command that ends the wait; undefined when nothing has to be done or no command can do it. */
 function remedyOf({ runId, labels, lane, waiting }: Blocked): string | undefined {
   if (waiting.reason === "signal" && runId !== null && waiting.signal !== undefined)
     return `npx longshore signal ${word(runId)} ${word(waiting.signal)} 'null'${on}`;
@@ -31,7 +31,7 @@ function remedyOf({ runId, labels, lane, waiting }: Blocked): string | undefined
   return `npx longshore work tasks.mjs${wanted.length === 0 ? "" : ` --labels ${word(wanted.join(","))}`}${on}`;
 }
 
-/** What to do where there is no command. */
+/** What to do when there is no command. */
 function adviceOf({ waiting: { reason, key, workers = [] } }: Blocked): string | undefined {
   if (reason === "busy")
     return `Every worker that could take it is busy (${workers.slice(0, 3).join(", ")}${workers.length > 3 ? ", …" : ""}). Start another one, or give one more slots.`;

@@ -1,4 +1,4 @@
-// Dialogs. The browser's own: it keeps the focus inside, closes on Escape, and gives the focus back.
+// Dialogs. They use the `dialog` element of the browser, which keeps the focus inside, closes on Escape, and then returns the focus.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -20,7 +20,7 @@ export function isDialogOpen(): boolean {
   return opened.value !== null;
 }
 
-/** The place of the open dialog; once on the page. */
+/** The place of the open dialog. It is used once on the page. */
 export function DialogPlace() {
   const Content = opened.value;
   return Content === null ? null : <Content />;

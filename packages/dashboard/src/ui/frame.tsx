@@ -1,4 +1,4 @@
-// What is around every page: navigation, the state of the connection, search.
+// The frame of every page: navigation, the state of the connection, search.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -115,7 +115,7 @@ function Connection() {
   );
 }
 
-/** What concerns every page: the server does not answer, or cannot store anything. */
+/** Messages for every page: the server does not answer, or cannot store anything. */
 function Banner() {
   if (liveState.value === "lost" || !isReachable.value) {
     const since = lostAt.value ?? now.value;

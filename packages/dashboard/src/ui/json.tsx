@@ -1,4 +1,4 @@
-// A JSON value as a tree that opens step by step, or as text. Only what is open is in the document; long lists open in portions.
+// A JSON value as a tree that opens step by step, or as text. Only opened parts are in the document; long lists open in parts.
 
 import { useSignal } from "@preact/signals";
 import { Digits } from "../core/exact-json.ts";

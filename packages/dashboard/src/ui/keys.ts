@@ -35,7 +35,7 @@ export function listenToKeys(): void {
     if (isDialogOpen() || document.querySelector("dialog[open]") !== null) return;
     const isSingle = event.key.length === 1;
     if (isSingle && singleKeys.value === "off") return;
-    // A button or a tab has its own use for these.
+    // Buttons and tabs use these keys themselves.
     if ((event.key === "Enter" || event.key === " ") && (event.target as Element | null)?.closest("a,button,summary,[role=tab]")) return;
     const both = first === "" ? event.key : `${first} ${event.key}`;
     const found = find(both) ?? find(event.key);

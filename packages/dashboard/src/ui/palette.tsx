@@ -19,7 +19,7 @@ interface Item {
 }
 
 const shownMax = 12;
-/** Nothing is asked of the server before so many characters. */
+/** With fewer characters than this, no request is sent. */
 const searchedFrom = 2;
 
 export function openPalette(): void {

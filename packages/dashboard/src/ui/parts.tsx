@@ -21,7 +21,7 @@ export function Time({ at }: { at: number }) {
   );
 }
 
-/** How long something has taken, or takes until now. */
+/** A duration; for something that has not ended, the duration until now. */
 export function Elapsed({ from, to }: { from: number; to: number | null }) {
   return <span class="num">{durationText((to ?? now.value) - from)}</span>;
 }
@@ -30,7 +30,7 @@ interface ButtonProps {
   readonly icon?: IconName;
   readonly label: string;
   readonly onClick: () => void;
-  /** What its scope must allow; greyed with the reason where it does not. */
+  /** The action that the scope must allow. Without it, the button is grey and shows the reason. */
   readonly needs?: Action;
   /** Why it does nothing now. */
   readonly blocked?: string | undefined;
@@ -83,7 +83,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** The clipboard is closed to pages that come over plain HTTP from another machine. */
+/** Pages over plain HTTP from another machine have no access to the clipboard. */
 export async function writeClipboard(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
@@ -180,7 +180,7 @@ export function Facts({ rows }: { rows: readonly (readonly [name: string, value:
   );
 }
 
-/** The head of a page. The title takes the focus when the page is opened, so that a screen reader says where it is. */
+/** The head of a page. The title gets the focus when the page is opened, so that a screen reader reads it. */
 export function PageHead({ title, children, note }: { title: ComponentChildren; children?: ComponentChildren; note?: ComponentChildren }) {
   return (
     <header class="page-head">

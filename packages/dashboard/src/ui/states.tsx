@@ -1,4 +1,4 @@
-// States of runs, steps and workers: always an icon, a word and a colour, so that none of them alone has to be read.
+// States of runs, steps and workers: always an icon, a word and a colour, so that each of them alone is enough.
 
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -53,7 +53,7 @@ export function State({ state, label }: { state: string; label?: string }) {
   );
 }
 
-/** Runs that are over. */
+/** Runs that have ended. */
 export function isOver(state: string): boolean {
   return state === "succeeded" || state === "failed" || state === "cancelled" || state === "timed-out";
 }

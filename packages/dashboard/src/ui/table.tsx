@@ -26,7 +26,7 @@ export interface TableProps<Row> {
   /** Called when the last rows come into view. */
   readonly onEnd?: () => void;
   readonly rowHeight?: number;
-  /** All rows where more are on the server than are here. */
+  /** The number of all rows, when the server has more rows than this list. */
   readonly total?: number;
   readonly active?: number;
   readonly onActive?: (at: number) => void;

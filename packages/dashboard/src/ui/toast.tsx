@@ -1,4 +1,4 @@
-// Short messages about what was done, for eyes and for screen readers.
+// Short messages about what was done, on the screen and for screen readers.
 
 import { signal } from "@preact/signals";
 
