@@ -3,7 +3,8 @@
 
 import type { Metrics, Sample } from "../core/metrics.ts";
 import type { Stopwatch } from "../core/watchdog.ts";
-import { type Workers, workerStatuses } from "../engine/board/workers.ts";
+import { workerStatuses } from "../engine/board/worker-view.ts";
+import type { Workers } from "../engine/board/workers.ts";
 import type { Room } from "../engine/stored-bytes.ts";
 import type { Engine, EngineProbe } from "./engine.ts";
 import { LaneFigures } from "./lane-figures.ts";

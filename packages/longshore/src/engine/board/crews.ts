@@ -4,7 +4,8 @@
 import type { Slices } from "../../core/slices/slices.ts";
 import { laneKey } from "./lanes.ts";
 import type { Lane } from "./task.ts";
-import type { Workers, WorkerView } from "./workers.ts";
+import type { WorkerView } from "./worker-view.ts";
+import type { Workers } from "./workers.ts";
 
 /** Maximum number of worker ids in a response; the count includes the others. */
 const shownMax = 100;

@@ -7,7 +7,8 @@ import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { Writable } from "../writables.ts";
-import { type Registration, type Unwritten, Workers } from "./workers.ts";
+import type { Registration, Unwritten } from "./worker-view.ts";
+import { Workers } from "./workers.ts";
 
 export interface LocalWorkersDeps {
   store: RowStore;

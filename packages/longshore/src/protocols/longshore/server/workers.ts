@@ -6,7 +6,7 @@ import { Crews } from "../../../engine/board/crews.ts";
 import { laneKey } from "../../../engine/board/lanes.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../../../engine/board/queue-state.ts";
 import type { TaskRowHead } from "../../../engine/board/task.ts";
-import type { Arrival, WorkerView } from "../../../engine/board/workers.ts";
+import type { Arrival, WorkerView } from "../../../engine/board/worker-view.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { pageOf, queueShape, workerShape } from "../wire/shapes.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";

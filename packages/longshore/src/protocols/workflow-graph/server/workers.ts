@@ -1,6 +1,6 @@
 // The list of workers in this wire's format.
 
-import type { WorkerView } from "../../../engine/board/workers.ts";
+import type { WorkerView } from "../../../engine/board/worker-view.ts";
 import type { WorkerInfo } from "../wire/shapes.ts";
 
 /** The protocol name of these workers in the list of workers. */

@@ -5,7 +5,7 @@
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
-import type { Sign } from "../../../../engine/board/workers.ts";
+import type { Sign } from "../../../../engine/board/worker-view.ts";
 import type { Announcement } from "../../wire/shapes.ts";
 import type { CoordinatorEngine, CoordinatorLog } from "./parts.ts";
 import { RoleFigures } from "./role-figures.ts";
