@@ -4,6 +4,7 @@
 import { relative } from "node:path";
 import type { WorkflowVersion } from "../client/client.ts";
 import type { DefinedSchedule } from "../client/schedule.ts";
+import { toError } from "../core/errors.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { type Ending, startWorkerChild, type WorkerChild } from "./child.ts";
@@ -56,7 +57,11 @@ export function startDevApp({ files, define, schedule, endWorkers, say, ...place
       for (const text of await scheduleAll(app.schedules, schedule)) say(text);
       setReady();
     };
-    const started = startWorkerChild({ ...place, files, loaded: (app) => void loaded(app) });
+    const started = startWorkerChild({
+      ...place,
+      files,
+      loaded: (app) => void loaded(app).catch((error: unknown) => say(`${names} cannot be served: ${toError(error).message}`)),
+    });
     child = started;
     void started.ended.then((ending) => {
       // A server that is closing, or cannot write, takes the tasks back when their leases end.
@@ -78,8 +83,17 @@ export function startDevApp({ files, define, schedule, endWorkers, say, ...place
     start();
   };
 
+  /** The file of a change for which a restart waits. More changes need no further restart. */
+  let changed: string | undefined;
   const stopWatching = watchFiles(files, (path) => {
-    queue = queue.then(() => restart(path));
+    const waits = changed !== undefined;
+    changed = path;
+    if (waits) return;
+    queue = queue.then(() => {
+      const latest = changed ?? path;
+      changed = undefined;
+      return restart(latest);
+    });
   });
   start();
   return {

@@ -13,14 +13,13 @@ import {
   commandsSize,
   functionLane,
   type JournalEntry,
-  type JournalPage,
-  journalQuestion,
   type Turn,
   type TurnNews,
   type TurnReport,
 } from "../../core/turn.ts";
 import { stackOf } from "../stack.ts";
 import { waitsElsewhere } from "./function-end.ts";
+import { readJournal } from "./read-journal.ts";
 import { FunctionReplay, type GoesOn } from "./replay.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 import type { ValueLimit } from "./value-limit.ts";
@@ -188,20 +187,6 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context, limit:
   await replay.receive(resultsOf(journal.entries, turn.after, lastOf(journal.entries, turn)));
   replay.checkJournal();
   return state;
-}
-
-/** The whole journal of the run. */
-async function readJournal(context: Pick<Context, "ask">): Promise<Omit<JournalPage, "entries" | "next"> & { entries: JournalEntry[] }> {
-  const entries: JournalEntry[] = [];
-  let begin: Pick<JournalPage, "input" | "startedAt" | "pass"> = {};
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const page = (await context.ask(journalQuestion, after)) as unknown as JournalPage | null;
-    if (page === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", "The run of this function was removed.");
-    if (after === 0) begin = { input: page.input, startedAt: page.startedAt, pass: page.pass };
-    entries.push(...page.entries);
-    after = page.next;
-  }
-  return { ...begin, entries };
 }
 
 /** A turn that is handed out again may have been continued: then the journal has results behind those of the turn. They have no gaps. */
