@@ -1,7 +1,7 @@
 // The graph of a durable function: the commands that it has given so far, in their order. Only the code knows the real dependencies, so the
 // edges are derived from the records: a command follows the results that the function received after its previous commands.
 
-import { type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
+import { eachInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import { commandOf, isCommand } from "./driven-state.ts";
 import type { Plan } from "./plan.ts";
 import type { RecordTimes } from "./record-times.ts";
@@ -16,31 +16,34 @@ const pairsMax = 256;
 
 /** `records` are those of the run, in the order of their nodes. */
 export function* functionGraph(plan: Plan, records: readonly RecordTimes[]): Sliced<RunGraph> {
-  const shown = records.filter(({ node, state }) => node === 0 || state !== "forgotten");
+  const shown: RecordTimes[] = [];
+  const places = new Map<number, number>();
+  const groups = new Map<number, number[]>();
+  yield* eachInSlices(records, (record) => {
+    const { node, state, ordinal } = record;
+    if (node > 0 && state === "forgotten") return;
+    const at = shown.push(record) - 1;
+    if (node === 0) return;
+    if (ordinal > 0) places.set(ordinal, at);
+    const received = receivedBy(record);
+    const members = groups.get(received);
+    if (members === undefined) groups.set(received, [at]);
+    else members.push(at);
+  });
   const edges: [number, number][] = [];
   const edgeKinds: EdgeKind[] = [];
   const lead = (from: number, to: number, kind: EdgeKind) => {
     edges.push([from, to]);
     edgeKinds.push(kind);
   };
-  const places = new Map(shown.flatMap(({ node, ordinal }, at) => (node > 0 && ordinal > 0 ? [[ordinal, at] as const] : [])));
-  const groups = new Map<number, number[]>();
-  for (const [at, record] of shown.entries()) {
-    if (record.node === 0) continue;
-    const received = receivedBy(record);
-    const members = groups.get(received);
-    if (members === undefined) groups.set(received, [at]);
-    else members.push(at);
-  }
-  let before = 0;
+  const numbered = [...places].sort(([a], [b]) => a - b);
+  let next = 0;
   let worked = 0;
   for (const [received, members] of [...groups].sort(([a], [b]) => a - b)) {
     const given: number[] = [];
-    for (let place = before + 1; place <= received; place++) {
-      const at = places.get(place);
-      if (at !== undefined) given.push(at);
-    }
-    before = received;
+    // Not a loop over numbers: a faulty worker may name results that the run does not have.
+    for (let [place, at] = numbered[next] ?? []; place !== undefined && place <= received; [place, at] = numbered[++next] ?? [])
+      given.push(at as number);
     const isSmall = given.length * members.length <= pairsMax;
     let last: number | null = null;
     for (const [index, to] of members.entries()) {
@@ -52,18 +55,25 @@ export function* functionGraph(plan: Plan, records: readonly RecordTimes[]): Sli
       if (isSideEffect(shown[to] as RecordTimes)) last = to;
     }
   }
-  const nodes = shown.map((record) => taskNode(plan, { ...record, priority: 0, limits: [] }));
-  return {
-    nodes: shown.map(({ node }) => node),
-    ids: shown.map(({ step }) => step),
-    kinds: nodes.map((node) => node?.kind ?? "task"),
-    lanes: shown.map(({ lane }) => lane?.name ?? null),
-    workflows: nodes.map((node) => (node?.kind === "run" ? node.workflow : null)),
-    groups: shown.map(() => null),
-    commands: shown.map((record) => commandOf(record) ?? null),
-    groupList: [],
-    ...{ edges, edgeKinds, edgeLabels: edges.map(() => null), isCut: false },
+  const columns = {
+    nodes: [] as number[],
+    ids: [] as string[],
+    kinds: [] as RunGraph["kinds"][number][],
+    lanes: [] as (string | null)[],
+    workflows: [] as (string | null)[],
+    commands: [] as (string | null)[],
   };
+  yield* eachInSlices(shown, (record) => {
+    const node = taskNode(plan, { ...record, priority: 0, limits: [] });
+    columns.nodes.push(record.node);
+    columns.ids.push(record.step);
+    columns.kinds.push(node?.kind ?? "task");
+    columns.lanes.push(record.lane?.name ?? null);
+    columns.workflows.push(node?.kind === "run" ? node.workflow : null);
+    columns.commands.push(commandOf(record) ?? null);
+  });
+  const groupsOf = shown.map(() => null);
+  return { ...columns, groups: groupsOf, groupList: [], ...{ edges, edgeKinds, edgeLabels: edges.map(() => null), isCut: false } };
 }
 
 /** The number of the newest result that the function had received when it gave the command. */

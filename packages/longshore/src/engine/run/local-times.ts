@@ -1,6 +1,7 @@
 // Reads records and attempts of a run for its graph and its timeline, in slices.
 
 import type { Slices } from "../../core/slices/slices.ts";
+import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import type { TaskRow } from "../board/task.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import { attemptOrder } from "../tables/attempt.ts";
@@ -38,7 +39,7 @@ export class LocalRecordTimes implements RecordReader {
     for (let behind = `${runId}.`; ; ) {
       const page = await this.#page(runId, behind, rowsAtOnce);
       all.push(...page);
-      if (page.length < rowsAtOnce) return all.sort((a, b) => a.node - b.node);
+      if (page.length < rowsAtOnce) return sortInSlices(all, (a, b) => a.node - b.node, this.#deps.slices);
       behind = (page.at(-1) as RecordTimes).id;
     }
   }
