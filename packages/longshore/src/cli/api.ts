@@ -8,6 +8,7 @@ import type {
   nodeShape,
   queueShape,
   runShape,
+  sentSignalShape,
   signalShape,
   stepShape,
   taskShape,
@@ -18,6 +19,7 @@ export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;
 export type Signal = z.output<typeof signalShape>;
+export type SentSignal = z.output<typeof sentSignalShape>;
 export type Definition = z.output<typeof definitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;

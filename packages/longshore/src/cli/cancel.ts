@@ -1,38 +1,84 @@
-// `longshore cancel`.
+// `longshore cancel`: cancels one run, or all open runs that filters choose.
 
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { counted } from "../core/text.ts";
 import type { Run } from "./api.ts";
-import { connect } from "./client.ts";
-import { warn } from "./failure.ts";
-import { type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { type Client, connect } from "./client.ts";
+import { CommandFailure, warn } from "./failure.ts";
+import { parseRepeated, type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
+import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { runIdOf } from "./run-id.ts";
 import { oneLine, printable } from "./terminal.ts";
 
-interface CancelFlags extends RecordOptions {
+/** The states in which a run can be cancelled. */
+const openStates = ["running", "paused", "blocked"] as const;
+
+interface Filters {
+  readonly workflow?: string;
+  readonly state?: (typeof openStates)[number];
+  readonly where?: readonly string[];
+}
+
+interface CancelFlags extends RecordOptions, Filters {
   json?: boolean;
   reason?: string;
+  dryRun?: boolean;
 }
 
 export function cancelCommand(): Command {
   const command = new Command("cancel")
-    .description("cancel a run; a run that has ended does not change")
-    .argument("<run>", "its id, or the beginning of it");
-  withJson(withRecord(command)).option("--reason <text>", "the reason; stored and shown with the run").action(cancel);
+    .description("cancel a run, or all open runs that filters choose; a run that has ended does not change")
+    .argument("[run]", "its id, or the beginning of it");
+  withJson(withRecord(command))
+    .option("--reason <text>", "the reason; stored and shown with the run")
+    .option("--workflow <name>", "all open runs of this workflow")
+    .addOption(new Option("--state <state>", "all runs in this state").choices(openStates))
+    .option("--where <path:value>", "all open runs with this value in their data, such as input.customer.id:17; repeatable", parseRepeated)
+    .option("--dry-run", "only print which runs the filters choose")
+    .action(cancel);
   return withExamples(command, [
     ["longshore cancel 01KA3F7Q", "its workers are notified with their next heartbeat"],
     ['longshore cancel 01KA3F7Q --reason "wrong input"', "the run shows this reason"],
+    ["longshore cancel --workflow nightly --state blocked --dry-run", "the runs that it would cancel"],
+    ["longshore cancel --where input.customer:Ada", "all open runs for one customer"],
   ]);
 }
 
-async function cancel(runId: string, { reason, json = false, ...flags }: CancelFlags): Promise<void> {
+async function cancel(given: string | undefined, { workflow, state, where, dryRun = false, ...flags }: CancelFlags): Promise<void> {
+  const hasFilter = workflow !== undefined || state !== undefined || where !== undefined;
+  if (given !== undefined && (hasFilter || dryRun))
+    throw new CommandFailure(`filters choose runs; leave them out to cancel the run ${given}, or leave out the run.`);
+  if (given === undefined && !hasFilter)
+    throw new CommandFailure("cancel needs the id of a run, or at least one of --workflow, --state and --where.");
   const client = connect(flags);
-  const id = await runIdOf(client, runId);
-  const run = await client.post<Run>(`/runs/${encodeURIComponent(id)}/cancel`, reason === undefined ? undefined : { reason });
-  recordRun(flags.record, "run-ordered", run);
+  if (given === undefined) return cancelAll(client, { workflow, state, where }, { ...flags, dryRun });
+  const run = await cancelRun(client, await runIdOf(client, given), flags);
+  const { reason, json = false } = flags;
   const why = reason === undefined || run.error === null ? "" : `: ${oneLine(run.error)}`;
   if (json) printJson(run);
   else process.stdout.write(`${printable(`${run.id} ${run.state}${why}`)}\n`);
   if (reason !== undefined && run.error !== reason) warn("the run had ended before, so the reason was not kept.", json);
+}
+
+async function cancelRun(client: Client, id: string, { reason, record }: Pick<CancelFlags, "reason" | "record">): Promise<Run> {
+  const run = await client.post<Run>(`/runs/${encodeURIComponent(id)}/cancel`, reason === undefined ? undefined : { reason });
+  recordRun(record, "run-ordered", run);
+  return run;
+}
+
+/** The list is read to its end first: each run that is cancelled would move the pages behind it. */
+async function cancelAll(client: Client, { workflow, state, where }: Filters, { dryRun = false, json = false, ...flags }: CancelFlags) {
+  const query = { view: "summary", workflow, state: state ?? openStates.join(","), where };
+  const { items } = await readList<Pick<Run, "id" | "workflow" | "state">>(client, { path: "/runs", query, cursor: "before" });
+  const cancelled: Pick<Run, "id" | "workflow" | "state">[] = [];
+  for (const { id, workflow: name, state: before } of items) {
+    const run = dryRun ? { id, workflow: name, state: before } : await cancelRun(client, id, flags);
+    cancelled.push(run);
+    if (!json) process.stdout.write(`${printable(`${id} ${run.workflow} ${run.state}`)}\n`);
+  }
+  if (json) printJson({ items: cancelled.map(({ id, workflow: name, state: now }) => ({ id, workflow: name, state: now })), next: null });
+  else
+    process.stdout.write(dryRun ? `${counted(items.length, "run")} would be cancelled\n` : `${counted(items.length, "run")} cancelled\n`);
 }

@@ -8,7 +8,8 @@ import { type EventMessage, readEvents } from "../net/http/read-events.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ConnectionOptions } from "./options.ts";
 
-export type Query = Readonly<Record<string, string | number | undefined>>;
+/** A list is several parameters of one name. */
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 export interface Client {
   readonly url: string;
@@ -99,7 +100,10 @@ export function connect({ on, token }: ConnectionOptions): Client {
 
 function send(base: URL, path: string, query: Query, options: RequestOptions, body?: string): Promise<IncomingMessage> {
   const url = new URL(`${base.pathname.replace(/\/$/, "")}${apiPrefix}${path}`, base);
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
+  }
   const make = url.protocol === "https:" ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const request = make(url, { ...options, timeout: silenceMsMax, agent: false }, resolve);

@@ -11,6 +11,7 @@ import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
+import { historyCommand } from "./history.ts";
 import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
 import { migrateCommand } from "./migrate.ts";
@@ -48,7 +49,17 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
   },
   {
     heading: "Runs:",
-    commands: [runCommand, runsCommand, logsCommand, signalCommand, cancelCommand, retryCommand, rerunCommand, replayCommand],
+    commands: [
+      runCommand,
+      runsCommand,
+      logsCommand,
+      signalCommand,
+      cancelCommand,
+      retryCommand,
+      rerunCommand,
+      historyCommand,
+      replayCommand,
+    ],
   },
   {
     heading: "Look around:",

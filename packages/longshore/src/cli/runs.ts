@@ -7,7 +7,7 @@ import { isRunOpen } from "../engine/run/run.ts";
 import type { Run, Step, Task } from "./api.ts";
 import { type Client, connect } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
-import { type ConnectionOptions, parseCount, withConnection, withExamples, withJson } from "./options.ts";
+import { type ConnectionOptions, parseCount, parseRepeated, withConnection, withExamples, withJson } from "./options.ts";
 import { readList } from "./pages.ts";
 import { printJson } from "./print-json.ts";
 import { runIdOf } from "./run-id.ts";
@@ -17,9 +17,13 @@ import { signalLines, signalsOf } from "./signal-lines.ts";
 import { columnsOf, oneLine, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
 
+/** With `--where`, lists have the beginning of an error in place of the whole error. */
+type ListedRun = Omit<Run, "error"> & { readonly error?: Run["error"]; readonly firstError?: string | null };
+
 interface RunsFlags extends ConnectionOptions {
   workflow?: string;
   state?: Run["state"];
+  where?: readonly string[];
   limit: number;
   before?: string;
   json?: boolean;
@@ -37,11 +41,13 @@ export function runsCommand(): Command {
   withJson(withConnection(command))
     .option("--workflow <name>", "only runs of this workflow")
     .addOption(new Option("--state <state>", "only runs in this state").choices(Object.keys(runStyles)))
+    .option("--where <path:value>", "only runs with this value in their data, such as input.customer.id:17; repeatable", parseRepeated)
     .option("--limit <number>", "maximum number of results", parseCount, 20)
     .option("--before <run>", "continue after this run")
     .action(runs);
   return withExamples(command, [
     ["longshore runs --state failed", "the runs that failed"],
+    ["longshore runs --where input.customer:Ada", "the runs whose input has this value"],
     ["longshore runs --workflow ci --limit 1 --json", "the newest run, for a program"],
     ["longshore runs 01KA3F7Q", "its input, its steps, their outputs, and why they wait"],
   ]);
@@ -49,7 +55,7 @@ export function runsCommand(): Command {
 
 async function runs(given: string | undefined, flags: RunsFlags): Promise<void> {
   if (given === undefined) return list(flags);
-  for (const name of ["workflow", "state", "before"] as const) {
+  for (const name of ["workflow", "state", "where", "before"] as const) {
     if (flags[name] !== undefined) throw new CommandFailure(`--${name} chooses among runs; leave it out to see the run ${given}.`);
   }
   const client = connect(flags);
@@ -95,9 +101,9 @@ async function valuesOf(client: Client, runId: string): Promise<ReadonlyMap<stri
   return new Map(items.map(({ id, input, output }) => [id, { input, output }]));
 }
 
-async function list({ workflow, state, limit, before, json, ...flags }: RunsFlags): Promise<void> {
-  const query = { workflow, state, before, waiting: "true" };
-  const page = await readList<Run>(connect(flags), { path: "/runs", query, cursor: "before", limit });
+async function list({ workflow, state, where, limit, before, json, ...flags }: RunsFlags): Promise<void> {
+  const query = { workflow, state, before, waiting: "true", ...(where === undefined ? {} : { view: "summary", where }) };
+  const page = await readList<ListedRun>(connect(flags), { path: "/runs", query, cursor: "before", limit });
   if (json) {
     printJson(page);
     return;
@@ -112,18 +118,18 @@ async function list({ workflow, state, limit, before, json, ...flags }: RunsFlag
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-function row(run: Run, isNarrow: boolean, paint: Paint): string[] {
+function row(run: ListedRun, isNarrow: boolean, paint: Paint): string[] {
   const now = Date.now();
   const took = formatDuration((run.endedAt ?? now) - run.createdAt);
   const awaits = waitText(run, now);
   const open = awaits === undefined ? `${counted(run.left, "step")} left` : oneLine(awaits);
-  const left = isRunOpen(run.state) && run.state !== "blocked" ? open : oneLine(run.error ?? "");
+  const left = isRunOpen(run.state) && run.state !== "blocked" ? open : oneLine(run.error ?? run.firstError ?? "");
   const started = isNarrow ? ageOf(now - run.createdAt) : new Date(run.createdAt).toISOString().replace("T", " ").slice(0, 19);
   return [run.id, titleOf(run), stateWord(run, paint), started, took, left];
 }
 
 /** A run that waits for a signal or a time is `running`, and people need to see that no worker has it. */
-function stateWord({ state, startAt, waiting }: Run, paint: Paint): string {
+function stateWord({ state, startAt, waiting }: ListedRun, paint: Paint): string {
   if (state !== "running") return paint(runStyles[state], state);
   if (waiting?.reason === "signal") return paint("yellow", "waiting");
   return startAt !== null || waiting?.reason === "sleeping" ? paint("dim", "sleeping") : paint(runStyles.running, "running");

@@ -1,12 +1,13 @@
 // `longshore signal`: sends a value to a run.
 
 import { Command } from "commander";
-import type { Signal } from "./api.ts";
+import type { SentSignal } from "./api.ts";
 import { connect } from "./client.ts";
 import { jsonOf } from "./json-argument.ts";
 import { type ConnectionOptions, withConnection, withExamples, withJson } from "./options.ts";
 import { printJson } from "./print-json.ts";
 import { runIdOf } from "./run-id.ts";
+import { didYouMean } from "./suggestion.ts";
 import { printable } from "./terminal.ts";
 
 interface SignalFlags extends ConnectionOptions {
@@ -34,8 +35,15 @@ async function signal(given: string, name: string, value: string | undefined, { 
   const client = connect(flags);
   const body = { name, value: value === undefined ? null : jsonOf(value, "the value"), key };
   const runId = await runIdOf(client, given);
-  const sent = await client.post<Signal>(`/runs/${encodeURIComponent(runId)}/signals`, body);
+  const sent = await client.post<SentSignal>(`/runs/${encodeURIComponent(runId)}/signals`, body);
   if (json) return printJson(sent);
-  const what = sent.state === "taken" ? "taken by a step that waited for it" : "kept: no step waits for it yet";
+  const what = sent.state === "taken" ? "taken by a step that waited for it" : keptText(sent);
   process.stdout.write(`${printable(`${sent.name} ${what}`)}\n`);
+}
+
+/** A wrong name is the usual reason why a signal is kept. */
+function keptText({ name, awaited = [] }: SentSignal): string {
+  const others = awaited.length === 0 ? "" : `; the run waits for ${awaited.join(", ")}`;
+  const question = didYouMean(name, awaited);
+  return `kept: no step waits for it yet${others}${question === undefined ? "" : `. ${question}`}`;
 }

@@ -204,6 +204,8 @@ export interface SentSignal {
   readonly name: string;
   /** `kept`: no step has taken it yet. `taken`: a step has it, or its value did not fit the schema of the step that waited. */
   readonly state: "kept" | "taken";
+  /** Of a signal that is kept: the names of the signals that steps of the run wait for. A misspelt name shows here. */
+  readonly awaited?: readonly string[];
 }
 
 /** A version of a workflow that a server has stored. */

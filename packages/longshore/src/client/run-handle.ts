@@ -40,7 +40,8 @@ export class HttpRun<Output> implements RunHandle<Output> {
     // With a key, a request that is sent again after a broken connection sends no second signal.
     const body = { name, value: toJson(value), key: key ?? newId(this.#requests.clock.now()) };
     const sent = await this.#requests.post<SentSignal>(`${this.#path}/signals`, { body, signal });
-    return { number: sent.number, name: sent.name, state: sent.state };
+    const { number, state, awaited } = sent;
+    return { number, name: sent.name, state, ...(awaited === undefined ? {} : { awaited }) };
   }
 
   async cancel(reason?: string, { signal }: RequestOptions = {}): Promise<boolean> {

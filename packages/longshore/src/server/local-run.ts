@@ -47,7 +47,9 @@ export class LocalRun<Output> implements RunHandle<Output> {
   async signal(name: string, value?: unknown, { key, signal }: SignalOptions = {}): Promise<SentSignal> {
     signal?.throwIfAborted();
     const sent = await this.#engine.signals.send(this.id, { name, value: JSON.stringify(toJson(value)), key });
-    return { number: sent.number, name: sent.name, state: sent.takenAt === null ? "kept" : "taken" };
+    const { number, takenAt } = sent;
+    if (takenAt !== null) return { number, name: sent.name, state: "taken" };
+    return { number, name: sent.name, state: "kept", awaited: await this.#engine.signals.awaited(this.id) };
   }
 
   async cancel(reason?: string, { signal }: RequestOptions = {}): Promise<boolean> {

@@ -68,7 +68,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     ...idle,
     ...(guarded as Pick<ProtocolEngine, (typeof ofOwner)[number]>),
     runs: guard(idle.runs, isIdle, runReads),
-    signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner() },
+    signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner(), awaited: async () => needsOwner() },
     reader,
     recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
     summaries: new LocalSummaries({ store, read, slices, clock: idle.clock, ...rows }),

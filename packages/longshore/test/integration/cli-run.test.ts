@@ -235,7 +235,7 @@ describe("a run that waits for a signal", () => {
     const id = await post("/workflow/ask", {});
     expect((await run("runs", id)).stdout).toMatch(/◇ approve +waits +waiting for signal "approve"\n/);
     const early = await run("signal", id, "later", '"a text"', "--key", "k");
-    expect(early).toMatchObject({ code: 0, stdout: "later kept: no step waits for it yet\n" });
+    expect(early).toMatchObject({ code: 0, stdout: "later kept: no step waits for it yet; the run waits for approve\n" });
     const sent = await run("signal", id, "approve", '{"ok":true}', "--json");
     expect(JSON.parse(sent.stdout)).toMatchObject({ runId: id, number: 2, name: "approve", state: "taken", taskId: `${id}.0` });
     const shown = (await run("runs", id)).stdout;
@@ -245,7 +245,9 @@ describe("a run that waits for a signal", () => {
       signals: { sent: 2, kept: 1, items: [{ name: "later" }, { name: "approve" }] },
       steps: [{ output: { ok: true } }, { waiting: { reason: "sleeping", signal: "nap" } }],
     });
-    expect((await run("signal", id, "later", "7", "--key", "k")).stdout).toBe(early.stdout);
+    expect((await run("signal", id, "later", "7", "--key", "k")).stdout).toBe(
+      "later kept: no step waits for it yet; the run waits for nap\n",
+    );
     expect(await run("signal", id, "nap")).toMatchObject({ code: 0, stdout: "nap taken by a step that waited for it\n" });
     expect(await run("signal", id, "approve")).toMatchObject({
       code: 2,

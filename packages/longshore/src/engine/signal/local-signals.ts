@@ -14,7 +14,7 @@ import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import { noSuchRun } from "../run/no-such-run.ts";
 import type { Plan } from "../run/plan.ts";
 import { isRunOpen, type Message, type Run, taskIdOf } from "../run/run.ts";
@@ -54,6 +54,8 @@ export interface LocalSignalsDeps {
 const takenMax = 20;
 /** The cost of handing out one signal, in steps of a batch's budget: about 100 us. */
 const takingSteps = 1_000;
+/** How many steps of a run are read to find out which signals it waits for. */
+const awaitedMax = 50;
 /** How many rows are read at once, in search of a row that this batch has not changed. */
 const searchRows = 20;
 
@@ -98,6 +100,16 @@ export class LocalSignals implements SignalStore {
 
   list(runId: string, query: SignalQuery): Promise<SignalPage> {
     return this.#list.list(runId, query);
+  }
+
+  awaited(runId: string): Promise<readonly string[]> {
+    const { board, commit } = this.#options;
+    return commit.read((tx) => {
+      const by = ["run_id", "signal", "sequence"];
+      const ids = [...this.#waits.scan(tx, { by, equal: [runId], having: "signal", without: "ended_at", limit: awaitedMax })];
+      const tasks = readAll(ids, (id) => board.tasks.get(tx, id));
+      return [...new Set(tasks.flatMap((task) => (task?.state === "queued" && task.signal !== null ? [task.signal] : [])))];
+    });
   }
 
   /** Stores a signal, or finds the one with the same key. Returns its number. */

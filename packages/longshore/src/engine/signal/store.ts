@@ -23,6 +23,8 @@ export interface SignalStore {
    * that has ended, LONGSHORE_LIMIT when the run keeps too many, and LONGSHORE_BAD_INPUT for a bad name or key.
    */
   send(runId: string, signal: NewSignal): Promise<Signal>;
+  /** The names of the signals that open steps of a run wait for: of the first ones, each once. */
+  awaited(runId: string): Promise<readonly string[]>;
   /** The signals of a run, oldest first. A page may have fewer than `limit` when their values are long. */
   list(runId: string, query: SignalQuery): Promise<SignalPage>;
 }

@@ -5,7 +5,7 @@ import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { signalKeyMax, signalNameMax } from "../../../engine/signal/signal.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { pageOf, signalShape } from "../wire/shapes.ts";
+import { pageOf, sentSignalShape, signalShape } from "../wire/shapes.ts";
 import { signalBody } from "./bodies.ts";
 import { jsonPage } from "./json-page.ts";
 import { json, type Operation, operation } from "./operation.ts";
@@ -45,14 +45,15 @@ export function signalOperations({ signals, reader }: Pick<ProtocolEngine, "sign
       answers: {
         202: {
           description: "The signal as it is now: kept, or taken by a step. With a known key, the earlier signal with this key.",
-          schema: signalShape,
+          schema: sentSignalShape,
         },
         409: { description: "The run has ended." },
         ...runNotFound,
       },
       async handle({ params, body: { name, value, key } }) {
         const sent = await signals.send(idOf(params.id), { name, value: writeExact(value ?? null), key });
-        return json(202, signalBody(sent));
+        const body = signalBody(sent);
+        return json(202, body.state === "taken" ? body : { ...body, awaited: await signals.awaited(sent.runId) });
       },
     }),
     operation({

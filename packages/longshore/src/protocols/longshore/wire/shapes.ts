@@ -245,6 +245,12 @@ export const signalShape = z
   })
   .meta({ id: "Signal" });
 
+export const sentSignalShape = signalShape
+  .extend({
+    awaited: z.array(z.string()).optional().describe("Of a signal that is kept: the names of the signals that steps of the run wait for."),
+  })
+  .meta({ id: "SentSignal" });
+
 const definitionFields = {
   id: z.string(),
   name: z.string(),
