@@ -6,6 +6,8 @@ export const rules = {
   "run-is-quiet": "No task of an ended run is open, except one that its worker must give up.",
   "join-can-move": "If all open steps of a running run wait for other steps of the same run, a decision about the run is pending.",
   "child-can-move": "A step that waits for a child run has a child run that is open, or a message about it waits to be delivered.",
+  "journal-whole":
+    "The commands of a durable function are numbered without a gap, in the order in which it gave them; each has at most one result, and results have numbers of their own.",
   "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
   "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",
   "fences-rise": "Attempts and grants only rise, and no closed grant is newer than the task's own.",

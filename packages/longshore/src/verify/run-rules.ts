@@ -4,9 +4,10 @@ import { isOpen } from "../engine/board/task.ts";
 import type { RunHistory, TaskHistory } from "../engine/run/history.ts";
 import { isRunOpen, type Message } from "../engine/run/run.ts";
 import { type Finding, finding } from "./finding.ts";
+import { journalWhole } from "./journal-rules.ts";
 
 export function checkRun(run: RunHistory): Finding[] {
-  return [...runState(run), ...canMove(run), ...joinCanMove(run), ...isQuiet(run), ...childCanMove(run)];
+  return [...runState(run), ...canMove(run), ...joinCanMove(run), ...isQuiet(run), ...childCanMove(run), ...journalWhole(run)];
 }
 
 function runState(run: RunHistory): Finding[] {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { RecordedLine, RecordedWork } from "../core/recording.ts";
-import type { AttemptHistory, RunHistory, TaskHistory } from "../engine/run/history.ts";
+import type { AttemptHistory, JournalCounts, RunHistory, TaskHistory } from "../engine/run/history.ts";
 import type { Keep } from "../engine/run/retention.ts";
 import { rules } from "./finding.ts";
 import type { PlacedLine } from "./recorded-rules.ts";
@@ -87,6 +87,31 @@ describe("a history that is whole", () => {
   });
 });
 
+/** A command of a durable function: done with a number for its result, open without. */
+function command(node: number, after: number, place: number, state = place > 0 ? ("done" as const) : ("queued" as const)): TaskHistory {
+  const open = { state: "queued" as const, endedAt: null, hasOutput: false, attempts: [{ ...openAttempt, state: "queued" as const }] };
+  const about = { id: `${runId}.${node}`, command: `${after} step build`, place, closedGrant: 0 };
+  return task({ ...(state === "done" ? { closedGrant: 1 } : open), ...about });
+}
+
+/** A function that waits for its commands. */
+function functionOf(commands: readonly TaskHistory[], journal: Partial<JournalCounts> = {}): HistorySource {
+  const driver = command(0, 0, 0);
+  const tasks = [{ ...driver, onLane: false, command: "function" }, ...commands];
+  const active = tasks.filter(({ state }) => state === "queued").length;
+  return sourceOf([{ ...openRun, active, tasks, journal: { commands: 3, place: 2, sent: 1, waits: true, ...journal } }]);
+}
+
+describe("the journal of a durable function", () => {
+  it("breaks no rule while the function waits, and while a side effect of its turn has not ended", async () => {
+    expect(await rulesBroken(functionOf([command(1, 0, 2), command(2, 0, 1), command(3, 2, 0)]))).toEqual([]);
+    const local = [command(2, 0, 1), command(3, 1, 0)];
+    expect(await rulesBroken(functionOf(local, { waits: false }))).toEqual([]);
+    const isVoid = { ...command(2, 0, 1), state: "forgotten" as const };
+    expect(await rulesBroken(functionOf([command(1, 0, 1), isVoid], { waits: false }))).not.toContain("journal-whole");
+  });
+});
+
 /** The record of a step that waits for other steps. */
 const waitingJoin: TaskHistory = { ...openTask, state: "queued", onLane: false, joins: true };
 
@@ -140,6 +165,16 @@ describe("a broken history", () => {
           },
         ]),
       ],
+    ],
+    "journal-whole": [
+      ["a command above the count", functionOf([command(1, 0, 1), command(2, 1, 0)], { commands: 1 })],
+      ["a missing command of a function that waits", functionOf([command(1, 0, 1), command(3, 1, 0)])],
+      ["a command before an earlier one", functionOf([command(1, 1, 0), command(2, 0, 0)])],
+      ["a result without a number", functionOf([command(1, 0, 0, "done"), command(2, 0, 0)])],
+      ["one number for two results", functionOf([command(1, 0, 1), command(2, 0, 1), command(3, 1, 0)])],
+      ["a result above the count", functionOf([command(1, 0, 9), command(2, 0, 0)])],
+      ["a result from before its command", functionOf([command(1, 1, 1), command(2, 1, 0)])],
+      ["more results sent than there are", functionOf([command(1, 0, 1), command(2, 1, 0)], { sent: 9 })],
     ],
     "task-state": [
       ["a done task without an end time", inRun([task({ endedAt: null })])],

@@ -17,9 +17,14 @@ import {
 } from "../../src/core/turn.ts";
 import { isDriver, isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { commandOf, isCommand } from "../../src/engine/run/driven-state.ts";
+import type { RunHistory } from "../../src/engine/run/history.ts";
+import { LocalHistory } from "../../src/engine/run/local-history.ts";
 import { LocalJournal } from "../../src/engine/run/local-journal.ts";
 import { isRunOpen } from "../../src/engine/run/run.ts";
+import type { ReadTx } from "../../src/engine/tx.ts";
 import { driverTasks } from "../../src/runner/function/driver.ts";
+import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
+import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
 import { Lives } from "./simulation-lives.ts";
@@ -145,7 +150,10 @@ class Simulation {
     const { orders = 0 } = this.#trouble;
     for (let round = 0; ; round++) {
       if (round > roundsMax) throw broken(`the run has not ended after ${roundsMax} rounds: ${this.#open()}`);
-      if (!process.alive) process = await this.#restart();
+      if (!process.alive) {
+        this.#verify();
+        process = await this.#restart();
+      }
       const stored = this.#disk.read();
       if (this.#failure !== undefined) throw this.#failure;
       const now = stored.runs.get(run.id);
@@ -161,6 +169,7 @@ class Simulation {
     this.#isTroubled = false;
     const { state, output, error } = this.#disk.read().runs.get(run.id) ?? {};
     process.crash();
+    this.#verify();
     if (state !== "succeeded") throw broken(`the run is ${state}: ${error}`);
     this.#compare(JSON.parse(output ?? "null") as Played);
     return { ...this.#outcome, commits: this.#commits, locals: this.#locals.size, orders: this.#operator.given };
@@ -254,6 +263,16 @@ class Simulation {
       for (let at = 0; at < Number(value); at++)
         await process.store.runs.signals.send(runId, { name: mark, value: JSON.stringify(`${mark}#${at}`), key: `${mark}#${at}` });
     return JSON.stringify({ value, serial });
+  }
+
+  /** The published checker agrees with what a crash has left behind, and with what is there at the end. */
+  #verify(): void {
+    const history = new LocalHistory({ store: sqliteRows(this.#disk.db, () => null), kindOf: () => undefined, withParts: false });
+    const tx: ReadTx = { isOperation: false, loaded: new Map() };
+    for (const id of history.runIds(tx, "")) {
+      const [found] = checkHistory(history.run(tx, id) as RunHistory);
+      if (found !== undefined) throw broken(`longshore verify finds ${JSON.stringify(found)}`);
+    }
   }
 
   /** Called for each row that a commit has changed. */

@@ -96,9 +96,12 @@ export function isCommand(task: Pick<TaskRow, "command">, kind: string): boolean
   return text !== undefined && (text === kind || text.startsWith(`${kind} `));
 }
 
-export function stateOf({ settings }: Run): DriverState {
+export function stateOf({ settings }: Pick<Run, "settings">): DriverState {
+  return drivenState(settings) ?? { turn: 0, place: 0, sent: 0, waiting: false, news: [], by: null };
+}
+
+/** Undefined for the settings of other runs, and before the first turn. */
+export function drivenState(settings: string | null): DriverState | undefined {
   const stored = settings === null ? null : (JSON.parse(settings) as unknown);
-  return isObject(stored) && "turn" in stored
-    ? (stored as unknown as DriverState)
-    : { turn: 0, place: 0, sent: 0, waiting: false, news: [], by: null };
+  return isObject(stored) && "turn" in stored ? (stored as unknown as DriverState) : undefined;
 }

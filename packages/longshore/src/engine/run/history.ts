@@ -29,6 +29,13 @@ export interface TaskHistory {
   readonly startsRun: boolean;
   /** True for the record of a step that waits for other steps of its run. Servers of earlier versions do not report it. */
   readonly joins?: boolean;
+  /**
+   * Of the task of a durable function: `function`. Of a command that it gave: how many results it had received by then, and the command, such as
+   * `3 step price`. Null for other tasks. Servers of earlier versions do not report it.
+   */
+  readonly command?: string | null;
+  /** Of such a command: the number of its result; 0 without one. */
+  readonly place?: number;
   readonly firstAttempt: number;
   /** The newest grant, and the newest that was closed. */
   readonly grant: number;
@@ -48,6 +55,17 @@ export interface PartsHistory {
   readonly last: number;
   /** The highest grant that produced a part. */
   readonly grantMax: number;
+}
+
+/** What a run of a durable function counts of its journal. */
+export interface JournalCounts {
+  /** The highest number of a command. */
+  readonly commands: number;
+  /** The number of the newest result, and of the newest one that was sent to the function. */
+  readonly place: number;
+  readonly sent: number;
+  /** Whether the function waits: no turn is queued or under way. */
+  readonly waits: boolean;
 }
 
 export interface ChildHistory {
@@ -72,6 +90,8 @@ export interface RunHistory {
    */
   readonly left?: number;
   readonly retries: number;
+  /** Of a durable function. Servers of earlier versions do not report it. */
+  readonly journal?: JournalCounts | null;
   readonly hasDefinition: boolean;
   readonly parentTaskId: string | null;
   readonly tasks: readonly TaskHistory[];

@@ -15,8 +15,17 @@ import {
 } from "../tables/history.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
-import { isCommand } from "./driven-state.ts";
-import type { AttemptHistory, ChildHistory, HistoryReader, NextPage, PartsHistory, RunHistory, TaskHistory } from "./history.ts";
+import { drivenState, isCommand } from "./driven-state.ts";
+import type {
+  AttemptHistory,
+  ChildHistory,
+  HistoryReader,
+  JournalCounts,
+  NextPage,
+  PartsHistory,
+  RunHistory,
+  TaskHistory,
+} from "./history.ts";
 import { messageTable } from "./messages.ts";
 import type { PlanNode } from "./plan.ts";
 import { type Keep, keepOf, keptProperty } from "./retention.ts";
@@ -83,9 +92,10 @@ export class LocalHistory {
   #run(tx: ReadTx, id: string, rows: readonly TaskRecord[]): RunHistory | undefined {
     const run = this.#tables.runs.get(tx, id);
     if (run === null) return undefined;
-    const { definitionId, backlog, ...rest } = run;
+    const { definitionId, backlog, settings, recorded, ...rest } = run;
     return {
       ...rest,
+      journal: journalCounts(settings, recorded),
       left: backlogOf({ backlog }).filter(({ kind }) => kind !== "part").length,
       hasDefinition: this.#tables.definitions.get(tx, definitionId) !== null,
       tasks: readAll(rows, (task) => this.#task(tx, task, definitionId)),
@@ -109,17 +119,14 @@ export class LocalHistory {
     return this.#task(tx, task, run?.definitionId ?? null);
   }
 
-  #task(
-    tx: ReadTx,
-    { node, holder, claimedAt, attempt, closedBy, command, ...task }: TaskRecord,
-    definitionId: string | null,
-  ): TaskHistory {
-    const { id, onLane, endedAt, grant, state } = task;
+  #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, place, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
+    const { id, onLane, endedAt, grant, state, command } = task;
     const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(tx, definitionId, node);
     const current: AttemptHistory = { attempt, grant, holder, claimedAt, endedAt, closedBy: endedAt === null ? null : closedBy, state };
     const earlier = [...this.#tables.attempts.scan(tx, { by: ["task_id", "grant_count", "attempt"], equal: [id] })];
     return {
       ...task,
+      place: command === null ? 0 : place,
       startsRun: kind === "run" || (!onLane && isCommand({ command }, "run")),
       joins: kind === "join",
       // When a task is forgotten, its last attempt is stored with the earlier ones, if it had one.
@@ -160,6 +167,11 @@ export class LocalHistory {
     const inOrder = [...all].sort(([one], [other]) => one - other);
     return inOrder.map(([, message]) => message).filter((message) => isAbout(message, id, parentTaskId));
   }
+}
+
+function journalCounts(settings: string | null, commands: number): JournalCounts | null {
+  const state = drivenState(settings);
+  return state === undefined ? null : { commands, place: state.place, sent: state.sent, waits: state.waiting };
 }
 
 function tablesOf(store: RowStore) {

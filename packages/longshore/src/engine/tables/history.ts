@@ -9,6 +9,8 @@ import { plainTable } from "./plain.ts";
 export type RunRecord = Pick<RunHistory, "id" | "workflow" | "state" | "endedAt" | "startAt" | "active" | "retries" | "parentTaskId"> & {
   readonly definitionId: string;
   readonly backlog: string | null;
+  readonly settings: string | null;
+  readonly recorded: number;
 };
 
 export const runHistoryTable: TableSpec<RunRecord> = plainTable<RunRecord>("run", ["id"], {
@@ -22,17 +24,23 @@ export const runHistoryTable: TableSpec<RunRecord> = plainTable<RunRecord>("run"
   parentTaskId: "parent_task_id",
   definitionId: "definition_id",
   backlog: "backlog",
+  settings: "settings",
+  recorded: "recorded_count",
 });
 
 export type TaskRecord = Pick<
   TaskHistory,
   "id" | "runId" | "step" | "state" | "onLane" | "firstAttempt" | "grant" | "closedGrant" | "endedAt" | "hasOutput"
 > &
-  Pick<AttemptHistory, "attempt" | "holder" | "claimedAt" | "closedBy"> & { readonly node: number; readonly command: string | null };
+  Pick<AttemptHistory, "attempt" | "holder" | "claimedAt" | "closedBy"> & {
+    readonly node: number;
+    readonly command: string | null;
+    readonly place: number;
+  };
 
 const taskColumns = [
   ...["id", "run_id", "node", "step", "lane", "state", "attempt", "first_attempt", "grant_count", "holder", "claimed_at", "ended_at"],
-  ...["closed_grant", "closed_by", "command"],
+  ...["closed_grant", "closed_by", "command", "ordinal"],
 ];
 
 export const taskHistoryTable: TableSpec<TaskRecord> = {
@@ -54,6 +62,7 @@ export const taskHistoryTable: TableSpec<TaskRecord> = {
     hasOutput: (row.output_bytes as number) > 0,
     node: row.node as number,
     command: row.command as string | null,
+    place: row.ordinal as number,
     attempt: row.attempt as number,
     holder: row.holder as string | null,
     claimedAt: row.claimed_at as number | null,

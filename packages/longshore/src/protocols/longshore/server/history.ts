@@ -39,6 +39,12 @@ const taskHistoryShape = z
     onLane: z.boolean().describe("False for a record that no worker claims."),
     startsRun: z.boolean().describe("True for a step that starts a child run."),
     joins: z.boolean().optional().describe("True for a step that waits for other steps of its run."),
+    command: z
+      .string()
+      .nullable()
+      .optional()
+      .describe("Of a durable function: `function`, or a command that it gave, such as `3 step price`."),
+    place: z.number().int().optional().describe("Of such a command: the number of its result; 0 without one."),
     firstAttempt: z.number().int().describe("The first attempt of the life that its run is in."),
     grant: z.number().int().describe("The newest."),
     closedGrant: z.number().int().describe("The newest that was closed."),
@@ -65,6 +71,11 @@ const runHistoryShape = z
         "How many decisions wait: the rest of a large decision, or a step that ended while the run was paused. Each counts as active.",
       ),
     retries: z.number().int(),
+    journal: z
+      .object({ commands: z.number().int(), place: z.number().int(), sent: z.number().int(), waits: z.boolean() })
+      .nullable()
+      .optional()
+      .describe("Of a durable function: what it counts of its commands and results."),
     hasDefinition: z.boolean(),
     parentTaskId: z.string().nullable(),
     tasks: z.array(taskHistoryShape),
