@@ -94,6 +94,30 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     expect(signal?.reason).toMatchObject({ code: "LONGSHORE_CANCELLED" });
   });
 
+  it("holds no slot while a deferred task waits, and gets what the deferral kept, in the same attempt", async (context) => {
+    if (skip) context.skip(`needs ${skip}`);
+    const calls: unknown[] = [];
+    const asks = task("echo", (input: unknown, ctx) => {
+      if (input === "other") return "done meanwhile";
+      calls.push({ attempt: ctx.attempt, deferrals: ctx.deferrals, deferred: ctx.deferred ?? null });
+      return ctx.deferrals < 2 ? ctx.defer("10s", { asked: ctx.deferrals }) : { path: ctx.native };
+    });
+    const s = await setup([asks], { slots: 1 });
+    await s.start("w1");
+    await s.post("r.0", { given: "asks" });
+    await passing(s, () => calls.length === 1);
+    await s.post("r.1", { given: "other" });
+    await passing(s, async () => (await s.task("r.1")).state === "done");
+    expect(await s.task("r.0")).toMatchObject({ state: "queued", attempt: 0, deferrals: 1 });
+    await passing(s, async () => (await s.task("r.0")).state === "done");
+    expect(calls).toEqual([
+      { attempt: 1, deferrals: 0, deferred: null },
+      { attempt: 1, deferrals: 1, deferred: { asked: 0 } },
+      { attempt: 1, deferrals: 2, deferred: { asked: 1 } },
+    ]);
+    expect((await s.task("r.0")).output).not.toContain("longshore.deferred");
+  });
+
   it("that stops hands its task to another at once", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const gates: string[] = [];

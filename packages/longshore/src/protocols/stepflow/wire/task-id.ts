@@ -5,8 +5,8 @@
 /** A longer id is not ours. Task ids contain the run id, and the id of a child run contains that of its parent. */
 const charsMax = 512;
 const shape = /^(.+)-([1-9]\d{0,14})$/s;
-/** The form of our servers, by which a worker recognises them: the task id is `<run>.<node>`. */
-const ownForm = /^(.+\.\d+)-\d+$/;
+/** The form of our servers, by which a worker recognises them: the task id is `<run>.<node>`, or without a run 26 characters. */
+const ownForm = /^(.+\.\d+|[\dA-HJKMNP-TV-Z]{26})-\d+$/;
 
 export function wireTaskId({ id, grant }: { readonly id: string; readonly grant: number }): string {
   return `${id}-${grant}`;

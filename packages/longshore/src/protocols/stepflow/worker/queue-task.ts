@@ -10,6 +10,7 @@ import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, Outcome, ReportAnswer, Slot } from "../../../runner/transport.ts";
 import { replaceLarge, resolveBlobs } from "../wire/blob-refs.ts";
+import { deferralError, takeDeferred } from "../wire/deferral.ts";
 import { type ComponentExecuteRequest, type TaskAssignment, type TaskHeartbeatResponse, TaskStatus } from "../wire/messages.ts";
 import { OrchestratorService } from "../wire/services.ts";
 import { stableTaskId } from "../wire/task-id.ts";
@@ -57,6 +58,10 @@ export class QueueTask implements Assignment {
   readonly idempotencyKey: string;
   readonly worker: string;
   readonly hold: HoldTerms;
+  /** Only our servers take deferrals. */
+  readonly defers: boolean;
+  readonly deferrals: number;
+  readonly deferred?: Json;
   readonly #taskId: string;
   readonly #key: string;
   readonly #execute: ComponentExecuteRequest;
@@ -80,13 +85,18 @@ export class QueueTask implements Assignment {
     this.#key = around.keyOf(assignment);
     this.#execute = execute;
     this.#around = around;
-    this.#pathParams = execute.pathParams;
+    const { params, deferred } = takeDeferred(execute.pathParams);
+    this.#pathParams = params;
+    this.deferrals = deferred?.deferrals ?? 0;
+    // Null is the output of a deferral that has none.
+    if (deferred !== undefined && deferred.output !== null) this.deferred = deferred.output;
     this.#rootRunId = context?.rootRunId || undefined;
     const runId = this.#rootRunId ?? observability?.runId;
     this.#run = runId === undefined ? {} : { runId };
     this.#home = new TaskOrchestrator(around.orchestrators, context?.orchestratorServiceUrl || around.orchestratorUrl || "", runId);
     this.attempt = Math.max(1, attempt);
     this.idempotencyKey = stableTaskId(taskId);
+    this.defers = this.idempotencyKey !== taskId;
     // The reference reuses the id of a task for its next attempt.
     const grantId = this.idempotencyKey === taskId ? `${taskId}/${this.attempt}` : taskId;
     this.ids = { runId: observability?.runId ?? runId ?? "", stepId: observability?.stepId ?? "", taskId: this.idempotencyKey, grantId };
@@ -182,8 +192,7 @@ export class QueueTask implements Assignment {
 
   async #resultOf(outcome: Outcome) {
     if (outcome.kind === "failed") return { error: taskErrorOf(outcome) };
-    // The transport does not support deferrals, so the runner waits itself.
-    if (outcome.kind === "deferred") throw new LongshoreError("LONGSHORE_BAD_OUTPUT", "Stepflow does not support deferrals.");
+    if (outcome.kind === "deferred") return { error: deferralError({ delayMs: outcome.delayMs, output: outcome.output ?? null }) };
     const { blobThresholdBytes } = this.#around.settings;
     if (blobThresholdBytes === 0) return { response: { output: outcome.output } };
     if (this.#replaced?.outcome !== outcome) {

@@ -7,6 +7,7 @@ import type { Run } from "../../../../engine/run/run.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentTask } from "../../dialect/router.ts";
 import { settingsOf } from "../../dialect/settings.ts";
+import { deferredParams } from "../../wire/deferral.ts";
 import type { TaskAssignment } from "../../wire/messages.ts";
 import { wireTaskId } from "../../wire/task-id.ts";
 import { flowIdOf } from "../api/render.ts";
@@ -40,7 +41,7 @@ export function assignmentOf(task: TaskRow, surroundings: Surroundings): Encodab
       input: given.input,
       attempt: task.attempt + 1,
       observability: { ...span, ...(run === undefined ? {} : { runId: wireRunId(run.id), flowId: flowIdOf(run) }), stepId: task.step },
-      pathParams: found?.params ?? {},
+      pathParams: { ...found?.params, ...deferredParams(task) },
     },
     context: { orchestratorServiceUrl, rootRunId: run === undefined ? "" : wireRunId(settingsOf(run).rootRunId ?? run.id) },
     heartbeatIntervalSecs: heartbeatSecs,

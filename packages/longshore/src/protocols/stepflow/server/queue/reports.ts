@@ -13,6 +13,7 @@ import type { Logs } from "../../../../engine/log/log.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import { failureReport } from "../../dialect/result.ts";
 import { taskErrorNames } from "../../wire/codes.ts";
+import { deferralOf } from "../../wire/deferral.ts";
 import {
   type CompleteTaskRequest,
   type TaskError,
@@ -29,7 +30,7 @@ import type { UnclaimedOffers } from "./unclaimed-offers.ts";
 
 export interface ReportDeps {
   readonly clock: Clock;
-  readonly board: Pick<Board, "extend" | "complete" | "fail" | "task">;
+  readonly board: Pick<Board, "extend" | "complete" | "defer" | "fail" | "task">;
   readonly workers: Pick<Workers, "seen">;
   readonly logs: Pick<Logs, "append">;
   readonly discoveries: Discoveries;
@@ -78,9 +79,12 @@ export class Reports {
     if (response !== undefined && response.output === undefined)
       throw invalid("response.output", "is missing, expected a value, of which null is one");
     const { board } = this.#deps;
+    const deferral = error === undefined ? undefined : deferralOf(error);
     const verdict = await (error === undefined
       ? board.complete(hold, JSON.stringify(response?.output ?? null))
-      : board.fail(hold, failureReport(flowErrorOf(error))));
+      : deferral === undefined
+        ? board.fail(hold, failureReport(flowErrorOf(error)))
+        : board.defer(hold, deferral.delayMs, JSON.stringify(deferral.output)));
     refuseUnlessTaken(verdict, wireId);
   }
 
