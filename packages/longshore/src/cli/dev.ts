@@ -91,7 +91,10 @@ function checkFile(file: string): void {
 /** A person who tries something out must not change the data of a service. */
 const noStore = "dev keeps its data in a folder, on SQLite. For data in PostgreSQL use `longshore start --store`.";
 
-/** Settings that are only for `start` have no effect here. The user is warned of one of them, because it names other data. */
+/**
+ * Settings that are only for `start` have no effect here. Only for `store` the user gets a warning, because it names another place of the
+ * data.
+ */
 function reportUnused({ unused }: ResolvedSettings, data: string): void {
   for (const { setting, place, source } of unused) {
     if (setting.name !== "store") continue;

@@ -27,7 +27,7 @@ function init(folder: string): void {
     throw new CommandFailure(`${folder} already has ${taken.join(", ")}, and init replaces no file. Name another folder.`);
   try {
     mkdirSync(target, { recursive: true });
-    // `wx`: a file that another program has written since is not replaced either.
+    // `wx` fails for a file that another program has written since the check above.
     for (const [name, text] of files) writeFileSync(join(target, name), text, { flag: "wx" });
   } catch (cause) {
     throw new CommandFailure(`the project cannot be written: ${(cause as Error).message}.`, undefined, { cause });

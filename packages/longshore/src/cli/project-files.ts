@@ -79,7 +79,7 @@ A durable workflow, its two tasks and a test. The code is in \`app.ts\`.
 npm install
 npm test        # runs app.test.ts
 npm run check   # checks the types
-npm run dev     # serves app.ts, again after every change
+npm run dev     # serves app.ts; loads it again after every change
 \`\`\`
 
 \`npm run dev\` listens on http://127.0.0.1:4500 and keeps its data in \`.longshore\`. In another terminal:

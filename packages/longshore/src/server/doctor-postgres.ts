@@ -67,7 +67,8 @@ function durability({ settings }: PostgresExamination): Finding {
 function sessions({ keepsSessions }: PostgresExamination): Finding {
   const about = "Sessions";
   if (keepsSessions) return { about, state: "ok", seen: "a session keeps its process: there is no transaction pooler in between" };
-  const advice = "Name PostgreSQL itself, or a pool in session mode: locks and prepared statements of a session must last.";
+  const advice =
+    "Use the address of PostgreSQL itself, or of a pool in session mode: a session must keep its locks and prepared statements.";
   return { about, state: "bad", seen: "there is a transaction pooler in between: a session changes its process", advice };
 }
 

@@ -125,7 +125,7 @@ function attributesOf({ service, resource }: Settings): Record<string, string | 
 
 function exporterOptions(endpoint: URL, { protocol, headers }: Settings, path: string, metadata: Metadata | undefined): ExporterOptions {
   if (protocol === "grpc") return { url: endpoint.origin, headers: {}, ...(metadata === undefined ? {} : { metadata }) };
-  // The endpoint may already have the path of one signal.
+  // The endpoint may already end with the path for traces or for logs.
   const base = endpoint.href.replace(/\/(v1\/(traces|logs)\/?)?$/, "");
   return { url: `${base}${path}`, headers: { ...headers } };
 }

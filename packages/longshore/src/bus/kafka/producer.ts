@@ -13,7 +13,9 @@ import { Produce, type ProducedMessage } from "./produce.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { KafkaTopics } from "./topics.ts";
 
-/** A broker restarts in less time. After this time `publish` rejects, and the caller publishes records again that must not be lost. */
+/**
+ * A broker restarts in less time. After this time `publish` rejects. For records that must not be lost, the caller then publishes again.
+ */
 const patienceMsDefault = 30_000;
 /** The mask that Java's producers apply to hashes: all clients must map a key to the same partition. */
 const positive = 0x7fffffff;

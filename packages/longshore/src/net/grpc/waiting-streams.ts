@@ -1,8 +1,7 @@
-// Streams of one connection whose call has not begun, because they arrived beyond its share of a turn of the event loop. They begin in
-// order, in later turns. Their number is bounded by the limit of open streams of a connection.
+// A connection may begin only a share of the calls in one turn of the event loop. Streams beyond this share wait here, and begin in order
+// in later turns. Their number is bounded by the limit of open streams of a connection.
 //
-// A throttle of bytes, as for node:http (net/listener/socket-throttle.ts), would limit this too, but node:http2 takes a fifth less CPU
-// without it.
+// For node:http, a limit of bytes does this (net/listener/socket-throttle.ts). Without such a limit, node:http2 uses a fifth less CPU.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Share } from "../../core/slices/loop-turns.ts";
 

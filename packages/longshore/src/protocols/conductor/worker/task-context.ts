@@ -1,4 +1,4 @@
-// What a handler may read and set that only Conductor has. `ctx` itself stays the same on every protocol.
+// `conductorTask()`: values that only Conductor has, for a handler to read and set. `ctx` itself is the same on every protocol.
 
 import { type Context, currentContext } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";

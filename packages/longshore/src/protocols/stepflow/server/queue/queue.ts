@@ -142,8 +142,8 @@ export class BoardQueue implements TaskQueue {
 }
 
 /**
- * The call of a component for a task from the lane of the component, and not from the lane of the queue. Its step was placed there before
- * this worker registered the component, so the input of the task is only the input of the component.
+ * The call of a component for a task that comes from the lane of the component instead of the lane of the queue. The step was queued there
+ * before this worker registered the component, so the input of the task is only the input of the component.
  */
 function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };
