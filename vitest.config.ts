@@ -1,4 +1,4 @@
-// Five projects, so that one command picks what it runs by name: `npm test` takes unit and integration.
+// Six projects, so that one command picks what it runs by name: `npm test` takes unit, integration and ui.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
@@ -101,6 +101,18 @@ export default defineConfig({
             "scripts/**/*.test.ts",
           ],
           exclude: [...EVERYWHERE_EXCLUDED, LONG_FAULTS],
+          testTimeout: PROCESS_TEST_TIMEOUT_MS,
+          hookTimeout: PROCESS_TEST_TIMEOUT_MS,
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: "ui",
+          globalSetup: BUILD,
+          pool: "forks",
+          include: ["packages/dashboard/test/**/*.test.ts"],
+          exclude: EVERYWHERE_EXCLUDED,
           testTimeout: PROCESS_TEST_TIMEOUT_MS,
           hookTimeout: PROCESS_TEST_TIMEOUT_MS,
         },

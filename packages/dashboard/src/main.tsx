@@ -1,10 +1,10 @@
 // The start of the pages.
 
-import "@preact/signals";
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import { needsToken } from "./core/api.ts";
 import { tickClock } from "./core/format.ts";
-import { startLive } from "./core/live.ts";
+import { need, startLive } from "./core/live.ts";
 import { applyTheme } from "./core/prefs.ts";
 import { followLinks, go, href, segments } from "./core/router.ts";
 import { openSession } from "./core/session.ts";
@@ -49,5 +49,9 @@ listenToKeys();
 tickClock();
 void openSession().catch(() => {});
 startLive();
+// The pages of runs show each change; the others, what has changed in a second.
+effect(() => {
+  need.value = segments.value[0] === "runs" || segments.value[0] === "compare" ? "changes" : "ticks";
+});
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);

@@ -114,7 +114,7 @@ export class RunFeed {
   }
 
   #take(change: Change): void {
-    if (change.kind === "lagged") return this.#soon();
+    if (change.kind === "lagged" || (change.kind === "tick" && !this.#isBusy())) return this.#soon();
     if (change.kind !== "run") return;
     const at = this.rows.value.findIndex(({ id }) => id === change.id);
     if (at >= 0) {
@@ -126,8 +126,25 @@ export class RunFeed {
     const newest = this.rows.value[0]?.id;
     if (newest !== undefined && change.id < newest) return;
     this.#unseen.add(change.id);
-    if (this.#isBusy()) this.newer.value = this.#unseen.size;
-    else this.#soon();
+    if (this.#isBusy()) {
+      this.newer.value = this.#unseen.size;
+      return;
+    }
+    this.#show(change);
+    this.#soon();
+  }
+
+  /** A new run is there at once; what its change does not say is read with the next refresh. */
+  #show({ id, workflow, state, createdAt, endedAt = null, left = 0, failed = 0, error = null }: Change): void {
+    if (this.#query !== "" || createdAt === undefined || typeof workflow !== "string") return;
+    const row: RunSummary = {
+      ...{ id, workflow, state: state as RunSummary["state"], createdAt, endedAt, left, failed, steps: left, retries: 0, priority: 0 },
+      ...{ definitionId: "", version: null, dialect: null, startAt: null, alias: null, parentTaskId: null, parentAttempt: 1 },
+      durationMs: endedAt === null ? null : endedAt - createdAt,
+      firstError: error?.slice(0, 200) ?? null,
+    };
+    const at = this.rows.value.findIndex((one) => one.id < id);
+    this.rows.value = at < 0 ? [...this.rows.value, row] : this.rows.value.toSpliced(at, 0, row);
   }
 
   #patch(at: number, { state, endedAt, left, failed, error }: Change): void {

@@ -18,6 +18,7 @@ import type {
   wholeDefinitionShape,
   workerShape,
 } from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
+import type { countsShape, errorGroupsShape, statsShape } from "../../../longshore/src/protocols/longshore/wire/stats-shapes.ts";
 
 export type RunSummary = RunSummaryBody;
 export type RunList = RunListBody;
@@ -26,6 +27,9 @@ export type RunState = Run["state"];
 export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;
 export type Attempt = z.output<typeof attemptShape>;
+export type Counts = z.output<typeof countsShape>;
+export type Stats = z.output<typeof statsShape>;
+export type ErrorGroups = z.output<typeof errorGroupsShape>;
 export type Waiting = NonNullable<Step["waiting"]>;
 export type RunGraph = z.output<typeof runGraphShape>;
 export type RunTimeline = z.output<typeof runTimelineShape>;

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { durationText } from "../core/format.ts";
+import { type Change, touchesRun } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href, search } from "../core/router.ts";
 import type { Page, Run, Step } from "../core/shapes.ts";
@@ -76,7 +77,7 @@ export function ComparePage() {
 
 function useRunWithSteps(id: string | null) {
   const path = id === null ? null : `/runs/${encodeURIComponent(id)}`;
-  const on = (change: { id: string; runId?: string | null }) => change.id === id || change.runId === id;
+  const on = (change: Change) => id !== null && touchesRun(change, id);
   const run = useApi<Run>(path, { on });
   const steps = useApi<Page<Step>>(path === null ? null : `${path}/steps?limit=1000`, { on });
   return { run: run.data.value, steps: steps.data.value?.items, error: run.error.value ?? steps.error.value };

@@ -1,57 +1,63 @@
 // The first page: it must show within five seconds whether the server works well and what needs a person.
 
 import { bytesText, countText, durationText, now, plural } from "../core/format.ts";
+import { touchesRuns } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href } from "../core/router.ts";
 import { health, info } from "../core/session.ts";
-import type { Page, Queue, RunList, RunSummary, Worker } from "../core/shapes.ts";
+import type { Counts, ErrorGroups, Page, Queue, RunList, RunSummary, Worker } from "../core/shapes.ts";
 import { Why } from "../run/why.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
 import { Beginnings } from "./beginnings.tsx";
+import { Figures } from "./figures.tsx";
 
 const shownMax = 6;
-const aboutRuns = (change: { kind: string }) => change.kind === "run";
 const anything = () => true;
 
 export function OverviewPage() {
-  const failed = useApi<RunList>("/runs?view=summary&state=failed,timed-out&limit=12", { on: aboutRuns });
+  const errors = useApi<ErrorGroups>("/errors?window=24h", { on: touchesRuns, gapMs: 2_000 });
   const open = useApi<RunList>("/runs?view=summary&state=running,paused,blocked&waiting=true&limit=12", { on: anything, gapMs: 2_000 });
   const queues = useApi<Page<Queue>>("/queues?limit=1000", { on: anything, gapMs: 2_000, everyMs: 5_000 });
   const workers = useApi<Page<Worker>>("/workers?limit=1000", { everyMs: 5_000 });
-  const recent = useApi<RunList>("/runs?view=summary&limit=50", { on: aboutRuns });
-  const server = useApi<{ counts: { openRuns: number; endedRuns: number } }>("/info", { on: aboutRuns, gapMs: 2_000 });
+  const recent = useApi<RunList>("/runs?view=summary&limit=50", { on: touchesRuns, gapMs: 2_000 });
+  const counts = useApi<Counts>("/counts?by=state", { on: touchesRuns, gapMs: 2_000 });
   const rows = recent.data.value?.items;
-  const isFresh = rows?.length === 0 && (workers.data.value?.items.length ?? 0) === 0;
+  const isFresh = rows?.length === 0;
   const lanes = queues.data.value?.items ?? [];
   const stuck = lanes.filter(({ waiting }) => waiting !== null && waiting.reason !== "next" && waiting.reason !== "not-due");
+  const needsPerson = (open.data.value?.items ?? []).filter(({ waiting }) => waiting?.reason === "signal");
   return (
     <div class="overview">
       <PageHead title="Overview" />
       <Problem error={recent.error.value} />
-      <Strip lanes={lanes} workers={workers.data.value?.items ?? []} counts={server.data.value?.counts} />
+      <Strip lanes={lanes} workers={workers.data.value?.items ?? []} counts={counts.data.value} />
       {isFresh ? (
         <Beginnings />
       ) : (
-        <div class="columns">
-          <div class="column">
-            <Needs
-              stuck={stuck}
-              failed={failed.data.value?.items ?? []}
-              isRead={failed.data.value !== undefined && queues.data.value !== undefined}
-            />
+        <>
+          <div class="columns">
+            <div class="column">
+              <Needs
+                stuck={stuck}
+                errors={errors.data.value}
+                waiting={needsPerson}
+                isRead={errors.data.value !== undefined && queues.data.value !== undefined}
+              />
+            </div>
+            <div class="column">
+              <Card title="Open runs" to={href(["runs"], { q: "state:running,paused,blocked" })}>
+                <RunLines rows={open.data.value?.items ?? []} none="No run is open." />
+              </Card>
+              <Card title="Newest runs" to={href(["runs"])}>
+                <Dots rows={rows ?? []} />
+                <RunLines rows={(rows ?? []).slice(0, shownMax)} none="Nothing has run yet." />
+              </Card>
+            </div>
           </div>
-          <div class="column">
-            <Card title="Open runs" to={href(["runs"], { q: "state:running,paused,blocked" })}>
-              <RunLines rows={open.data.value?.items ?? []} none="No run is open." />
-            </Card>
-            <Card title="Newest runs" to={href(["runs"])}>
-              <Dots rows={rows ?? []} />
-              <RunLines rows={(rows ?? []).slice(0, shownMax)} none="Nothing has run yet." />
-            </Card>
-          </div>
-        </div>
+          <Figures />
+        </>
       )}
     </div>
   );
@@ -60,7 +66,7 @@ export function OverviewPage() {
 interface StripProps {
   readonly lanes: readonly Queue[];
   readonly workers: readonly Worker[];
-  readonly counts: { readonly openRuns: number; readonly endedRuns: number } | undefined;
+  readonly counts: Counts | undefined;
 }
 
 /** The state of the server in figures; each leads to its page. */
@@ -73,6 +79,8 @@ function Strip({ lanes, workers, counts }: StripProps) {
   const ready = lanes.reduce((sum, lane) => sum + lane.ready + lane.sent, 0);
   const live = workers.filter(({ status }) => status === "idle" || status === "busy");
   const busy = live.filter(({ status }) => status === "busy").length;
+  const isOpenState = (state: string | undefined) => state === "running" || state === "paused" || state === "blocked";
+  const openRuns = counts?.items.reduce((sum, { state, count }) => (isOpenState(state) ? sum + count : sum), 0);
   const size = info.value?.store.parts.reduce((sum, { bytes }) => sum + bytes, 0) ?? 0;
   return (
     <ul class="strip" aria-label="State of the server">
@@ -88,8 +96,8 @@ function Strip({ lanes, workers, counts }: StripProps) {
       <Figure
         to={href(["runs"], { q: "state:running,paused,blocked" })}
         name="Open runs"
-        value={counts?.openRuns}
-        note={counts === undefined ? "" : `${countText(counts.endedRuns)} have ended`}
+        value={openRuns}
+        note={counts === undefined ? "" : `${countText(counts.total - (openRuns ?? 0))} have ended`}
       />
       <Figure
         to={href(["queues"])}
@@ -140,15 +148,22 @@ export function Card({ title, to, children }: { title: string; to?: string; chil
   );
 }
 
-/** Similar failures are one line: what fails, how often, since when. */
-function Needs({ stuck, failed, isRead }: { stuck: readonly Queue[]; failed: readonly RunSummary[]; isRead: boolean }) {
-  const groups = grouped(failed);
+interface NeedsProps {
+  readonly stuck: readonly Queue[];
+  readonly errors: ErrorGroups | undefined;
+  readonly waiting: readonly RunSummary[];
+  readonly isRead: boolean;
+}
+
+/** What waits without an end, and what fails: with the command that helps, or the newest run that shows it. */
+function Needs({ stuck, errors, waiting, isRead }: NeedsProps) {
+  const groups = errors?.items.slice(0, shownMax) ?? [];
   if (!isRead) return <Card title="Needs you">{null}</Card>;
-  if (stuck.length === 0 && groups.length === 0)
+  if (stuck.length === 0 && groups.length === 0 && waiting.length === 0)
     return (
       <Card title="Needs you">
         <p class="calm tone-good">
-          <Icon name="check" /> Nothing: no run has failed, and every task finds a worker.
+          <Icon name="check" /> Nothing: no run has failed in the last 24 hours, and every task finds a worker.
         </p>
       </Card>
     );
@@ -157,47 +172,45 @@ function Needs({ stuck, failed, isRead }: { stuck: readonly Queue[]; failed: rea
       {stuck
         .slice(0, shownMax)
         .map(
-          ({ lane, labels, waiting, ready, sent }) =>
-            waiting !== null && (
-              <Why key={`${lane} ${labels.join()}`} blocked={{ runId: null, step: plural(ready + sent, "task"), lane, labels, waiting }} />
+          ({ lane, labels, waiting: why, ready, sent }) =>
+            why !== null && (
+              <Why
+                key={`${lane} ${labels.join()}`}
+                blocked={{ runId: null, step: plural(ready + sent, "task"), lane, labels, waiting: why }}
+              />
             ),
         )}
-      {groups.length > 0 && <h3>Failed runs</h3>}
-      <ul class="errors">
-        {groups.map(({ error, workflows, runs, last }) => (
-          <li key={error}>
-            <a
-              href={
-                runs.length === 1
-                  ? href(["runs", last.id])
-                  : href(["runs"], { q: `state:failed,timed-out error:${JSON.stringify(error.slice(0, 60).replaceAll('"', ""))}` })
-              }
-            >
-              <State state={last.state} label={plural(runs.length, "run")} />
-              <span class="error-text">{error}</span>
-            </a>
-            <span class="dim">
-              {workflows.join(", ")}, <Time at={last.endedAt ?? last.createdAt} />
-            </span>
-          </li>
-        ))}
-      </ul>
+      {groups.length > 0 && (
+        <>
+          <h3>Failed in the last 24 hours</h3>
+          <ul class="errors">
+            {groups.map(({ group, error, count, workflows, runId, firstAt, lastAt }) => (
+              <li key={group}>
+                <a href={href(["runs", runId])}>
+                  <State state="failed" label={plural(count, "run")} />
+                  <span class="error-text">{error}</span>
+                </a>
+                <span class="dim">
+                  {workflows.slice(0, 3).join(", ")}; last <Time at={lastAt} />
+                  {count > 1 && (
+                    <>
+                      , first <Time at={firstAt} />
+                    </>
+                  )}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {waiting.length > 0 && (
+        <>
+          <h3>Wait for a signal</h3>
+          <RunLines rows={waiting} none="" />
+        </>
+      )}
     </Card>
   );
-}
-
-function grouped(failed: readonly RunSummary[]) {
-  const groups = new Map<string, { error: string; workflows: string[]; runs: RunSummary[]; last: RunSummary }>();
-  for (const run of failed) {
-    const error = run.firstError ?? "without a message";
-    const found = groups.get(error);
-    if (found === undefined) groups.set(error, { error, workflows: [run.workflow], runs: [run], last: run });
-    else {
-      found.runs.push(run);
-      if (!found.workflows.includes(run.workflow)) found.workflows.push(run.workflow);
-    }
-  }
-  return [...groups.values()].slice(0, shownMax);
 }
 
 function RunLines({ rows, none }: { rows: readonly RunSummary[]; none: string }) {

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { countText, durationText, now } from "../core/format.ts";
+import { touchesTasks } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href, search, setQuery } from "../core/router.ts";
 import type { Page, Queue, Task } from "../core/shapes.ts";
@@ -36,7 +37,7 @@ const columns: readonly Column<Queue>[] = [
 const keyOf = ({ lane, labels }: Queue) => [lane, ...labels].join(" ");
 
 export function QueuesPage() {
-  const list = useApi<Page<Queue>>("/queues?limit=1000", { on: ({ kind }) => kind === "task", everyMs: 3_000 });
+  const list = useApi<Page<Queue>>("/queues?limit=1000", { on: touchesTasks, everyMs: 3_000 });
   const chosen = search.value.get("lane");
   // The lane with the longest wait is first.
   const rows = useMemo(
@@ -78,7 +79,7 @@ export function QueuesPage() {
 
 function Lane({ lane }: { lane: Queue }) {
   const tasks = useApi<Page<Task>>(`/tasks?state=queued&limit=50&lane=${encodeURIComponent(lane.lane)}`, {
-    on: ({ kind }) => kind === "task",
+    on: touchesTasks,
   });
   const waiting = (tasks.data.value?.items ?? []).filter(({ labels }) => labels.join() === lane.labels.join());
   return (

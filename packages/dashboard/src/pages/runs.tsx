@@ -105,6 +105,7 @@ export function RunsPage() {
           label="Runs"
           rows={rows}
           columns={columns}
+          narrow={narrowRow}
           keyOf={({ id }) => id}
           onOpen={({ id }) => go(href(["runs", id]))}
           onSelect={mark}
@@ -140,6 +141,24 @@ function Progress({ feed, isSearch }: { feed: RunFeed; isSearch: boolean }) {
       {of.value === null ? "" : ` of ${countText(of.value)}`}, {countText(rows.value.length)} found
       {state.value === "reading" && <Button label="Stop" onClick={() => feed.pause()} />}
       {(state.value === "stopped" || state.value === "idle") && <Button label="Go on" onClick={() => void feed.more()} />}
+    </span>
+  );
+}
+
+/** On a phone: what failed, when, and its error. */
+function narrowRow({ id, state, workflow, createdAt, endedAt, firstError, steps, left }: RunSummary) {
+  return (
+    <span class="narrow-row">
+      <State state={state} />
+      <a class="strong clip" href={href(["runs", id])}>
+        {workflow}
+      </a>
+      <span class="dim">
+        <Time at={createdAt} />
+      </span>
+      <span class={`clip ${firstError === null ? "dim" : "error-text"}`}>
+        {firstError ?? `${Math.max(0, steps - left)} of ${steps} steps, ${durationText((endedAt ?? now.value) - createdAt)}`}
+      </span>
     </span>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { durationText, now } from "../core/format.ts";
+import { touchesTasks } from "../core/live.ts";
 import { serverUrl } from "../core/place.ts";
 import { useApi } from "../core/resource.ts";
 import { href, search, setQuery } from "../core/router.ts";
@@ -28,7 +29,7 @@ const columns: readonly Column<Worker>[] = [
 const order: Readonly<Record<Worker["status"], number>> = { busy: 0, idle: 1, unheard: 2, offline: 3 };
 
 export function WorkersPage() {
-  const list = useApi<Page<Worker>>("/workers?limit=1000", { on: ({ kind }) => kind === "task", everyMs: 3_000 });
+  const list = useApi<Page<Worker>>("/workers?limit=1000", { on: touchesTasks, everyMs: 3_000 });
   const rows = useMemo(
     () =>
       [...(list.data.value?.items ?? [])].sort((one, other) => order[one.status] - order[other.status] || one.id.localeCompare(other.id)),

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { plural } from "../core/format.ts";
+import { touchesRuns } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
 import type { RunGraph, RunList, WholeDefinition } from "../core/shapes.ts";
@@ -11,15 +12,16 @@ import { askStart } from "../run/start-dialog.tsx";
 import { Json } from "../ui/json.tsx";
 import { Button, Empty, PageHead, Problem, Tabs } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
+import { Figures } from "./figures.tsx";
 import { Dots } from "./overview.tsx";
 import { columns } from "./runs.tsx";
 
-type Pane = "graph" | "runs" | "source";
+type Pane = "graph" | "runs" | "figures" | "source";
 
 export function WorkflowPage({ name }: { name: string }) {
   const whole = useApi<WholeDefinition>(`/definitions/${encodeURIComponent(name)}`, { everyMs: 15_000 });
   const runs = useApi<RunList>(`/runs?view=summary&limit=100&workflow=${encodeURIComponent(name)}`, {
-    on: (change) => change.kind === "run" && change.workflow === name,
+    on: (change) => (change.kind === "run" && change.workflow === name) || (change.kind === "tick" && touchesRuns(change)),
   });
   const definition = whole.data.value;
   const rows = runs.data.value?.items ?? [];
@@ -58,11 +60,13 @@ export function WorkflowPage({ name }: { name: string }) {
           tabs={[
             { name: "graph", title: "Graph" },
             { name: "runs", title: "Newest runs", count: rows.length },
+            { name: "figures", title: "Figures" },
             { name: "source", title: "Source" },
           ]}
         />
         <div class="run-pane" role="tabpanel" aria-labelledby={`tab-${pane}`} data-pane={pane}>
           {pane === "graph" && graph !== undefined && <GraphView graph={graph} states={new Map()} selected={null} onSelect={() => {}} />}
+          {pane === "figures" && <Figures only={`&workflow=${encodeURIComponent(name)}`} workflow={name} />}
           {pane === "source" && definition !== undefined && <Source value={definition.source} />}
           {pane === "runs" && rows.length === 0 && <Empty title="It has not run yet." />}
           {pane === "runs" && rows.length > 0 && (

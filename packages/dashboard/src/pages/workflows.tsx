@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
+import { touchesRuns } from "../core/live.ts";
 import { serverUrl } from "../core/place.ts";
 import { useApi } from "../core/resource.ts";
 import { go, href } from "../core/router.ts";
@@ -39,7 +40,7 @@ const columns: readonly Column<Row>[] = [
 
 export function WorkflowsPage() {
   const list = useApi<Page<Definition>>("/definitions?limit=1000", { everyMs: 10_000 });
-  const recent = useApi<RunList>("/runs?view=summary&limit=1000", { on: ({ kind }) => kind === "run", gapMs: 5_000 });
+  const recent = useApi<RunList>("/runs?view=summary&limit=1000", { on: touchesRuns, gapMs: 5_000 });
   const text = useSignal("");
   const rows = useMemo(() => {
     const byName = new Map<string, RunSummary[]>();

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { call, query } from "../core/api.ts";
 import { timeText } from "../core/format.ts";
+import { touchesRun } from "../core/live.ts";
 import { useResource } from "../core/resource.ts";
 import type { Journal, RunGraph } from "../core/shapes.ts";
 import { Problem } from "../ui/parts.tsx";
@@ -24,7 +25,7 @@ const entriesMax = 10_000;
 export function JournalPane({ runId, graph, selected, onSelect }: JournalPaneProps) {
   const path = `/runs/${encodeURIComponent(runId)}/journal`;
   const journal = useResource<readonly Entry[]>(path, (gone) => wholeJournal(path, gone), {
-    on: (change) => change.id === runId || change.runId === runId,
+    on: (change) => touchesRun(change, runId),
   });
   const places = useMemo(() => new Map(graph?.nodes.map((node, at) => [node, at])), [graph]);
   const rows = journal.data.value ?? [];

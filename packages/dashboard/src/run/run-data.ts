@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { call, query } from "../core/api.ts";
 import { now } from "../core/format.ts";
-import type { Change } from "../core/live.ts";
+import { type Change, touchesRun } from "../core/live.ts";
 import { type Resource, useApi, useResource } from "../core/resource.ts";
 import type { Page, Run, RunGraph, RunTimeline, Step } from "../core/shapes.ts";
 import type { StepState } from "../graph/model.ts";
@@ -23,7 +23,7 @@ const stepsPage = 1_000;
 const stepsMax = 20_000;
 
 export function useRun(id: string): RunData {
-  const on = (change: Change) => change.id === id || change.runId === id;
+  const on = (change: Change) => touchesRun(change, id);
   const path = `/runs/${encodeURIComponent(id)}`;
   const run = useApi<Run>(path, { on, gapMs: 500 });
   const isFunction = useSignal(false);

@@ -13,7 +13,7 @@ export function askSchedule(row?: Schedule): void {
   openDialog(() => <ScheduleDialog row={row} />);
 }
 
-type Times = { readonly items: readonly { readonly tick: number }[] };
+type Times = { readonly times: readonly number[] };
 
 function ScheduleDialog({ row }: { row: Schedule | undefined }) {
   const name = useSignal(row?.name ?? "");
@@ -63,7 +63,7 @@ function ScheduleDialog({ row }: { row: Schedule | undefined }) {
           ? times.error.value.message
           : times.data.value === undefined
             ? ""
-            : `Next: ${times.data.value.items.map(({ tick }) => timeText(tick)).join(", ")}`}
+            : `Next: ${times.data.value.times.map((at) => timeText(at)).join(", ")}`}
       </p>
       <label class="field">
         While a run is open

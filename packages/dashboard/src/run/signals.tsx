@@ -1,5 +1,6 @@
 // The signals of a run, and a way to send one.
 
+import { touchesRun } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import type { Page, Run, Signal } from "../core/shapes.ts";
 import { Button, Empty, Problem, Time } from "../ui/parts.tsx";
@@ -26,7 +27,7 @@ const columns: readonly Column<Signal>[] = [
 
 export function SignalsPane({ run }: { run: Run }) {
   const list = useApi<Page<Signal>>(`/runs/${encodeURIComponent(run.id)}/signals?limit=1000`, {
-    on: (change) => change.id === run.id || change.runId === run.id,
+    on: (change) => touchesRun(change, run.id),
   });
   const rows = list.data.value?.items;
   return (

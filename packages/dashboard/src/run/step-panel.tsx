@@ -1,13 +1,13 @@
 // One step: its task, why it waits, its input and output, its attempts and its log.
 
 import { durationText, timeText } from "../core/format.ts";
+import { type Change, touchesRun } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href } from "../core/router.ts";
 import type { Attempt, Page, RunGraph, Step, Task } from "../core/shapes.ts";
 import { Json } from "../ui/json.tsx";
 import { Button, Copy, Elapsed, Facts, Problem, Tabs, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
-import { askSignal } from "./actions.tsx";
 import { Logs } from "./logs.tsx";
 import { Why } from "./why.tsx";
 
@@ -26,7 +26,7 @@ interface StepPanelProps {
 }
 
 export function StepPanel({ runId, step, graph, at, tab, attempt, onTab, onAttempt, onClose }: StepPanelProps) {
-  const on = (change: { kind: string; id: string }) => change.id === step.taskId;
+  const on = (change: Change) => change.id === step.taskId || (change.kind === "tick" && touchesRun(change, runId));
   const path = step.taskId === null ? null : `/tasks/${encodeURIComponent(step.taskId)}`;
   const task = useApi<Task>(path, { on, gapMs: 500, everyMs: 5_000 });
   const attempts = useApi<Page<Attempt>>(path === null ? null : `${path}/attempts`, { on, gapMs: 500 });
@@ -74,14 +74,6 @@ function StepFacts({ runId, step, row }: { runId: string; step: Step; row: Task 
     <>
       {step.waiting !== undefined && (
         <Why blocked={{ runId, step: step.id, lane: row?.lane ?? null, labels: row?.labels ?? [], waiting: step.waiting }} />
-      )}
-      {step.waiting?.reason === "signal" && (
-        <Button
-          icon="signal"
-          label={`Send ${step.waiting.signal ?? "a signal"}`}
-          needs="run.signal"
-          onClick={() => askSignal({ id: runId, state: "running" }, step.waiting?.signal)}
-        />
       )}
       {error !== null && error !== undefined && (
         <div class="error-box">

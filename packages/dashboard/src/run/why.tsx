@@ -5,7 +5,8 @@ import { serverUrl } from "../core/place.ts";
 import { href } from "../core/router.ts";
 import type { Waiting } from "../core/shapes.ts";
 import { Icon } from "../ui/icons.tsx";
-import { Command } from "../ui/parts.tsx";
+import { Button, Command } from "../ui/parts.tsx";
+import { askSignal } from "./actions.tsx";
 
 export interface Blocked {
   readonly runId: string | null;
@@ -47,12 +48,12 @@ export function Why({ blocked }: { blocked: Blocked }) {
   const advice = adviceOf(blocked);
   const isCalm = waiting.reason === "not-due" || waiting.reason === "sleeping" || waiting.reason === "next" || waiting.reason === "record";
   return (
-    <section class={`why ${isCalm ? "" : "why-bad"}`} aria-label={`Why ${step} waits`}>
+    <div role="group" class={`why ${isCalm ? "" : "why-bad"}`} aria-label={`Why ${step} waits`}>
       <p class="why-text">
         <Icon name="clock" />
         <span>
-          <strong>{step}</strong> {waiting.text.startsWith("waiting") ? waiting.text : `waits: ${waiting.text}`}
-          {waiting.at === undefined ? "" : `, ${timeText(waiting.at)}`}
+          <strong>{step}</strong> {/^(waiting|sleeping)/.test(waiting.text) ? `is ${waiting.text}` : `waits: ${waiting.text}`}
+          {waiting.at === undefined || waiting.reason === "sleeping" ? "" : `, ${timeText(waiting.at)}`}
         </span>
       </p>
       <ol class="chain" aria-label="What leads to it">
@@ -69,8 +70,18 @@ export function Why({ blocked }: { blocked: Blocked }) {
         <li class="chain-end">{cause(waiting)}</li>
       </ol>
       {advice !== undefined && <p class="dim">{advice}</p>}
-      {remedy !== undefined && <Command text={remedy} />}
-    </section>
+      <span class="why-act">
+        {waiting.reason === "signal" && runId !== null && (
+          <Button
+            icon="signal"
+            label={`Send ${waiting.signal ?? "it"}`}
+            needs="run.signal"
+            onClick={() => askSignal({ id: runId, state: "running" }, waiting.signal)}
+          />
+        )}
+        {remedy !== undefined && <Command text={remedy} />}
+      </span>
+    </div>
   );
 }
 

@@ -16,7 +16,7 @@ export function Json({ value, name }: { value: unknown; name: string }) {
   const isPlain = value === null || typeof value !== "object";
   const text = isRaw.value || isPlain ? JSON.stringify(value, null, 2) : "";
   return (
-    <section class="json" aria-label={name}>
+    <div role="group" class="json" aria-label={name}>
       <div class="json-head">
         <h2>{name}</h2>
         {!isPlain && (
@@ -31,7 +31,7 @@ export function Json({ value, name }: { value: unknown; name: string }) {
         <CopyJson value={value} name={name} />
       </div>
       {isRaw.value ? <Long text={text} /> : <Value value={value} depth={0} />}
-    </section>
+    </div>
   );
 }
 

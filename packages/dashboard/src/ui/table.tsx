@@ -28,6 +28,8 @@ export interface TableProps<Row> {
   readonly rowHeight?: number;
   /** The number of all rows, when the server has more rows than this list. */
   readonly total?: number;
+  /** A row of a narrow page, in two lines. Absent: the main cells. */
+  readonly narrow?: (row: Row) => ComponentChildren;
   readonly active?: number;
   readonly onActive?: (at: number) => void;
 }
@@ -35,7 +37,7 @@ export interface TableProps<Row> {
 const rowHeightDefault = 30;
 const overscan = 6;
 /** Below this width, a row shows its main cells in two lines. */
-const narrow = 640;
+const narrowPx = 640;
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows, columns, keyOf, onOpen, isSelected, onSelect, onEnd, total } = props;
@@ -44,7 +46,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const size = useSignal({ height: 600, width: 1_000 });
   const own = useSignal(-1);
   const active = props.active ?? own.value;
-  const isNarrow = size.value.width < narrow;
+  const isNarrow = size.value.width < narrowPx;
   const rowHeight = isNarrow ? 52 : (props.rowHeight ?? rowHeightDefault);
   useEffect(() => {
     const element = box.current;
@@ -61,7 +63,12 @@ export function Table<Row>(props: TableProps<Row>) {
   useEffect(() => {
     if (to >= rows.length - overscan) onEnd?.();
   }, [to, rows.length]);
-  const shown = isNarrow ? columns.filter(({ minor }) => !minor) : columns;
+  const { narrow } = props;
+  const shown: readonly Column<Row>[] = !isNarrow
+    ? columns
+    : narrow === undefined
+      ? columns.filter(({ minor }) => !minor)
+      : [{ name: label, width: "minmax(0, 1fr)", cell: narrow }];
   const tracks = shown.map(({ width }) => width).join(" ");
   const move = (next: number) => {
     const at = Math.max(0, Math.min(rows.length - 1, next));

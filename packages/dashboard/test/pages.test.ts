@@ -1,0 +1,162 @@
+// Every page, in both themes and on a wide and a narrow screen: nothing for axe to find, nothing against the policy, no request to another host.
+
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
+import { openTown, type Town } from "./support/port-town.ts";
+
+let browser: Browser;
+let town: Town;
+
+beforeAll(async () => {
+  if (chromiumMissing !== undefined) return;
+  [browser, town] = await Promise.all([startBrowser(), openTown()]);
+  await town.settled();
+});
+beforeEach((context) => {
+  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
+});
+afterAll(async () => {
+  await browser?.close();
+  await town?.close();
+});
+
+/** The address, and a text that is there when the page has read its data. */
+const pages: readonly (readonly [path: (runs: Town["runs"]) => string, shows: string])[] = [
+  [() => "/ui", "Needs you"],
+  [() => "/ui/runs", "training"],
+  [() => "/ui/runs?q=state:failed", "ECONNREFUSED"],
+  [() => "/ui/runs?q=workflow:nothing", "No run matches."],
+  [({ failed }) => `/ui/runs/${failed}`, "ECONNREFUSED"],
+  [({ failed }) => `/ui/runs/${failed}?step=charge&pane=timeline&tab=attempts`, "Attempt 3"],
+  [({ failed }) => `/ui/runs/${failed}?pane=steps&step=charge&tab=log`, "Asking the bank"],
+  [({ failed }) => `/ui/runs/${failed}?pane=data`, "Mallory"],
+  [({ approval }) => `/ui/runs/${approval}`, 'is waiting for signal "approve"'],
+  [({ approval }) => `/ui/runs/${approval}?pane=signals`, "No signal was sent"],
+  [({ switch: id }) => `/ui/runs/${id}?pane=graph&step=load-ship`, "load-ship"],
+  [({ shell }) => `/ui/runs/${shell}?pane=log`, "disk is almost full"],
+  [({ stuck }) => `/ui/runs/${stuck}?step=train-model`, "no live worker has the label gpu"],
+  [() => "/ui/workflows", "parcel"],
+  [() => "/ui/workflows/parcel", "steps"],
+  [() => "/ui/workflows/parcel?pane=source", "Source"],
+  [() => "/ui/queues?lane=train-model%20gpu", "Tasks that wait"],
+  [() => "/ui/workers", "conductor"],
+  [() => "/ui/schedules", "There is no schedule."],
+  [({ done, failed }) => `/ui/compare?a=${done}&b=${failed}`, "The first step that differs is charge."],
+  [() => "/ui/settings", "This server"],
+];
+
+describe("the pages", () => {
+  for (const [colorScheme, width] of [
+    ["light", 1280],
+    ["dark", 390],
+  ] as const) {
+    it(`have no fault in the ${colorScheme} theme at ${width} px`, async () => {
+      const { page, faults } = await openPage(browser, town.url, { colorScheme, viewport: { width, height: 800 } });
+      const found: string[] = [];
+      for (const [path, shows] of pages) {
+        const address = path(town.runs);
+        await page.goto(town.url + address);
+        await page.getByText(shows).first().waitFor();
+        for (const violation of await axe(page)) found.push(`${address}: ${violation}`);
+        const scrolls = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
+        if (scrolls === true) found.push(`${address}: is wider than the screen`);
+      }
+      expect({ found, faults }).toEqual({ found: [], faults: [] });
+      await page.context().close();
+    });
+  }
+
+  it("have no fault with open dialogs", async () => {
+    const { page, faults } = await openPage(browser, town.url, { colorScheme: "dark" });
+    const found: string[] = [];
+    const look = async (name: string) => {
+      await page.locator("dialog[open]").waitFor();
+      for (const violation of await axe(page)) found.push(`${name}: ${violation}`);
+      await page.keyboard.press("Escape");
+      await page.locator("dialog[open]").waitFor({ state: "detached" });
+    };
+    await page.goto(`${town.url}/ui/runs/${town.runs.approval}`);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await look("cancel");
+    await page.getByRole("button", { name: "Signal", exact: true }).click();
+    await look("signal");
+    await page.getByRole("button", { name: "Edit and run" }).click();
+    await look("start");
+    await page.keyboard.press("?");
+    await look("keys");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("work");
+    await look("palette");
+    await page.goto(`${town.url}/ui/schedules`);
+    await page.getByRole("button", { name: "New schedule" }).first().click();
+    await look("schedule");
+    expect({ found, faults }).toEqual({ found: [], faults: [] });
+  });
+
+  it("show a fresh server the way to its first run", async () => {
+    const fresh = await openTown({}, { isEmpty: true });
+    const { page, faults } = await openPage(browser, fresh.url);
+    await page.goto(`${fresh.url}/ui`);
+    await page.getByText("Nothing has run here yet").waitFor();
+    expect(await axe(page)).toEqual([]);
+    await fresh.api("POST", "/definitions?name=first", { name: "first", on: "demand", jobs: { a: { run: "echo a" } } });
+    await page.locator("li[data-done=true]", { hasText: "A workflow is defined" }).waitFor();
+    expect(faults).toEqual([]);
+    await fresh.close();
+  });
+});
+
+describe("what workers and clients send", () => {
+  const hostile = `<img src=x onerror="alert(1)">"><svg onload=alert(2)>\u001b[31mred\u001b[0m\u202Etxet`;
+
+  it("is shown as text, wherever it appears", async () => {
+    const { page, faults } = await openPage(browser, town.url);
+    const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "hostile", input: { [hostile]: hostile } });
+    await town.ended(id);
+    for (const path of [
+      "",
+      "?pane=data",
+      "?pane=log",
+      "?pane=steps&step=say&tab=step",
+      "?pane=timeline&step=say&tab=data",
+      "?step=say&tab=attempts",
+    ]) {
+      await page.goto(`${town.url}/ui/runs/${id}${path}`);
+      await page.getByText("img src=x").first().waitFor();
+    }
+    for (const path of ["/ui", "/ui/runs"]) {
+      await page.goto(town.url + path);
+      await page.getByText("img src=x").first().waitFor();
+    }
+    expect(await page.evaluate("document.querySelectorAll('img, [onerror], [onload]').length")).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});
+
+it("a run is one file that opens without a server, with the same steps, log and data", async () => {
+  const { page, faults } = await openPage(browser, town.url);
+  await page.goto(`${town.url}/ui/runs/${town.runs.failed}`);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+  const file = `file://${await download.path()}`;
+  const context = await browser.newContext({ offline: true });
+  const other = await context.newPage();
+  const requests: string[] = [];
+  other.on("request", (request) => requests.push(request.url()));
+  other.on("pageerror", (error) => void faults.push(error.message));
+  // A browser shows a file as a page only with the ending of one.
+  const { copyFileSync } = await import("node:fs");
+  copyFileSync(new URL(file), new URL(`${file}.html`));
+  await other.goto(`${file}.html`);
+  await other.getByText("ECONNREFUSED").first().waitFor();
+  expect(await axe(other)).toEqual([]);
+  await other.getByRole("tab", { name: /Steps/ }).click();
+  for (const step of ["price", "reserve-box", "print-label", "charge", "ship"])
+    await other.getByRole("gridcell", { name: step, exact: true }).waitFor();
+  await other.getByRole("tab", { name: "Log" }).click();
+  await other.getByText("Asking the bank of Mallory (attempt 3)").waitFor();
+  await other.getByRole("tab", { name: "Data" }).click();
+  await other.getByText('"Mallory"').first().waitFor();
+  expect({ faults, requests: requests.filter((url) => !url.startsWith("file:")) }).toEqual({ faults: [], requests: [] });
+  await context.close();
+});
