@@ -123,6 +123,30 @@ it("a person with a keyboard finds the failed run, its cause, runs it again with
   expect(faults).toEqual([]);
 });
 
+it("an order says before what it does, and does the same", async () => {
+  const { page, faults } = await signedIn(`/ui/runs/${town.runs.done}?step=price`);
+  await page.getByRole("button", { name: "Run again from here" }).click();
+  const expected = page.getByRole("group", { name: "What will happen" });
+  await expected.getByText(/charge/).waitFor();
+  const said = await expected.innerText();
+  const again = /Begin again \(\d+\): (.*)/.exec(said)?.[1]?.split(", ").sort();
+  const kept = /Keep their results \(\d+\): (.*)/.exec(said)?.[1]?.split(", ").sort();
+  const before = await stepsOf(town.runs.done);
+  await page.getByRole("button", { name: "Run again", exact: true }).last().click();
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  await untilTrue(async () => (await stepsOf(town.runs.done)).every(({ state }) => state === "done"));
+  const changed = (await stepsOf(town.runs.done)).filter(
+    ({ id, startedAt }) => startedAt !== before.find((step) => step.id === id)?.startedAt,
+  );
+  expect(changed.map(({ id }) => id).sort()).toEqual(again);
+  expect(kept).toEqual(["print-label", "reserve-box"]);
+  expect(faults).toEqual([]);
+});
+
+async function stepsOf(run: string) {
+  return (await town.api<{ items: { id: string; state: string; startedAt: number | null }[] }>("GET", `/runs/${run}/steps`)).items;
+}
+
 describe("a token", () => {
   it("that only reads shows every page, and greys what it does not allow with the reason", async () => {
     const { page, faults } = await signedIn(`/ui/runs/${town.runs.failed}`, tokens.read);

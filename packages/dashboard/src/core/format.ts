@@ -22,10 +22,14 @@ export function durationText(ms: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  if (minutes < 60) return twoParts(minutes, "min", Math.floor(seconds % 60), "s");
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  if (hours < 48) return twoParts(hours, "h", minutes % 60, "min");
+  return twoParts(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+function twoParts(large: number, unit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`;
 }
 
 /** `12 s ago`, `in 3 min`. */
@@ -83,12 +87,4 @@ export function countText(count: number): string {
 /** `1 run`, `3 runs`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
-}
-
-/** `5m` and `2h` as milliseconds; undefined for another text. */
-export function parseSpan(text: string): number | undefined {
-  const found = /^(\d{1,9})(s|m|h|d)$/.exec(text);
-  if (found === null) return undefined;
-  const factors: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-  return Number(found[1]) * (factors[found[2] as string] as number);
 }

@@ -1,7 +1,7 @@
 // Converts the query of the list of runs from the text that people write to parameters of the API:
 //   workflow:billing state:failed,timed-out after:2h error:"ECONN" input.customer:cust-77 some text
 
-import { parseSpan } from "./format.ts";
+import { parseSpan } from "./span.ts";
 
 export interface Term {
   /** Empty for free text. */

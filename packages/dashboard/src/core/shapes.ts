@@ -2,6 +2,7 @@
 
 import type { z } from "zod";
 import type { runGraphShape, runTimelineShape } from "../../../longshore/src/protocols/longshore/wire/graph-shapes.ts";
+import type { foreseenShape } from "../../../longshore/src/protocols/longshore/wire/order-shapes.ts";
 import type { RunListBody, RunSummaryBody } from "../../../longshore/src/protocols/longshore/wire/run-list-shapes.ts";
 import type { scheduleShape, wholeScheduleShape } from "../../../longshore/src/protocols/longshore/wire/schedule-shapes.ts";
 import type { infoShape, whoamiShape } from "../../../longshore/src/protocols/longshore/wire/server-shapes.ts";
@@ -23,13 +24,14 @@ import type { countsShape, errorGroupsShape, statsShape } from "../../../longsho
 export type RunSummary = RunSummaryBody;
 export type RunList = RunListBody;
 export type Run = z.output<typeof runShape>;
-export type RunState = Run["state"];
+
 export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;
 export type Attempt = z.output<typeof attemptShape>;
 export type Counts = z.output<typeof countsShape>;
 export type Stats = z.output<typeof statsShape>;
 export type ErrorGroups = z.output<typeof errorGroupsShape>;
+export type Foreseen = z.output<typeof foreseenShape>;
 export type Waiting = NonNullable<Step["waiting"]>;
 export type RunGraph = z.output<typeof runGraphShape>;
 export type RunTimeline = z.output<typeof runTimelineShape>;

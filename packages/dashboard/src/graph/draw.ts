@@ -85,7 +85,7 @@ export interface Colors {
 
 const toneOf: Readonly<Record<string, string>> = {
   ...{ done: "good", failed: "bad", held: "busy", queued: "warn", offered: "warn", awaiting: "warn", sleeping: "calm", cancelling: "warn" },
-  ...{ cancelled: "calm", skipped: "calm", waiting: "idle" },
+  ...{ cancelled: "calm", skipped: "calm", waiting: "idle", plan: "calm" },
 };
 
 export function paint(context: CanvasRenderingContext2D, given: Paint): void {
@@ -225,7 +225,7 @@ function paintMark(context: CanvasRenderingContext2D, state: string, tone: strin
   context.arc(x, y, 8, 0, 2 * Math.PI);
   context.strokeStyle = tone;
   context.lineWidth = 1.5;
-  if (state === "waiting") {
+  if (state === "waiting" || state === "plan") {
     context.stroke();
     return;
   }

@@ -113,7 +113,12 @@ function Strip({ lanes, workers, counts }: StripProps) {
         note={`${busy} busy`}
         tone={live.length === 0 ? "warn" : undefined}
       />
-      <Figure to={href(["settings"])} name="Data" text={size === 0 ? "in memory" : bytesText(size)} note={info.value?.store.name ?? ""} />
+      <Figure
+        to={href(["settings"])}
+        name="Data"
+        text={size === 0 ? "in memory" : bytesText(size)}
+        note={size === 0 ? "nothing is kept on a disk" : (info.value?.store.name ?? "")}
+      />
     </ul>
   );
 }

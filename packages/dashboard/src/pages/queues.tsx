@@ -34,6 +34,8 @@ const columns: readonly Column<Queue>[] = [
   { name: "Why the oldest waits", width: "minmax(140px, 3fr)", minor: true, cell: ({ waiting }) => waiting?.text ?? "" },
 ];
 
+/** The lane of one worker for turns of durable functions is not worth a line while it is empty. */
+const isShown = ({ lane, ready, sent }: Queue) => ready + sent > 0 || !lane.startsWith("function.");
 const keyOf = ({ lane, labels }: Queue) => [lane, ...labels].join(" ");
 
 export function QueuesPage() {
@@ -41,7 +43,7 @@ export function QueuesPage() {
   const chosen = search.value.get("lane");
   // The lane with the longest wait is first.
   const rows = useMemo(
-    () => [...(list.data.value?.items ?? [])].sort((one, other) => (one.oldestAt ?? Infinity) - (other.oldestAt ?? Infinity)),
+    () => (list.data.value?.items ?? []).filter(isShown).sort((one, other) => (one.oldestAt ?? Infinity) - (other.oldestAt ?? Infinity)),
     [list.data.value],
   );
   const lane = rows.find((row) => keyOf(row) === chosen) ?? rows.find((row) => row.lane === chosen);

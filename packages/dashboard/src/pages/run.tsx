@@ -8,8 +8,9 @@ import { go, href, search, setQuery } from "../core/router.ts";
 import { info } from "../core/session.ts";
 import type { Run, Step } from "../core/shapes.ts";
 import { GraphView } from "../graph/graph-view.tsx";
-import { askCancel, askRerun, askRetry, askSignal, blockedOrder } from "../run/actions.tsx";
+import { askCancel, askPause, askRemove, askRerun, askRestart, askRetry, askSignal, blockedOrder } from "../run/actions.tsx";
 import { exportRun } from "../run/export.ts";
+import { foreseenStates } from "../run/foreseen.ts";
 import { Gantt } from "../run/gantt.tsx";
 import { JournalPane } from "../run/journal.tsx";
 import { Logs } from "../run/logs.tsx";
@@ -62,7 +63,7 @@ export function RunPage({ id }: { id: string }) {
   const all = steps.data.value ?? [];
   return (
     <div class="run-page">
-      <Head run={row} steps={all} />
+      <Head run={row} />
       <Summary run={row} steps={all} isFunction={isFunction} />
       <div class="run-split" data-open={step !== undefined && at !== null}>
         <section class="run-main" aria-label="Views of the run">
@@ -87,7 +88,15 @@ export function RunPage({ id }: { id: string }) {
         {step !== undefined && at !== null && graph.data.value !== undefined && (
           <StepPanel
             key={step.id}
-            {...{ runId: row.id, step, at, tab, graph: graph.data.value, attempt: attempt === null ? null : Number(attempt) }}
+            {...{
+              runId: row.id,
+              runState: row.state,
+              step,
+              at,
+              tab,
+              graph: graph.data.value,
+              attempt: attempt === null ? null : Number(attempt),
+            }}
             onTab={(next) => setQuery({ tab: next })}
             onAttempt={(next) => setQuery({ attempt: next === null ? null : String(next), ...(next === null ? {} : { tab: "log" }) })}
             onClose={() => setQuery({ step: null, attempt: null })}
@@ -124,11 +133,10 @@ function Views({ data, pane, run, at, pick }: ViewsProps) {
   if (pane === "commands") return <JournalPane runId={run.id} graph={graph} onSelect={pick} selected={at} />;
   if (graph === undefined || timeline === undefined) return <Problem error={data.graph.error.value ?? data.timeline.error.value} />;
   if (pane === "timeline") return <Gantt graph={graph} timeline={timeline} selected={at} onSelect={pick} />;
-  return <GraphView graph={graph} states={states.value} selected={at} onSelect={pick} />;
+  return <GraphView graph={graph} states={foreseenStates(states.value, graph)} selected={at} onSelect={pick} />;
 }
 
-function Head({ run, steps }: { run: Run; steps: readonly Step[] }) {
-  const failed = steps.filter(({ state }) => state === "failed" || state === "cancelled").map(({ id }) => id);
+function Head({ run }: { run: Run }) {
   return (
     <header class="run-head">
       <div class="run-title">
@@ -143,15 +151,25 @@ function Head({ run, steps }: { run: Run; steps: readonly Step[] }) {
       </div>
       {exported === null && (
         <div class="actions">
+          {!isOver(run.state) && (
+            <Button
+              icon={run.state === "paused" ? "play" : "pause"}
+              label={run.state === "paused" ? "Resume" : "Pause"}
+              blocked={blockedOrder.pause(run)}
+              onClick={() => askPause(run)}
+            />
+          )}
           <Button icon="stop" label="Cancel" blocked={blockedOrder.cancel(run)} onClick={() => askCancel(run)} />
-          <Button icon="retry" label="Retry" blocked={blockedOrder.retry(run)} onClick={() => askRetry(run, failed)} />
-          <Button icon="play" label="Run again" blocked={blockedOrder.rerun(run)} onClick={() => askRerun(run)} />
+          <Button icon="retry" label="Retry" blocked={blockedOrder.retry(run)} onClick={() => askRetry(run)} />
+          <Button icon="play" label="Run again" needs="run.start" onClick={() => askRerun(run)} />
           <Button
             label="Edit and run"
             needs="run.start"
             onClick={() => askStart({ workflow: run.workflow, input: run.input, title: `Start ${run.workflow} with another input` })}
           />
-          <Button icon="signal" label="Signal" blocked={blockedOrder.signal(run)} onClick={() => askSignal(run)} />
+          {!isOver(run.state) && <Button icon="signal" label="Signal" blocked={blockedOrder.signal(run)} onClick={() => askSignal(run)} />}
+          {isOver(run.state) && <Button label="Restart" blocked={blockedOrder.restart(run)} onClick={() => askRestart(run)} />}
+          {isOver(run.state) && <Button kind="danger" label="Remove" blocked={blockedOrder.remove(run)} onClick={() => askRemove(run)} />}
           <Button
             icon="save"
             label="Export"
@@ -247,7 +265,7 @@ function useRunKeys({ run, steps }: RunData, show: (pane: Pane) => void): void {
     { keys: "f", what: "Next failed step", act: () => failed(1) },
     { keys: "F", what: "Failed step before", act: () => failed(-1) },
     { keys: "c", what: "Cancel this run", act: onRun((row) => blockedOrder.cancel(row) === undefined && askCancel(row)) },
-    { keys: "r", what: "Retry this run", act: onRun((row) => blockedOrder.retry(row) === undefined && askRetry(row, [])) },
+    { keys: "r", what: "Retry this run", act: onRun((row) => blockedOrder.retry(row) === undefined && askRetry(row)) },
     { keys: "e", what: "Edit the input and run again", act: onRun((row) => askStart({ workflow: row.workflow, input: row.input })) },
     {
       keys: "y",

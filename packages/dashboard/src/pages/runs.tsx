@@ -132,7 +132,7 @@ function Progress({ feed, isSearch }: { feed: RunFeed; isSearch: boolean }) {
     return (
       <span class="dim progress" role="status">
         {state.value === "end" ? found : `${found} read`}
-        {of.value === null ? "" : `, ${countText(of.value)} stored`}
+        {of.value === null ? "" : `, ${countText(Math.max(of.value, rows.value.length))} stored`}
       </span>
     );
   return (

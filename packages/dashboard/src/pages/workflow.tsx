@@ -7,6 +7,8 @@ import { useApi } from "../core/resource.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
 import type { RunGraph, RunList, WholeDefinition } from "../core/shapes.ts";
 import { GraphView } from "../graph/graph-view.tsx";
+import type { StepState } from "../graph/model.ts";
+import { withoutShortcuts } from "../graph/shortcuts.ts";
 import type { JsonSchema } from "../run/schema-form.tsx";
 import { askStart } from "../run/start-dialog.tsx";
 import { Json } from "../ui/json.tsx";
@@ -65,7 +67,9 @@ export function WorkflowPage({ name }: { name: string }) {
           ]}
         />
         <div class="run-pane" role="tabpanel" aria-labelledby={`tab-${pane}`} data-pane={pane}>
-          {pane === "graph" && graph !== undefined && <GraphView graph={graph} states={new Map()} selected={null} onSelect={() => {}} />}
+          {pane === "graph" && graph !== undefined && (
+            <GraphView graph={graph} states={planStates(graph)} selected={null} onSelect={() => {}} />
+          )}
           {pane === "figures" && <Figures only={`&workflow=${encodeURIComponent(name)}`} workflow={name} />}
           {pane === "source" && definition !== undefined && <Source value={definition.source} />}
           {pane === "runs" && rows.length === 0 && <Empty title="It has not run yet." />}
@@ -94,6 +98,11 @@ function Source({ value }: { value: unknown }) {
   return <Json name="Source" value={value} />;
 }
 
+/** No step of a plan has a state. */
+function planStates(graph: RunGraph): ReadonlyMap<number, StepState> {
+  return new Map(graph.nodes.map((node) => [node, { state: "plan", attempts: 0, durationMs: null }]));
+}
+
 /** The plan of the workflow in the form of a run's graph. */
 function graphOf({ id, name, dialect, steps }: WholeDefinition): RunGraph {
   const places = new Map(steps.map((step, at) => [step.id, at]));
@@ -109,8 +118,17 @@ function graphOf({ id, name, dialect, steps }: WholeDefinition): RunGraph {
     after.forEach(add("after"));
     startedBy.forEach(add("starts"));
   });
+  const kept = withoutShortcuts(steps.length, edges);
   return {
-    ...{ runId: "", definitionId: id, workflow: name, dialect, isFunction: false, isCut: false, edges, edgeKinds },
+    ...{
+      runId: "",
+      definitionId: id,
+      workflow: name,
+      dialect,
+      isFunction: false,
+      isCut: false,
+      edges: kept.map((at) => edges[at] as [number, number]),
+    },
     nodes: steps.map((_step, at) => at),
     ids: steps.map((step) => step.id),
     kinds: steps.map((step) => step.kind),
@@ -118,7 +136,8 @@ function graphOf({ id, name, dialect, steps }: WholeDefinition): RunGraph {
     workflows: steps.map((step) => step.workflow),
     groups: steps.map(() => null),
     groupList: [],
-    edgeLabels: edges.map(() => null),
+    edgeKinds: kept.map((at) => edgeKinds[at] ?? "after"),
+    edgeLabels: kept.map(() => null),
   };
 }
 

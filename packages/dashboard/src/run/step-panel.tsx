@@ -4,10 +4,11 @@ import { durationText, timeText } from "../core/format.ts";
 import { type Change, touchesRun } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href } from "../core/router.ts";
-import type { Attempt, Page, RunGraph, Step, Task } from "../core/shapes.ts";
+import type { Attempt, Page, Run, RunGraph, Step, Task } from "../core/shapes.ts";
 import { Json } from "../ui/json.tsx";
 import { Button, Copy, Elapsed, Facts, Problem, Tabs, Time } from "../ui/parts.tsx";
-import { State } from "../ui/states.tsx";
+import { isOver, State } from "../ui/states.tsx";
+import { askRerunFrom, askSkip } from "./actions.tsx";
 import { Logs } from "./logs.tsx";
 import { Why } from "./why.tsx";
 
@@ -15,6 +16,7 @@ export type PanelTab = "step" | "data" | "attempts" | "log";
 
 interface StepPanelProps {
   readonly runId: string;
+  readonly runState: Run["state"];
   readonly step: Step;
   readonly graph: RunGraph;
   readonly at: number;
@@ -25,7 +27,7 @@ interface StepPanelProps {
   readonly onClose: () => void;
 }
 
-export function StepPanel({ runId, step, graph, at, tab, attempt, onTab, onAttempt, onClose }: StepPanelProps) {
+export function StepPanel({ runId, runState, step, graph, at, tab, attempt, onTab, onAttempt, onClose }: StepPanelProps) {
   const on = (change: Change) => change.id === step.taskId || (change.kind === "tick" && touchesRun(change, runId));
   const path = step.taskId === null ? null : `/tasks/${encodeURIComponent(step.taskId)}`;
   const task = useApi<Task>(path, { on, gapMs: 500, everyMs: 5_000 });
@@ -53,7 +55,7 @@ export function StepPanel({ runId, step, graph, at, tab, attempt, onTab, onAttem
       />
       <div class="panel-body" role="tabpanel" aria-labelledby={`tab-${tab}`}>
         <Problem error={task.error.value} />
-        {tab === "step" && <StepFacts runId={runId} step={step} row={row} />}
+        {tab === "step" && <StepFacts {...{ runId, runState, step, row }} />}
         {tab === "data" && (
           <>
             {row === undefined && <p class="dim">The step has not begun: it has no data yet.</p>}
@@ -68,7 +70,7 @@ export function StepPanel({ runId, step, graph, at, tab, attempt, onTab, onAttem
   );
 }
 
-function StepFacts({ runId, step, row }: { runId: string; step: Step; row: Task | undefined }) {
+function StepFacts({ runId, runState, step, row }: { runId: string; runState: Run["state"]; step: Step; row: Task | undefined }) {
   const error = step.error ?? step.lastError;
   return (
     <>
@@ -84,6 +86,26 @@ function StepFacts({ runId, step, row }: { runId: string; step: Step; row: Task 
           <pre tabIndex={0}>{error}</pre>
         </div>
       )}
+      <div class="actions">
+        {step.taskId !== null && (
+          <Button
+            icon="retry"
+            label="Run again from here"
+            needs="run.steer"
+            blocked={isOver(runState) ? undefined : "The run has not ended."}
+            onClick={() => askRerunFrom({ id: runId, state: runState }, step.id)}
+          />
+        )}
+        {step.state === "waiting" && (
+          <Button
+            icon="skip"
+            label="Skip this step"
+            needs="run.steer"
+            blocked={isOver(runState) ? "The run has ended." : undefined}
+            onClick={() => askSkip({ id: runId, state: runState }, step.id)}
+          />
+        )}
+      </div>
       <Facts
         rows={[
           ["Kind", step.kind],

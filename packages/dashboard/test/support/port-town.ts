@@ -27,7 +27,7 @@ const charge = task("charge", async ({ customer }: { customer: string }, ctx) =>
 const ship = task("ship", async ({ customer }: { customer: string }) => `sent to ${customer}`);
 const train = task("train-model", async () => "never");
 
-export const order = graph("order", (g, input: Ref<Order>) => {
+const order = graph("order", (g, input: Ref<Order>) => {
   const priced = g.step(price, input);
   const box = g.step(reserve, { name: input.customer }, { id: "reserve-box" });
   const label = g.step(reserve, { name: input.customer }, { id: "print-label", after: [box] });
@@ -40,9 +40,9 @@ export const order = graph("order", (g, input: Ref<Order>) => {
   return { receipt: paid.receipt };
 });
 
-export const training = graph("training", (g) => void g.step(train, null, { labels: ["gpu"] }));
+const training = graph("training", (g) => void g.step(train, null, { labels: ["gpu"] }));
 
-export const approval = workflow("approval", async (w, input: Order) => {
+const approval = workflow("approval", async (w, input: Order) => {
   const priced = await w.step(price, input);
   const shelves = await w.map([...input.items], reserve, { concurrency: 4 });
   w.set("total", priced.total);
@@ -100,10 +100,7 @@ const say = task("say", async (input: Readonly<Record<string, string>>, ctx) => 
   ctx.log(`${text}\n`);
   throw new Error(text);
 });
-export const hostile = graph(
-  "hostile",
-  (g, input: Ref<Readonly<Record<string, string>>>) => void g.step(say, input, { retry: { limit: 0 } }),
-);
+const hostile = graph("hostile", (g, input: Ref<Readonly<Record<string, string>>>) => void g.step(say, input, { retry: { limit: 0 } }));
 
 export interface Town {
   readonly url: string;
