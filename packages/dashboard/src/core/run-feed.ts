@@ -90,9 +90,9 @@ export class RunFeed {
       const read = await this.#page(undefined);
       if (this.#controller.signal.aborted) return;
       const fresh = new Set(read.items.map(({ id }) => id));
-      const oldest = read.items.at(-1)?.id;
-      // Runs that are missing from the new first page no longer match. Older runs were not read again.
-      const rest = this.rows.value.filter(({ id }) => !fresh.has(id) && oldest !== undefined && read.next !== null && id < oldest);
+      const { next } = read;
+      // What the first page no longer has, does not match any more; what is older was not read again.
+      const rest = this.rows.value.filter(({ id }) => !fresh.has(id) && next !== null && id <= next);
       batch(() => {
         this.rows.value = [...read.items, ...rest];
         this.of.value = read.of;
