@@ -3,7 +3,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { openTown, type Town } from "./support/port-town.ts";
+import { openTown, type Town, untilTrue } from "./support/port-town.ts";
 
 let browser: Browser;
 let town: Town;
@@ -66,6 +66,25 @@ describe("the pages", () => {
       await page.context().close();
     });
   }
+
+  it("lay a graph of 300 steps out beside the page, and keep few elements in the document", async () => {
+    const { page, faults } = await openPage(browser, town.url);
+    await page.goto(`${town.url}/ui/runs/${town.runs.wide}`);
+    await untilTrue(async () => (await page.evaluate("performance.getEntriesByName('longshore:graph').length")) !== 0);
+    expect(page.workers().map((worker) => new URL(worker.url()).pathname)).toEqual([expect.stringMatching(/^\/ui\/assets\/layout-/)]);
+    await page.getByText("300", { exact: true }).first().waitFor();
+    expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(400);
+    await page.getByRole("searchbox", { name: "Find a step in the graph" }).fill("step-5-49");
+    await page.keyboard.press("Enter");
+    await page.getByRole("region", { name: "Step step-5-49" }).waitFor();
+    await page.getByRole("button", { name: "step-5-49, done" }).waitFor();
+    for (const pane of ["Timeline", /^Steps/]) {
+      await page.getByRole("tab", { name: pane }).click();
+      await page.locator(".gantt-row, .table-row").nth(5).waitFor();
+      expect(await page.locator(".gantt-row, .table-row").count()).toBeLessThan(60);
+    }
+    expect(faults).toEqual([]);
+  });
 
   it("have no fault with open dialogs", async () => {
     const { page, faults } = await openPage(browser, town.url, { colorScheme: "dark" });

@@ -2,7 +2,7 @@
 // selection is in the address.
 
 import { useComputed } from "@preact/signals";
-import { durationText, now, plural, timeText } from "../core/format.ts";
+import { countText, durationText, now, plural, timeText } from "../core/format.ts";
 import { exported } from "../core/place.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
 import { info } from "../core/session.ts";
@@ -200,9 +200,12 @@ function Summary({ run, steps, isFunction }: { run: Run; steps: readonly Step[];
         <span>
           {isOver(run.state) ? "Took" : "Open for"} <strong class="num">{durationText(end - run.createdAt)}</strong>
         </span>
-        <span>
-          <strong class="num">{done}</strong> of <span class="num">{steps.length}</span> {isFunction ? "commands" : "steps"} done
-        </span>
+        {steps.length > 0 && (
+          <span>
+            <strong class="num">{countText(done)}</strong> of <span class="num">{countText(steps.length)}</span>{" "}
+            {isFunction ? "commands" : "steps"} done
+          </span>
+        )}
         {run.retries > 0 && <span>Retried {plural(run.retries, "time")}</span>}
         {run.startAt !== null && <span>Starts {timeText(run.startAt)}</span>}
         {parent !== undefined && parent !== "" && (

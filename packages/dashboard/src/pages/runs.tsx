@@ -81,6 +81,15 @@ export function RunsPage() {
           <Button icon="retry" label="Retry" needs="run.steer" onClick={() => askManyOrders("retry", [...marked.value])} />
           <Button icon="play" label="Run again" needs="run.steer" onClick={() => askManyOrders("rerun", [...marked.value])} />
           <Button icon="stop" label="Cancel" needs="run.steer" onClick={() => askManyOrders("cancel", [...marked.value])} />
+          {marked.value.size === 2 && (
+            <Button
+              label="Compare"
+              onClick={() => {
+                const [b = "", a = ""] = [...marked.value].sort().reverse();
+                go(href(["compare"], { a, b }));
+              }}
+            />
+          )}
           <Button
             label="Choose none"
             onClick={() => {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../core/api.ts";
-import { durationText, now, relativeText, timeText } from "../core/format.ts";
+import { countText, durationText, now, relativeText, timeText } from "../core/format.ts";
 import { exported } from "../core/place.ts";
 import type { Action } from "../core/session.ts";
 import { whyNot } from "../core/session.ts";
@@ -158,7 +158,7 @@ export function Tabs<Name extends string>({ label, tabs, active, onPick }: TabsP
           onClick={() => onPick(name)}
         >
           {title}
-          {count !== undefined && count > 0 && <span class="badge">{count}</span>}
+          {count !== undefined && count > 0 && <span class="badge">{countText(count)}</span>}
         </button>
       ))}
     </div>

@@ -85,7 +85,6 @@ const switching = {
     { name: "join", taskReferenceName: "papers-done", type: "JOIN", joinOn: ["customs-form", "invoice"] },
   ],
 };
-const weigh = task("weigh", async () => ({ size: "heavy" }));
 
 const files = {
   backup: {
@@ -95,6 +94,17 @@ const files = {
   },
 };
 
+const weigh = task("weigh", async () => ({ size: "heavy" }));
+/** Enough steps for a layout beside the page, and for a list of which only some rows are in the document. */
+const wide = graph("wide", (g) => {
+  let before: Ref<{ size: string }>[] = [];
+  for (let layer = 0; layer < 6; layer++) {
+    before = Array.from({ length: 50 }, (_none, at) => {
+      const above = before[at];
+      return g.step(weigh, null, { id: `step-${layer}-${at}`, after: above === undefined ? [] : [above] });
+    });
+  }
+});
 const say = task("say", async (input: Readonly<Record<string, string>>, ctx) => {
   const [text = ""] = Object.values(input);
   ctx.log(`${text}\n`);
@@ -105,7 +115,7 @@ const hostile = graph("hostile", (g, input: Ref<Readonly<Record<string, string>>
 export interface Town {
   readonly url: string;
   /** The runs by what they show. */
-  readonly runs: Readonly<Record<"done" | "failed" | "stuck" | "approval" | "switch" | "shell", string>>;
+  readonly runs: Readonly<Record<"done" | "failed" | "wide" | "stuck" | "approval" | "switch" | "shell", string>>;
   api<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
   /** Resolves when the run is over. */
   ended(id: string): Promise<void>;
@@ -140,7 +150,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
   };
   if (isEmpty) return { url, api, ended, runs: noRuns, settled: async () => {}, close: () => server.close(0) };
   const workers = [
-    await work({ tasks: [price, reserve, charge, ship, say], workflows: [approval], on: server }),
+    await work({ tasks: [price, reserve, charge, ship, say, weigh], workflows: [approval], on: server }),
     await work({
       tasks: [weigh],
       on: conductor(`${url}/api`, token === undefined ? {} : { keyId: "longshore", keySecret: token }),
@@ -150,6 +160,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
   await server.define(order);
   await server.define(training);
   await server.define(hostile);
+  await server.define(wide);
   for (const [name, file] of Object.entries(files)) await api("POST", `/definitions?name=${name}`, file);
   const headers = { "content-type": "application/json", ...(token === undefined ? {} : { "x-authorization": token }) };
   await fetch(`${url}/api/metadata/workflow`, { method: "PUT", headers, body: JSON.stringify([switching]) });
@@ -157,6 +168,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
   const runs = {
     done: await start("order", goodOrder),
     failed: await start("order", { ...goodOrder, customer: "Mallory" }),
+    wide: await start("wide", null),
     stuck: await start("training", null),
     approval: await start("approval", goodOrder),
     switch: await start("parcel", { parcel: 17 }),
@@ -165,7 +177,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
   return {
     ...{ url, runs, api, ended },
     async settled() {
-      await Promise.all([runs.done, runs.failed, runs.switch, runs.shell].map(ended));
+      await Promise.all([runs.done, runs.failed, runs.wide, runs.switch, runs.shell].map(ended));
       await untilTrue(
         async () => (await api<{ waiting: { reason: string } | null }>("GET", `/runs/${runs.approval}`)).waiting?.reason === "signal",
       );
@@ -193,7 +205,7 @@ export function apiOf(url: string, token?: string) {
   };
 }
 
-const noRuns = { done: "", failed: "", stuck: "", approval: "", switch: "", shell: "" };
+const noRuns = { done: "", failed: "", wide: "", stuck: "", approval: "", switch: "", shell: "" };
 
 /** Asks again until it is true; the test that waits has a limit. */
 export async function untilTrue(isTrue: () => Promise<boolean>): Promise<void> {
