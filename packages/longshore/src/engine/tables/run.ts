@@ -22,16 +22,19 @@ const fixed: readonly Column<Run>[] = [
   ["priority", (run) => run.priority],
   ["root_id", (run) => run.rootId],
 ];
-const changing: readonly Column<Run>[] = [
+/** What the end of a step changes, when nothing else follows from it. */
+const counting: readonly Column<Run>[] = [
+  ["active_count", (run) => run.active],
+  ["left_count", (run) => run.left],
+  ["recorded_count", (run) => run.recorded],
+];
+export const seldomChanging: readonly Column<Run>[] = [
   ["state", (run) => run.state],
   ["output", (run) => run.output],
   ["error", (run) => run.error],
   ["end_by", (run) => run.endBy],
   ["start_at", (run) => run.startAt],
-  ["active_count", (run) => run.active],
-  ["left_count", (run) => run.left],
   ["failed_count", (run) => run.failed],
-  ["recorded_count", (run) => run.recorded],
   ["retries", (run) => run.retries],
   ["counted_from", (run) => run.countedFrom],
   ["variables", (run) => run.variables],
@@ -39,6 +42,7 @@ const changing: readonly Column<Run>[] = [
   ["skips", (run) => run.skips],
   ["signals", (run) => run.signals],
 ];
+const changing = [...seldomChanging, ...counting];
 /** Written once, except in the run of a durable function, where they are the state of the function. */
 const settings: readonly Column<Run>[] = [["settings", (run) => run.settings]];
 /** An open run has no `ended_at` on disk. Not writing it avoids an update of the index of open runs. */
@@ -104,7 +108,7 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
     save(run, isNew, before) {
       // A run that starts again is written completely, over its earlier row.
       if (isNew) rows.write(run);
-      else if (run.endedAt === null && before?.endedAt === null) rows.write(run, changing);
+      else if (run.endedAt === null && before?.endedAt === null) rows.write(run, sameButCounts(before, run) ? counting : changing);
       else rows.write(run, changingAtEnd);
       if (!isNew && run.settings !== null && run.settings !== before?.settings) rows.write(run, settings);
     },
@@ -114,6 +118,24 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
     keptMax: runsKeptMax,
     committed,
   });
+}
+
+/** Field by field, as for tasks. A test compares the lists. */
+export function sameButCounts(one: Run, other: Run): boolean {
+  return (
+    one.state === other.state &&
+    one.output === other.output &&
+    one.error === other.error &&
+    one.endBy === other.endBy &&
+    one.startAt === other.startAt &&
+    one.failed === other.failed &&
+    one.retries === other.retries &&
+    one.countedFrom === other.countedFrom &&
+    one.variables === other.variables &&
+    one.backlog === other.backlog &&
+    one.skips === other.skips &&
+    one.signals === other.signals
+  );
 }
 
 function runChars({ input, output, variables, backlog, skips }: Run): number {

@@ -162,9 +162,9 @@ class Jobs {
     return task === undefined ? noJob : this.#grant(task, claim);
   };
 
-  async #grant(task: TaskRow, claim: Claim): Promise<HttpReply> {
+  #grant(task: TaskRow, claim: Claim): HttpReply | Promise<HttpReply> {
     const run = task.runId === null ? undefined : this.#finder.claimed(task.runId);
-    return this.#granted(task, claim, run instanceof Promise ? await run : run);
+    return run instanceof Promise ? run.then((found) => this.#granted(task, claim, found)) : this.#granted(task, claim, run);
   }
 
   heartbeat = async (request: HttpRequest): Promise<HttpReply> => {
