@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { openEngine } from "../server/engine.ts";
 import { idMaker } from "./ids.ts";
-import { RequestIds } from "./request-ids.ts";
+import { RequestIds, type TrackedRequest as Tracked } from "./request-ids.ts";
 
 const id = idMaker()(1_000);
 
@@ -23,6 +23,23 @@ it("what a request has begun makes ids of its own after the answer", async () =>
   const [made, isRepeat] = ((await later) as string).split(" ");
   expect(isRepeat).toBe("false");
   expect(made).not.toBe(id);
+});
+
+it("the end of one request changes nothing for another that is being performed, nor for the next", async () => {
+  const ids = new RequestIds(idMaker());
+  const [first, second, third] = [1_000, 2_000, 3_000].map((ms) => ({ id: idMaker()(ms), isRepeat: false })) as [Tracked, Tracked, Tracked];
+  let goOn = () => {};
+  const long = ids.within(first, async () => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    return ids.current()?.id;
+  });
+  expect(await ids.within(second, async () => ids.current()?.id)).toBe(second.id);
+  goOn();
+  expect(await long).toBe(first.id);
+  expect(ids.current()).toBeUndefined();
+  expect(await ids.within(third, async () => ids.current()?.id)).toBe(third.id);
 });
 
 it("what follows a commit belongs to no request, although a request began the commit", async () => {
