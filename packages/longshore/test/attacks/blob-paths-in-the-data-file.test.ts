@@ -1,7 +1,8 @@
 // The attack: an operator gets a data folder from elsewhere whose file names a blob `aa/../../victim`. A hash once became a path as it was, so a backup
 // wrote over files outside its folder, and retention removed files outside the data folder.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -42,6 +43,22 @@ it("no content is read or removed outside the folder of blobs", async () => {
   const files = new BlobFiles(join(data, "blobs"));
   expect(await files.open(hostile)).toBeNull();
   await files.takeAway(hostile)();
+  expect(existsSync(join(root, "victim"))).toBe(true);
+});
+
+it("links and pipes in the place of contents are not followed, and a link in the place of the folder of uploads is not emptied", async () => {
+  const { root, data } = await hostileData();
+  const blobs = join(data, "blobs");
+  const [link, pipe] = ["ab".repeat(32), "cd".repeat(32)];
+  for (const hash of [link, pipe]) mkdirSync(join(blobs, hash.slice(0, 2)), { recursive: true });
+  symlinkSync(join(root, "victim"), join(blobs, "ab", link));
+  execFileSync("mkfifo", [join(blobs, "cd", pipe)]);
+  const files = new BlobFiles(blobs);
+  expect(await files.open(link)).toBeNull();
+  expect(await files.open(pipe)).toBeNull();
+  rmSync(join(blobs, "incoming"), { recursive: true });
+  symlinkSync(root, join(blobs, "incoming"));
+  expect(() => new BlobFiles(blobs)).toThrow(/incoming is a link, and what it leads to would be emptied/);
   expect(existsSync(join(root, "victim"))).toBe(true);
 });
 

@@ -1,7 +1,7 @@
 // Copies the data file and the blobs that it names, while a server may run. The file is copied in one read transaction, so the copy is
 // consistent. Blobs never change: a blob that the copy names existed before the copy.
 
-import { closeSync, constants, copyFileSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
+import { closeSync, constants, copyFileSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { LongshoreError, toError } from "../../core/errors.ts";
 import { blobPath } from "./blob-path.ts";
@@ -125,6 +125,8 @@ async function copyBlobs(
 
 function copySynced(from: string, to: string): boolean {
   try {
+    // A link or a pipe in the place of the content is not followed.
+    if (!lstatSync(from).isFile()) return false;
     copyFileSync(from, to, constants.COPYFILE_EXCL);
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT") return false;

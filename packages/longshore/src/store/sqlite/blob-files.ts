@@ -3,7 +3,7 @@
 // a crash interrupted; the engine removes such files, one folder at a time.
 
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { constants, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,10 +45,14 @@ export class BlobFiles implements BlobContents {
     const path = blobPath(this.directory, hash);
     if (path === null) return null;
     try {
-      return (await open(path.file)).createReadStream();
+      // A restored folder may have links to files elsewhere, or pipes, in the place of contents.
+      const file = await open(path.file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+      if ((await file.stat()).isFile()) return file.createReadStream();
+      await file.close();
+      return null;
     } catch (error) {
-      // Another program has removed the file, so for readers the blob does not exist.
-      if (codeOf(error) === "ENOENT") return null;
+      // Another program has removed the file, or put a link in its place, so for readers the blob does not exist.
+      if (codeOf(error) === "ENOENT" || codeOf(error) === "ELOOP") return null;
       throw error;
     }
   }
@@ -83,6 +87,10 @@ export class BlobFiles implements BlobContents {
   #prepare(): void {
     const incoming = join(this.directory, "incoming");
     mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    if (lstatSync(incoming).isSymbolicLink()) {
+      const message = `The folder ${incoming} is a link, and what it leads to would be emptied. Remove the link.`;
+      throw new LongshoreError("LONGSHORE_BAD_CONFIG", message);
+    }
     // Uploads that the last process did not finish.
     for (const name of readdirSync(incoming)) rmSync(join(incoming, name), { force: true });
     this.#prepared = true;
