@@ -142,7 +142,18 @@ export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed"
 /** What an open run waits for. */
 export interface RunWaiting {
   /** `signal` and `sleeping`: it waits for a signal or a time. `no-worker`: no worker can take its step. `record`: it waits for a child run. */
-  readonly reason: "not-due" | "limit" | "no-worker" | "busy" | "unreachable" | "sent" | "next" | "signal" | "sleeping" | "record";
+  readonly reason:
+    | "not-due"
+    | "paused"
+    | "limit"
+    | "no-worker"
+    | "busy"
+    | "unreachable"
+    | "sent"
+    | "next"
+    | "signal"
+    | "sleeping"
+    | "record";
   /** For people, such as `waiting for signal "approve"`. */
   readonly text: string;
   /** When the wait ends, if that is known. */

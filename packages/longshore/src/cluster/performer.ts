@@ -56,6 +56,7 @@ const keepsAnswer: ReadonlySet<Action> = new Set([
   ...([
     "run.steer",
     "run.remove",
+    "worker.steer",
     "schedule.write",
     "schedule.steer",
     "task.signal",

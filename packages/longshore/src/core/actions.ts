@@ -68,7 +68,8 @@ const table = {
   "schedule.steer": { who: "operator", what: "pause, resume, run and backfill schedules" },
   "run.remove": { who: "operator", what: "remove runs" },
   "bus.lead": { who: "operator", what: "send and receive everything on the bus, as a coordinator does" },
-  "queue.steer": { who: "operator", what: "requeue the tasks of a queue" },
+  "queue.steer": { who: "operator", what: "pause and resume queues, and requeue their tasks" },
+  "worker.steer": { who: "operator", what: "cordon workers, so that they get no more tasks" },
 } as const satisfies { readonly [action: string]: Rule };
 
 export type Action = keyof typeof table;

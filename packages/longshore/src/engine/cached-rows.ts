@@ -238,6 +238,8 @@ export class Rows<R> implements Writable {
 const pageRowsDefault = 500;
 
 export interface EachRow<R> {
+  /** The position behind which it begins. */
+  from?: Value[];
   /** The position of a row in the order of the scan. */
   at(row: R): Value[];
   take(row: R): void;
@@ -250,7 +252,7 @@ export interface EachRow<R> {
 /** Passes every row of a scan to `take`, page by page. */
 export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: Scan, each: EachRow<R>): Promise<void> {
   const { pageRows = pageRowsDefault } = each;
-  for (let above: Value[] | undefined; ; ) {
+  for (let above: Value[] | undefined = each.from; ; ) {
     const page = await commit.read((tx) => [...rows.scan(tx, { ...scan, above, limit: pageRows })]);
     for (const row of page) each.take(row);
     await each.paged?.();

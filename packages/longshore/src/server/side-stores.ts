@@ -66,7 +66,7 @@ export function openSideStores(store: DataStore, { clock, slices, watcher }: Sid
   const blobs = new LocalBlobs({ store: store.rows, commit, clock, stored, contents });
   const references = new BlobReferences({ store: store.rows, commit, runs, tasks, definitions, signals, parts: store.parts, blobs });
   const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
-  const registry = new LocalWorkers({ store: store.rows, commit, clock, slices });
+  const registry = new LocalWorkers({ store: store.rows, commit, clock, slices, cordonOf: (worker) => store.board.halts.cordonOf(worker) });
   const { workers } = registry;
   const reads = { store: store.rows, read: (work) => commit.read(work), slices } satisfies WalkDeps;
   return {

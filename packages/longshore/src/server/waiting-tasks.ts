@@ -36,6 +36,7 @@ const againMs = 2_000;
 /** How long a cause must last before it is reported. A task that no worker can take is reported at once; other causes often end soon. */
 const reportAfterMs: Readonly<Record<WaitReason, number>> = {
   "no-worker": 0,
+  paused: 0,
   busy: 3_000,
   limit: 3_000,
   "not-due": 3_000,

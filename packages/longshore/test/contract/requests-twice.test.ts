@@ -243,6 +243,12 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   const { run: inRow } = await owner.engine.runs.start({ workflow: "row", input: "null" });
   add("POST /api/longshore/v1/runs/:id/skip", { params: { id: inRow.id }, body: { step: "b", output: 1 } });
   add("DELETE /api/longshore/v1/runs/:id", { params: { id: await ended() } });
+  add("POST /api/longshore/v1/queues/pause", { body: { lane: "quiet", labels: ["b", "a"], reason: "why" } });
+  await owner.engine.board.halts.pause({ name: "loud", labels: [] }, { reason: null, by: null });
+  add("POST /api/longshore/v1/queues/resume", { body: { lane: "loud" } });
+  add("POST /api/longshore/v1/workers/:id/cordon", { params: { id: "idle-1" }, body: { reason: "why" } });
+  await owner.engine.board.halts.cordon("idle-2", { reason: null, by: null });
+  add("POST /api/longshore/v1/workers/:id/uncordon", { params: { id: "idle-2" } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1 } });
   add("POST /api/longshore/v1/tasks", { body: { task: "single", input: 1, delayMs: 600_000, priority: 3 } });
   add("POST /api/longshore/v1/tasks/:id/cancel", { params: { id: `${await own()}.0` } });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { Board, waitersMax } from "./board.ts";
+import type { Halts } from "./halts.ts";
 import { ReservedLanes } from "./reserved-lanes.ts";
 import type { BoardStore, Standing } from "./store.ts";
 
@@ -12,7 +13,16 @@ function setup() {
   const unused = () => {
     throw new Error("This test must not call it.");
   };
+  const cordons = new Set<string>();
+  let cordoned = (_: string) => {};
+  const halts = {
+    onCordon(changed: typeof cordoned) {
+      cordoned = changed;
+    },
+    cordonOf: (worker: string) => (cordons.has(worker) ? { reason: null, by: null, at: 0 } : undefined),
+  } as Halts;
   const store: BoardStore = {
+    halts,
     ...{
       post: unused,
       extend: unused,

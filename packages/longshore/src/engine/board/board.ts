@@ -6,6 +6,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import { type GiveUp, Results } from "../../core/results.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
+import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
 import type { ReservedLanes } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
@@ -62,8 +63,8 @@ export class Board {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #results = new Results<TaskRow>();
-  /** One function for each waiting claim or offer, which cancels the wait. */
-  readonly #standing = new Set<Leave>();
+  /** One function for each waiting claim or offer, which cancels the wait, and the holder. */
+  readonly #standing = new Map<Leave, string | null>();
   /** The functions for deadlines of other things than tasks and runs, by the prefix of the deadline's id. */
   readonly #others = new Map<string, (id: string) => Promise<void>>();
   #waiting = 0;
@@ -74,6 +75,9 @@ export class Board {
     this.#clock = clock;
     this.reserved = reserved;
     this.#deadlines = new Deadlines(clock, (ids) => this.#expire(ids));
+    store.halts.onCordon((worker) => {
+      for (const [leave, holder] of [...this.#standing]) if (holder === worker) leave();
+    });
   }
 
   async post(tasks: readonly NewTaskRow[]): Promise<void> {
@@ -119,7 +123,7 @@ export class Board {
     { reach, serves, holder, termMs, signal }: Claim,
   ): Promise<{ verdict: Verdict; task?: TaskRow | undefined }> {
     // A closing server takes reports and hands out nothing.
-    const isRefused = this.dismissed.aborted || this.reserved.refusedClaim(reach.names, serves) !== undefined;
+    const isRefused = this.dismissed.aborted || this.#isCordoned(holder) || this.reserved.refusedClaim(reach.names, serves) !== undefined;
     if (isRefused) return this.complete(hold, output, options).then((verdict) => ({ verdict }));
     const report = { verb: "complete", hold, output, ...options } as const;
     return this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 }).then(({ verdict, task }) => {
@@ -170,6 +174,11 @@ export class Board {
     return this.#store.withdraw(hold, why);
   }
 
+  /** Paused lanes and cordoned workers. */
+  get halts(): Halts {
+    return this.#store.halts;
+  }
+
   task(taskId: string): Promise<TaskRow | undefined> {
     return this.#store.task(taskId);
   }
@@ -196,7 +205,7 @@ export class Board {
   /** The server is closing: ends every waiting claim empty and refuses further ones. Reports are accepted as before. */
   dismiss(): void {
     this.#dismissal.abort();
-    for (const leave of [...this.#standing]) leave();
+    for (const leave of [...this.#standing.keys()]) leave();
   }
 
   /** Called by the store: the time of the next deadline of `id`; null when it has none. */
@@ -226,16 +235,19 @@ export class Board {
     const request = { reach, holder, termMs, offerMs, max };
     if (this.dismissed.aborted)
       return Promise.reject(new LongshoreError("LONGSHORE_SHUTDOWN", "The server is closing and hands out no more work."));
+    const isCordoned = this.#isCordoned(holder);
+    if (!waitMs && isCordoned) return Promise.resolve([]);
     if (!waitMs) return this.#store.claim(request).then(({ tasks }) => this.#unlessGone(tasks, signal));
     if (this.#waiting >= waitersMax) {
       const message = `${waitersMax} claims are waiting already, which is the limit: claim again later, without waiting.`;
       return Promise.reject(new LongshoreError("LONGSHORE_LIMIT", message));
     }
-    return this.#waitFor(request, waitMs, signal);
+    return isCordoned ? this.#waitForNothing(holder, waitMs, signal) : this.#waitFor(request, waitMs, signal);
   }
 
   /** Creates only one promise: each further one would delay every task that a commit hands to a waiting claim. */
   #waitFor(request: ClaimRequest, waitMs: number, signal: AbortSignal | undefined): Promise<TaskRow[]> {
+    const { holder } = request;
     this.#waiting++;
     return new Promise((resolve, reject) => {
       let leave: Leave = () => {};
@@ -256,8 +268,8 @@ export class Board {
           if (answer.leave === null) return finish(answer.tasks);
           if (over) return;
           leave = answer.leave;
-          if (signal?.aborted || this.dismissed.aborted) return leave();
-          this.#standing.add(leave);
+          if (signal?.aborted || this.dismissed.aborted || this.#isCordoned(holder)) return leave();
+          this.#standing.set(leave, holder);
           stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
           signal?.addEventListener("abort", gone, { once: true });
         },
@@ -266,6 +278,28 @@ export class Board {
           reject(error);
         },
       );
+    });
+  }
+
+  #isCordoned(holder: string | null): boolean {
+    return holder !== null && this.#store.halts.cordonOf(holder) !== undefined;
+  }
+
+  /** A cordoned worker waits as if there were no task, so that it does not poll again at once; and no longer than it is cordoned. */
+  #waitForNothing(holder: string | null, waitMs: number, signal: AbortSignal | undefined): Promise<TaskRow[]> {
+    this.#waiting++;
+    return new Promise((resolve) => {
+      const leave = () => {
+        if (!this.#standing.delete(leave)) return;
+        this.#waiting--;
+        stopTimer();
+        signal?.removeEventListener("abort", leave);
+        resolve([]);
+      };
+      const stopTimer = this.#clock.at(this.#clock.now() + waitMs, leave);
+      this.#standing.set(leave, holder);
+      signal?.addEventListener("abort", leave, { once: true });
+      if (signal?.aborted) leave();
     });
   }
 

@@ -23,6 +23,8 @@ export class Crew {
   able = 0;
   idle = 0;
   busy = 0;
+  /** Workers that could take from the lane and are cordoned. */
+  cordoned = 0;
   /** Ids of some workers that could take from the lane. */
   readonly ids: string[] = [];
   readonly protocols = new Set<string>();
@@ -36,7 +38,7 @@ export class Crew {
   }
 
   /** Adds a live worker that claims the lane's name, or has not reported any names. */
-  add({ id, protocol, status, reach, labels }: WorkerView): void {
+  add({ id, protocol, status, reach, labels, cordoned }: WorkerView): void {
     const has = reach?.labels ?? labels;
     this.near++;
     let missing = 0;
@@ -45,6 +47,10 @@ export class Crew {
       else missing++;
     }
     if (missing > 0) return;
+    if (cordoned !== undefined) {
+      this.cordoned++;
+      return;
+    }
     this.able++;
     if (status === "idle") this.idle++;
     if (status === "busy") this.busy++;

@@ -20,7 +20,7 @@ export interface LaneQueue {
   /** Rises with each new lane. */
   readonly position: number;
   readonly ready: Heap<Place>;
-  readonly node: LaneNode;
+  node: LaneNode;
 }
 
 /** The entry of a branch in its parent's heap. */

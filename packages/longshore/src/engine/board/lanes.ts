@@ -4,6 +4,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
+import type { Halt } from "./halts.ts";
 import { Heap } from "./heap.ts";
 import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";
 import type { Lane } from "./task.ts";
@@ -49,6 +50,8 @@ export class Lanes implements GroupKeeper {
   readonly #standing = new Map<string, Set<ClaimGroup>>();
   /** When each name was last claimed, roughly in that order, the oldest first. */
   readonly #polledAt = new Map<string, number>();
+  /** Lanes that hand out nothing. They are in no tree, so that no claim finds their tasks. */
+  readonly paused = new Map<string, readonly [Lane, Halt]>();
   #positions = 0;
   #reachChars = 0;
   #steps = 0;
@@ -62,18 +65,47 @@ export class Lanes implements GroupKeeper {
     const key = laneKey(lane);
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;
-    let tree = this.#trees.get(lane.name);
-    if (tree === undefined) {
-      tree = new LaneNode();
-      this.#trees.set(lane.name, tree);
-    }
-    const node = tree.at(lane.labels);
+    const node = this.#nodeOf(lane);
     const queue: LaneQueue = { lane, position: ++this.#positions, ready: new Heap(goesBefore), node };
-    node.queue = queue;
+    if (!this.paused.has(key)) node.queue = queue;
     this.#lanes.set(key, queue);
     this.#empty.add(queue);
     this.#forgetEmpty(queue);
     return queue;
+  }
+
+  #nodeOf({ name, labels }: Lane): LaneNode {
+    let tree = this.#trees.get(name);
+    if (tree === undefined) {
+      tree = new LaneNode();
+      this.#trees.set(name, tree);
+    }
+    return tree.at(labels);
+  }
+
+  pauseOf(lane: Lane): Halt | undefined {
+    return this.paused.size === 0 ? undefined : this.paused.get(laneKey(lane))?.[1];
+  }
+
+  pause(lane: Lane, halt: Halt): void {
+    const key = laneKey(lane);
+    this.paused.set(key, [lane, halt]);
+    // Creates the lane, so that lists name it.
+    const queue = this.queue(lane);
+    if (queue.node.queue === queue) queue.node.queue = null;
+  }
+
+  /** Its tasks are found by the next claims; claims that wait already do not get them by this. */
+  resume(lane: Lane): void {
+    const key = laneKey(lane);
+    this.paused.delete(key);
+    const queue = this.#lanes.get(key);
+    if (queue === undefined) return;
+    // Its place in the tree may have been removed in the meantime.
+    queue.node = this.#nodeOf(lane);
+    queue.node.queue = queue;
+    const first = queue.ready.peek();
+    if (first !== undefined && lane.labels.length > 0) queue.node.rose(first);
   }
 
   /** Adds a task to its lane. */
@@ -120,6 +152,7 @@ export class Lanes implements GroupKeeper {
 
   /** Returns the longest waiting claim that may take from this lane. */
   nextWaiter(lane: Lane): Waiter | undefined {
+    if (this.paused.size > 0 && this.paused.has(laneKey(lane))) return undefined;
     let found: Waiter | undefined;
     for (const group of this.#standing.get(lane.name) ?? none) {
       this.#steps++;

@@ -17,6 +17,7 @@ import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import { LocalExpiry } from "./local-expiry.ts";
+import { LocalHalts } from "./local-halts.ts";
 import { LocalRecovery } from "./local-recovery.ts";
 import { newTask } from "./new-task.ts";
 import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
@@ -117,6 +118,7 @@ export class LocalBoard implements BoardStore {
   readonly #life: TaskLife;
   readonly #recovery: LocalRecovery;
   readonly #expiry: LocalExpiry;
+  readonly halts: LocalHalts;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
@@ -143,6 +145,10 @@ export class LocalBoard implements BoardStore {
         work.handedOut(task, now);
       },
       giveBack: (taskId, grant) => this.settle({ verb: "defer", hold: { taskId, grant }, delayMs: 0, unseen: true }),
+    });
+    this.halts = new LocalHalts({
+      ...{ store: options.store, commit: options.commit, performed: this.#performed, clock: options.clock },
+      ...{ lanes: this.lanes, queues: this.#queues },
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
@@ -295,8 +301,9 @@ export class LocalBoard implements BoardStore {
     return this.#commit.read((tx) => this.tasks.get(tx, taskId) ?? undefined);
   }
 
-  recover(): Promise<void> {
-    return this.#recovery.run();
+  async recover(): Promise<void> {
+    await this.halts.recover();
+    await this.#recovery.run();
   }
 
   get #runs(): Follower {

@@ -8,13 +8,14 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows, TableSpec } from "../rows.ts";
 import type { Writable } from "../writables.ts";
 import type { Registration, Unwritten } from "./worker-view.ts";
-import { Workers } from "./workers.ts";
+import { Workers, type WorkersOptions } from "./workers.ts";
 
 export interface LocalWorkersDeps {
   store: RowStore;
   commit: GroupCommit;
   clock: Clock;
   slices?: Slices;
+  cordonOf?: WorkersOptions["cordonOf"];
 }
 
 /** Maximum time that a registration waits for another operation's commit. */
@@ -50,10 +51,10 @@ export class LocalWorkers implements Writable {
   #writing: { readonly what: Unwritten; readonly after: number } | null = null;
 
   constructor(options: LocalWorkersDeps) {
-    const { store, commit, clock, slices } = options;
+    const { store, commit, clock, slices, cordonOf } = options;
     this.#options = options;
     this.#rows = store.table(workerTable);
-    this.workers = new Workers({ clock, slices, changed: () => this.#arm() });
+    this.workers = new Workers({ clock, slices, cordonOf, changed: () => this.#arm() });
     commit.join(this);
   }
 

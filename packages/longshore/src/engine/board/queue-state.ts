@@ -8,7 +8,7 @@ import type { Lane, TaskRow, TaskRowHead } from "./task.ts";
 import type { Carrier } from "./wait-reason.ts";
 
 /** The ready tasks of each lane, and the claims that wait for them. */
-export type LaneView = Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows">;
+export type LaneView = Pick<Lanes, "all" | "awaiting" | "polledAt" | "knows" | "pauseOf">;
 
 export interface QueueState {
   readonly lane: Lane;

@@ -9,7 +9,7 @@ import type { HandOuts } from "./hand-outs.ts";
 import type { Lanes, Place } from "./lanes.ts";
 import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "./limits.ts";
 import type { Leave, Standing } from "./store.ts";
-import type { TaskRow } from "./task.ts";
+import type { Lane, TaskRow } from "./task.ts";
 import { copyOf, type TaskCopy } from "./task-copy.ts";
 import { Waiter } from "./waiters.ts";
 
@@ -156,6 +156,19 @@ export class ReadyQueues {
     if (ahead.task !== null) return ahead.task;
     const task = this.take(tx, group, now);
     return task === null || task === "more" ? null : this.handOut(tx, task, { ...claim, now });
+  }
+
+  /** Hands tasks of a lane that was paused to claims that wait for it. Returns whether there may be more. */
+  serve(tx: Tx, lane: Lane, now: number): boolean {
+    const { lanes, tasks } = this.#options;
+    for (let looked = 0; looked < looksMax; looked++) {
+      const place = lanes.nextWaiter(lane) === undefined ? undefined : lanes.pop(lanes.queue(lane));
+      if (place === undefined) return false;
+      tx.undo(() => lanes.push(lane, place));
+      const task = tasks.get(tx, place.id);
+      if (task?.state === "queued" && task.sequence === place.sequence) this.join(tx, task, now);
+    }
+    return true;
   }
 
   /** The task leaves its lane. If it was held, its permits are returned, and tasks that waited for them are tried again. */

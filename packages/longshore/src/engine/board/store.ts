@@ -2,6 +2,7 @@
 // the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be written now, and then nothing has changed.
 
 import type { Verdict } from "../../core/verdict.ts";
+import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
 import type { LimitKey } from "./limits.ts";
 import type { Hold, Lane, TaskRow } from "./task.ts";
@@ -77,6 +78,8 @@ export interface NewTaskRow {
 }
 
 export interface BoardStore {
+  /** Paused lanes and cordoned workers. */
+  readonly halts: Halts;
   /** Posts tasks that belong to no run. A task whose id exists stays unchanged: a caller that received no response may post again. */
   post(tasks: readonly NewTaskRow[]): Promise<void>;
   /**

@@ -2,6 +2,7 @@
 
 import { functionOfLane } from "../../core/turn.ts";
 import type { Crew } from "./crews.ts";
+import type { Halt } from "./halts.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
 import { isDriver, type TaskRowHead, type TaskState } from "./task.ts";
@@ -9,6 +10,8 @@ import { isDriver, type TaskRowHead, type TaskState } from "./task.ts";
 export type WaitReason =
   /** Its delay has not ended. */
   | "not-due"
+  /** Its lane is paused. */
+  | "paused"
   /** A limit key that it names is used up. */
   | "limit"
   /** No live worker could take it: it waits until one is started. */
@@ -70,6 +73,8 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   if (task.dueAt > context.now) {
     return { reason: "not-due", text: `it is not due for another ${seconds(task.dueAt - context.now)}`, at: task.dueAt };
   }
+  const pause = context.lanes.pauseOf(task.lane);
+  if (pause !== undefined) return isPaused(task.lane.name, pause);
   const blocked = context.limits.blocked(task.limits, context.now);
   if (blocked !== null) {
     const until = blocked.freeAt === null ? "a task that counts against it ends" : `${seconds(blocked.freeAt - context.now)} have passed`;
@@ -78,6 +83,12 @@ export function whyWaiting(task: TaskRowHead, context: WaitingContext): Waiting 
   }
   if (context.crew === null) return null;
   return asFarAsIsKnown(whoCould(context.crew, context.lanes.isAwaited(task.lane)), context.crew, context);
+}
+
+function isPaused(lane: string, { reason, by, at }: Halt): Waiting {
+  const who = by === null ? "" : ` by ${by}`;
+  const why = reason === null ? "" : `: ${reason}`;
+  return { reason: "paused", text: `the queue ${lane} is paused${who} since ${new Date(at).toISOString()}${why}` };
 }
 
 /** The state of a task as people see it: a record that waits is not queued for a worker. */
@@ -147,7 +158,8 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
   return noOne(crew);
 }
 
-function noOne({ lane, live, near, missing: lacking }: Crew): Waiting {
+function noOne({ lane, live, near, cordoned, missing: lacking }: Crew): Waiting {
+  if (cordoned > 0) return { reason: "no-worker", text: `every live worker that could take it is cordoned (${cordoned})`, missing: [] };
   if (live === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
   if (near === 0) return { reason: "no-worker", text: `no live worker ${askFor(lane.name)}`, missing: lane.labels };
   const missing = [...lacking];

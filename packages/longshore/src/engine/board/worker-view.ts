@@ -1,5 +1,6 @@
 // The data of the list of workers: what a request reports, what the list shows, and what is written to disk.
 
+import type { Halt } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
 
 export const workerStatuses = ["idle", "busy", "unheard", "offline"] as const;
@@ -22,6 +23,8 @@ export interface WorkerHold {
 }
 
 export interface WorkerView extends Registration {
+  /** It gets no more tasks. */
+  readonly cordoned: Halt | undefined;
   /** False for a worker that only claimed; its `registeredAt` is when it was first seen. */
   readonly registered: boolean;
   /** The names of its recent claims, the newest first; null when it has not claimed since the server started. */

@@ -10,6 +10,7 @@ import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";
 import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
+import type { Halt } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
 import { isOpen, type TaskRow } from "./task.ts";
 import type { Arrival, Registration, Sign, Unwritten, WorkerHold, WorkerStatus, WorkerView } from "./worker-view.ts";
@@ -38,6 +39,8 @@ interface Worker extends Words {
 }
 
 export interface WorkersOptions {
+  /** Default: no worker is cordoned. */
+  cordonOf?: ((worker: string) => Halt | undefined) | undefined;
   clock: Clock;
   /** For lists, which may be long. */
   slices?: Slices;
@@ -170,7 +173,7 @@ export class Workers {
   /** All workers, each as it is when the iteration reaches it. */
   *views(): IterableIterator<WorkerView> {
     this.#forgetSilent();
-    for (const worker of this.#workers.values()) yield viewOf(worker, this.#clock.now());
+    for (const worker of this.#workers.values()) yield this.#viewOf(worker);
   }
 
   /** The workers behind `after`, in order of arrival, in slices. */
@@ -208,7 +211,7 @@ export class Workers {
 
   get(id: string): WorkerView | undefined {
     const worker = this.#workers.get(id);
-    return worker === undefined ? undefined : viewOf(worker, this.#clock.now());
+    return worker === undefined ? undefined : this.#viewOf(worker);
   }
 
   get hasUnwritten(): boolean {
@@ -241,6 +244,10 @@ export class Workers {
       if (worker === undefined || (isSame && worker.labels === labels && worker.protocol === protocol)) this.#unwritten.delete(id);
     }
     for (const id of forgotten) this.#forgotten.delete(id);
+  }
+
+  #viewOf(worker: Worker): WorkerView {
+    return viewOf(worker, this.#clock.now(), this.#options.cordonOf?.(worker.id));
   }
 
   #write(list: Set<string>, id: string): void {
@@ -325,7 +332,7 @@ function reachOf({ reach, polledAt, everyMs }: Worker, now: number): Reach | nul
   return { names: [...reach.names, ...lately.reverse()], labels: reach.labels };
 }
 
-function viewOf(worker: Worker, now: number): WorkerView {
+function viewOf(worker: Worker, now: number, cordoned: Halt | undefined): WorkerView {
   const { id, protocol, labels, registeredAt, seenAt, registered, does } = worker;
   const reach = reachOf(worker, now);
   return {
@@ -338,6 +345,7 @@ function viewOf(worker: Worker, now: number): WorkerView {
     reach,
     does: does ?? reach?.names ?? [],
     status: statusOf(worker, now),
+    cordoned,
     tasks: [...worker.holds.values()],
   };
 }

@@ -17,7 +17,7 @@ export interface RunWaitingDeps {
 
 /** The smallest is shown: first waits for a person, then waits for a worker, then waits that end by themselves. */
 const ranks: Readonly<Record<WaitReason, number>> = {
-  ...{ signal: 0, "no-worker": 1, unreachable: 1 },
+  ...{ signal: 0, "no-worker": 1, paused: 1, unreachable: 1 },
   ...{ limit: 3, busy: 3, next: 3, sent: 3, "not-due": 4, sleeping: 5, record: 6 },
 };
 /** Between waits for a person and waits that end by themselves: while a worker has a step, the run does not wait for those. */

@@ -10,6 +10,7 @@ import type { Changes } from "./changes.ts";
 import { dataOperations } from "./data.ts";
 import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
+import { haltOperations } from "./halts.ts";
 import { HealthCheck } from "./health.ts";
 import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
@@ -57,6 +58,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...scheduleOperations(engine),
     ...statsOperations(engine),
     ...workerOperations(engine),
+    ...haltOperations(engine),
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),
     ...blobOperations(engine),

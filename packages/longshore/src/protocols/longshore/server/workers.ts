@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { functionOfLane } from "../../../core/turn.ts";
 import { Crews } from "../../../engine/board/crews.ts";
+import type { Halt } from "../../../engine/board/halts.ts";
 import { laneKey } from "../../../engine/board/lanes.ts";
 import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../../../engine/board/queue-state.ts";
 import type { TaskRowHead } from "../../../engine/board/task.ts";
@@ -49,8 +50,19 @@ export function workerOperations(deps: WorkerDeps): Operation[] {
   ];
 }
 
-function workerBody({ id, protocol, status, labels, reach, does, registeredAt, seenAt, tasks }: WorkerView) {
-  return { id, protocol, status, labels, lanes: reach?.names ?? [], does: workOf(does), registeredAt, seenAt, tasks };
+function workerBody({ id, protocol, status, labels, reach, does, registeredAt, seenAt, cordoned, tasks }: WorkerView) {
+  return {
+    id,
+    protocol,
+    status,
+    labels,
+    lanes: reach?.names ?? [],
+    does: workOf(does),
+    registeredAt,
+    seenAt,
+    cordoned: cordoned ?? null,
+    tasks,
+  };
 }
 
 /** A lane of a durable function is shown under the name of its workflow. Each workflow is in the list once, behind the tasks. */
@@ -97,9 +109,11 @@ async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: numb
   return { items, next: null };
 }
 
+type InUse = { readonly [count in "ready" | "sent" | "pollers" | "workers"]: number } & { readonly paused: Halt | null };
+
 /** A lane is left out when it has no task and no worker could take from it: it remains from earlier work. */
-function isInUse({ ready, sent, pollers, workers }: { readonly [count in "ready" | "sent" | "pollers" | "workers"]: number }): boolean {
-  return ready + sent + pollers + workers > 0;
+function isInUse({ ready, sent, pollers, workers, paused }: InUse): boolean {
+  return ready + sent + pollers + workers > 0 || paused !== null;
 }
 
 function bodyMaker(deps: WorkerDeps, sent: ReadonlyMap<string, SentTasks>) {
@@ -118,6 +132,7 @@ function bodyMaker(deps: WorkerDeps, sent: ReadonlyMap<string, SentTasks>) {
       pollers,
       workers: (await crews.of(lane)).able,
       polledAt: polledAt === 0 ? null : polledAt,
+      paused: deps.lanes.pauseOf(lane) ?? null,
       waiting: oldest === null ? null : await why(oldest),
     };
   };

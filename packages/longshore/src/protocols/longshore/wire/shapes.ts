@@ -26,7 +26,7 @@ const aboutWaits = "`sleeping`: it waits for a time. `awaiting`: it waits for a 
 
 const waitingShape = z
   .object({
-    reason: z.enum(["not-due", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
+    reason: z.enum(["not-due", "paused", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
     text: z.string().describe("For people."),
     at: time.optional().describe("When it may be taken, or wakes up, if that is known."),
     signal: z.string().optional().describe("The signal that ends a step that waits."),
@@ -294,6 +294,14 @@ export const chunkShape = z
   })
   .meta({ id: "LogChunk" });
 
+export const haltShape = z
+  .object({
+    reason: z.string().nullable(),
+    by: z.string().nullable().describe("The name of the token that ordered it."),
+    at: time,
+  })
+  .meta({ id: "Halt" });
+
 export const workerShape = z
   .object({
     id: z.string(),
@@ -310,6 +318,7 @@ export const workerShape = z
       ),
     registeredAt: time,
     seenAt: time,
+    cordoned: haltShape.nullable().describe("Since when it gets no more tasks, and why; null for most."),
     tasks: z.array(z.object({ taskId: z.string(), runId: z.string().nullable(), step: z.string(), claimedAt: time })),
   })
   .meta({ id: "Worker" });
@@ -324,6 +333,7 @@ export const queueShape = z
     pollers: z.number().int().describe("Claims that wait for this lane."),
     workers: z.number().int().describe("Live workers that could take from this lane."),
     polledAt: time.nullable().describe("When a worker last claimed from this lane."),
+    paused: haltShape.nullable().describe("Since when nothing is handed out, and why; null for most."),
     waiting: waitingShape.nullable().describe("Why no worker has taken the oldest task; null when there is none."),
   })
   .meta({ id: "Queue" });
