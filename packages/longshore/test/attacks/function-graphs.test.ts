@@ -1,5 +1,5 @@
 // The attacker holds a worker token and a turn of a durable function. A command names the number of the newest result that the function had received:
-// with a number beyond all results, the graph of the run was never ready, and the server answered nobody any more. A graph of 20,000 commands, which a
+// with a number beyond all results, the graph of the run was never ready, and the server sent no more answers. A graph of 20,000 commands, which a
 // read token may ask for, held the event loop for 80 to 95 ms.
 
 import { expect, it } from "vitest";
