@@ -55,7 +55,7 @@ describe("a worker takes its tasks", () => {
 
   it("from nowhere when FlowKit's database is named and its brokers are not", () => {
     const env = { FLOWKIT_MONGO_URL: "mongodb://me:secret@db/flowkit" };
-    expect(() => target({}, env)).toThrow(/its brokers are not set: set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
+    expect(() => target({}, env)).toThrow(/its brokers are not set. Set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
     expect(() => target({}, env)).toThrow(`pass --on ${server}.`);
     expect(target({ on: "http://h:1" }, env).protocol).toBe("workflow-graph");
     expect(target({}, env, "env").protocol).toBe("workflow-graph");
