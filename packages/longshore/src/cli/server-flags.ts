@@ -12,7 +12,7 @@ import { type ProtocolOptions, protocols } from "../protocols/index.ts";
 import type { FlagReading } from "../protocols/protocol.ts";
 import { dataDefault } from "../server/config.ts";
 import { describeStore } from "../server/external-store.ts";
-import type { ServeOptions } from "../server/index.ts";
+import type { Config, ServeOptions } from "../server/index.ts";
 import { CommandFailure } from "./failure.ts";
 import { typedPassword, typedToken } from "./options.ts";
 import { configVariable } from "./resolved-settings.ts";
@@ -21,27 +21,13 @@ import { type ServerCommand, withSetting } from "./setting.ts";
 
 const protocolFlags = protocols.flatMap(({ flags }) => (flags === undefined ? [] : [flags]));
 
-/** The values of the settings in server-settings.ts, by name. */
-export interface ServerFlags {
+/** The values of the settings in server-settings.ts, by name: a configuration with its default values. */
+export interface ServerFlags extends Omit<Config, "tokens"> {
   port: number;
   host: string;
-  /** Absent where the data is elsewhere. */
-  data?: string;
-  store?: string;
-  lease?: Duration;
-  advertise?: string;
-  ephemeral?: boolean;
-  acceptDamage?: boolean;
-  workflows?: string;
   token?: string[];
-  tokenFile?: string;
-  insecure?: boolean;
   origin?: string[];
   allowHost?: string[];
-  /** False with --no-ui. */
-  ui?: boolean;
-  tlsCert?: string;
-  tlsKey?: string;
   keepFor: Duration;
   keepRuns: number;
   keepLogs: Duration;
@@ -51,7 +37,6 @@ export interface ServerFlags {
   busBytes: number;
   logBytes: number;
   attemptBytes: number;
-  otlpEndpoint?: string;
   logLevel: LogLevel;
   /** The flags of protocols. */
   [flag: string]: unknown;

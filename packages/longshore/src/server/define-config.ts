@@ -34,6 +34,8 @@ export interface Config extends ProtocolSettings {
   origin?: string | readonly string[];
   /** Further host names of this server. */
   allowHost?: string | readonly string[];
+  /** Whether the dashboard is served at /ui. Default: true. */
+  ui?: boolean;
   /** The file of the TLS certificate, PEM. */
   tlsCert?: string;
   /** The file of its key, PEM. */
