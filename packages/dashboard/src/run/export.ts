@@ -5,9 +5,10 @@ import { bytesText } from "../core/format.ts";
 import { type ExportedData, ownFiles, serverUrl } from "../core/place.ts";
 import type { Journal, LogChunk, Page, Run, RunGraph, RunTimeline, Step } from "../core/shapes.ts";
 import { say } from "../ui/toast.tsx";
+import { stepsPage } from "./run-data.ts";
 
 /** Answers that are left out are named in the file, and a read of them fails. */
-const pagesMax = 50;
+const pagesMax = 100;
 const tasksMax = 500;
 
 export async function exportRun(run: Run): Promise<void> {
@@ -39,7 +40,7 @@ async function exportOf(run: Run): Promise<string> {
   }
   const tasks: string[] = [];
   for (let after: string | null = null, page = 0; page < pagesMax; page++) {
-    const at = `${path}/steps${query({ limit: 1_000, after })}`;
+    const at = `${path}/steps${query({ limit: stepsPage, after })}`;
     const read: Page<Step> = await call(at);
     answers[at] = read;
     tasks.push(...read.items.flatMap(({ taskId }) => taskId ?? []));

@@ -1,7 +1,7 @@
 // All reads for the page of a run; its panes share the data.
 
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { call, query } from "../core/api.ts";
 import { now } from "../core/format.ts";
 import { type Change, touchesRun } from "../core/live.ts";
@@ -17,8 +17,10 @@ export interface RunData {
   readonly steps: Resource<readonly Step[]>;
 }
 
-/** Steps per page of the API. */
-const stepsPage = 1_000;
+/** Steps per page of the API: the server makes such a page in a few milliseconds, so that it delays no other request. */
+export const stepsPage = 200;
+/** How often what the steps wait for is read again while no change comes. */
+const waitsEveryMs = 15_000;
 /** The page reads at most this number of steps. The graph and the timeline have all of them. */
 const stepsMax = 20_000;
 
@@ -38,7 +40,14 @@ export function useRun(id: string): RunData {
     { on, gapMs: 2_000 },
   );
   const timeline = useResource<RunTimeline>(`${path}/timeline`, (gone) => wholeTimeline(path, gone), { on, gapMs: 1_000 });
-  const steps = useResource<readonly Step[]>(`${path}/steps`, (gone) => allSteps(path, gone), { on, gapMs: 1_000, everyMs: 15_000 });
+  const steps = useResource<readonly Step[]>(`${path}/steps`, (gone) => allSteps(path, gone), { on, gapMs: 1_000 });
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const state = run.data.peek()?.state;
+      if (state !== undefined && !isOver(state)) steps.refresh();
+    }, waitsEveryMs);
+    return () => clearInterval(timer);
+  }, [run, steps]);
   return useMemo(() => ({ run, graph, timeline, steps }), [run, graph, timeline, steps]);
 }
 
