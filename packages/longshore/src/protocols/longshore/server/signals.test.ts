@@ -109,8 +109,9 @@ describe("sending a signal", () => {
 
 it("a program sends signals to the server that it runs", async () => {
   const { server, id } = await waitingRun();
-  expect(await server.signal(id, "later", { a: 1 }, { key: "k" })).toEqual({ number: 1, name: "later", state: "kept" });
-  expect(await server.signal(id, "later", 2, { key: "k" })).toEqual({ number: 1, name: "later", state: "kept" });
+  const kept = { number: 1, name: "later", state: "kept", awaited: ["approve"] };
+  expect(await server.signal(id, "later", { a: 1 }, { key: "k" })).toEqual(kept);
+  expect(await server.signal(id, "later", 2, { key: "k" })).toEqual(kept);
   expect(await server.signal(id, "approve")).toEqual({ number: 2, name: "approve", state: "taken" });
   await expect(server.signal("none", "approve")).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
 });
