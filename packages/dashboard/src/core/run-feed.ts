@@ -84,11 +84,12 @@ export class RunFeed {
   }
 
   /** Shows the runs that have begun since. */
-  async refresh(): Promise<void> {
+  async refresh({ isAsked = true } = {}): Promise<void> {
     this.#lastAt = Date.now();
     try {
       const read = await this.#page(undefined);
       if (this.#controller.signal.aborted) return;
+      if (!isAsked && this.#isBusy() && this.rows.value.length > 0) return this.#update(read.items);
       const fresh = new Set(read.items.map(({ id }) => id));
       const { next } = read;
       // What the first page no longer has, does not match any more; what is older was not read again.
@@ -104,6 +105,15 @@ export class RunFeed {
     } catch (error) {
       if (!this.#controller.signal.aborted && error instanceof ApiError) this.error.value = error;
     }
+  }
+
+  /** While the user is in the list, rows change in place, and new ones are only counted. */
+  #update(items: readonly RunSummary[]): void {
+    const read = new Map(items.map((item) => [item.id, item]));
+    const newest = this.rows.value[0]?.id ?? "";
+    this.rows.value = this.rows.value.map((row) => read.get(row.id) ?? row);
+    for (const id of read.keys()) if (id > newest) this.#unseen.add(id);
+    this.newer.value = this.#unseen.size;
   }
 
   #page(before: string | null | undefined): Promise<RunList> {
@@ -167,7 +177,7 @@ export class RunFeed {
       () => {
         this.#timer = undefined;
         if (document.hidden || this.#reading) return this.#soon();
-        void this.refresh();
+        void this.refresh({ isAsked: false });
       },
       Math.max(60, this.#lastAt + refreshGapMs - Date.now()),
     );
