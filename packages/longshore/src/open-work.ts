@@ -1,5 +1,6 @@
 // What `work()` does when it is called: puts a worker together and starts it.
 
+import type { Clock } from "./core/clock.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { keepProcessAlive } from "./core/process-keepalive.ts";
 import type { Recorder } from "./core/recording.ts";
@@ -26,7 +27,7 @@ export async function openWork(options: WorkOptions): Promise<{ handle: WorkHand
   const { logger = telemetry?.logger, tracer = telemetry?.tracer } = options;
   const transports = transportsOf(options.on);
   const workflows = workflowFamily<Workflow>(options.workflows ?? []);
-  const tasks = [...(options.tasks ?? []), ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports))];
+  const tasks = [...(options.tasks ?? []), ...(await functionTasks(workflows.filter(isFunctionWorkflow), transports, options.clock))];
   const config = runnerConfig({ ...options, tasks, logger, tracer });
   const isolates = await makeIsolates(config, {
     crashed: (crash) => reportCrash(crash, runner, config),
@@ -90,7 +91,11 @@ function measured(runner: Runner): WorkerMetrics {
 }
 
 /** The tasks through which a worker receives the turns of durable functions. Imports the module only when it is needed. */
-async function functionTasks(workflows: readonly FunctionWorkflow[], transports: readonly Transport[]): Promise<Task[]> {
+async function functionTasks(
+  workflows: readonly FunctionWorkflow[],
+  transports: readonly Transport[],
+  clock: Clock | undefined,
+): Promise<Task[]> {
   if (workflows.length === 0) return [];
   const unable = transports.find(({ capabilities }) => !capabilities.functions);
   if (unable !== undefined) {
@@ -100,7 +105,7 @@ async function functionTasks(workflows: readonly FunctionWorkflow[], transports:
   const { driverTasks } = await import("./runner/function/driver.ts");
   return driverTasks(
     workflows.map(({ code }) => code),
-    smallest(transports),
+    { limit: smallest(transports), steady: clock === undefined ? undefined : () => clock.now() },
   );
 }
 

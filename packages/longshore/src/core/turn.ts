@@ -98,8 +98,20 @@ export interface Turn {
   readonly input?: Json;
   readonly startedAt?: number;
   readonly pass?: number;
-  /** The server replies to commands in the middle of this turn with `TurnNews`, and accepts `received` and `Command.place`. */
+  /** The server replies to commands in the middle of this turn with `TurnNews`, and accepts `received`, `Command.place` and `ForeseenTurn`. */
   readonly goesOn?: boolean;
+}
+
+/**
+ * A turn that a worker has taken before it is handed out, and sends with the result that the turn brings: of a step that the worker has done, and
+ * that is all the function waits for. The server stores both in one transaction, if the turn is the one that it would hand out.
+ */
+export interface ForeseenTurn {
+  /** The state that the turn continues, the command that the step is, and when the function received its result. */
+  readonly from: string;
+  readonly node: number;
+  readonly at: number;
+  readonly report: TurnReport;
 }
 
 /** The reply to commands in the middle of a turn, when the report names what the function has received. */

@@ -17,6 +17,7 @@ import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
+import { type Foreseen, foresightOf, type StepHandOut } from "../runner/function/foreseen.ts";
 import type { WorkTrace } from "../runner/telemetry.ts";
 import type {
   Assignment,
@@ -121,14 +122,24 @@ export function localTransport(options: LocalOptions): Transport {
     report: (outcome, { wantNext }) => report(task, outcome, wantNext),
   });
 
+  let foresee: ReturnType<typeof foresightOf>;
+
   const report = (task: BoardTask, outcome: Outcome, wantNext: boolean): Promise<ReportAnswer> => {
+    if (!wantNext || outcome.kind !== "done") return settle(options.board, holdOf(task), outcome).then((verdict) => ({ verdict }));
+    if (task.runId === null || foresee === undefined) return complete(task, outcome.output);
+    const { output } = outcome;
+    return foresee(task.runId, stepOf(task), output).then((foreseen) => complete(task, output, foreseen));
+  };
+
+  const complete = (task: BoardTask, output: Json, foreseen?: Foreseen): Promise<ReportAnswer> => {
     const { board, workers, holder } = options;
-    if (!wantNext || outcome.kind !== "done") return settle(board, holdOf(task), outcome).then((verdict) => ({ verdict }));
     workers.seen(holder, sign);
     const claim = { reach: sign.reach, holder, termMs };
-    return board
-      .completeAndClaim(holdOf(task), JSON.stringify(outcome.output), {}, claim)
-      .then(({ verdict, task: next }) => ({ verdict, next: next === undefined ? undefined : assign(next) }));
+    const turn = foreseen === undefined ? undefined : { ...foreseen.turn, report: JSON.stringify(foreseen.turn.report) };
+    return board.completeAndClaim(holdOf(task), JSON.stringify(output), { turn }, claim).then(({ verdict, task: next, tookTurn }) => {
+      if (tookTurn) foreseen?.accepted();
+      return { verdict, next: next === undefined ? undefined : assign(next) };
+    });
   };
 
   return {
@@ -139,6 +150,7 @@ export function localTransport(options: LocalOptions): Transport {
       const kept = tasks.find(({ name }) => options.board.reserved.isForServer(name));
       if (kept !== undefined)
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
+      foresee = foresightOf(around.tasks);
       const reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
       sign = { ...sign, reach };
       // Each loop has its own signal, so that listeners do not accumulate on the shared one.
@@ -167,6 +179,10 @@ async function ask({ board, journal }: LocalOptions, task: BoardTask, name: stri
     return news === null ? verdict : (JSON.parse(news) as Json);
   }
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker in the process of the server cannot ask ${JSON.stringify(name)}.`);
+}
+
+function stepOf({ step, claimedAt }: BoardTask): StepHandOut {
+  return { shown: step, since: claimedAt ?? 0 };
 }
 
 function holdOf(task: BoardTask): Hold {

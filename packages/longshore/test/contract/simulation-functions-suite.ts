@@ -36,10 +36,10 @@ export function functionsSuite(first: number, last: number, every: number): void
 }
 
 async function playAll(from: number, to: number, disk: Disk, isMany: boolean): Promise<void> {
-  const total = { crashes: 0, lost: 0, replays: 0, locals: 0 };
+  const total = { crashes: 0, lost: 0, replays: 0, locals: 0, foreseen: 0 };
   for (let seed = from; seed <= to; seed++) {
     const outcome: Outcome = await playFunctions(seed, disk, trouble);
-    for (const key of ["crashes", "lost", "replays", "locals"] as const) total[key] += outcome[key];
+    for (const key of ["crashes", "lost", "replays", "locals", "foreseen"] as const) total[key] += outcome[key];
   }
   if (!isMany) return;
   // A simulation in which nothing happens proves nothing.
@@ -48,6 +48,7 @@ async function playAll(from: number, to: number, disk: Disk, isMany: boolean): P
   expect(total.replays).toBeGreaterThan(seeds);
   expect(total.lost).toBeGreaterThan(seeds / 2);
   expect(total.locals).toBeGreaterThan(seeds / 4);
+  expect(total.foreseen).toBeGreaterThan(0);
 }
 
 async function playOrders(from: number, to: number, disk: Disk): Promise<void> {

@@ -23,6 +23,7 @@ import { LocalJournal } from "../../src/engine/run/local-journal.ts";
 import { isRunOpen } from "../../src/engine/run/run.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 import { driverTasks } from "../../src/runner/function/driver.ts";
+import { foresightOf } from "../../src/runner/function/foreseen.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
@@ -37,7 +38,7 @@ import { CommittedStates } from "./simulation-reads.ts";
 import { turns } from "./world.ts";
 
 /** The handlers of a worker by their lane. */
-type FunctionWorker = ReadonlyMap<string, Task["handle"]>;
+type FunctionWorker = ReadonlyMap<string, Task>;
 
 /** When the server crashes, and what goes wrong with workers. Chances are in [0, 1]. */
 export interface Trouble {
@@ -67,6 +68,8 @@ export interface Outcome {
   readonly crashes: number;
   readonly lost: number;
   readonly replays: number;
+  /** Turns that were accepted before they were handed out. */
+  readonly foreseen: number;
   readonly locals: number;
   /** Orders that an operator gave. */
   readonly orders: number;
@@ -105,7 +108,7 @@ class Simulation {
   #commits = 0;
   /** Crashes begin when the programs are defined. */
   #isTroubled = false;
-  readonly #outcome = { crashes: 0, lost: 0, replays: 0 };
+  readonly #outcome = { crashes: 0, lost: 0, replays: 0, foreseen: 0 };
   /** The result of each command when it was first on disk, by its run and its mark. */
   readonly #accepted = new Map<string, string>();
   /** Those that another life or pass gives again. */
@@ -177,12 +180,15 @@ class Simulation {
 
   /** Takes what there is and reports it. False when there is nothing to do now. */
   async #work(process: Process): Promise<boolean> {
-    const reach = { names: [...taskNames, ...this.#worker.keys()], labels: [] };
-    const claimed = await unlessDead(process.board.claim({ reach, holder: "w", termMs, max: this.#random.between(1, 4) }), []);
+    const claimed = await unlessDead(process.board.claim({ ...this.#claim(), max: this.#random.between(1, 4) }), []);
     await unlessDead(Promise.all(claimed.map((task) => this.#perform(process, task))), []);
     await turns(2);
     await this.#machine.clock.quiet();
     return claimed.length > 0;
+  }
+
+  #claim() {
+    return { reach: { names: [...taskNames, ...this.#worker.keys()], labels: [] }, holder: "w", termMs };
   }
 
   /** Nothing is due before that which loses every race. */
@@ -215,6 +221,7 @@ class Simulation {
         this.#worker = this.#newWorker();
         return;
       }
+      if (!isDriver(task) && this.#random.chance(0.7)) return await this.#completeWithTurn(process, task, output);
       const calls = this.#random.chance(repeated) ? 2 : 1;
       for (let call = 0; call < calls; call++) await board.complete(hold, output);
     } catch (error) {
@@ -222,8 +229,27 @@ class Simulation {
     }
   }
 
+  /** Reports a step as a worker does that takes another task: with the turn that the result brings, if it has the function in memory. */
+  async #completeWithTurn(process: Process, task: TaskRow, output: string): Promise<void> {
+    const { board } = process;
+    const hold = { taskId: task.id, grant: task.grant };
+    const foreseen = await foresightOf(this.#worker)?.(
+      task.runId ?? "",
+      { shown: task.step, since: task.claimedAt ?? 0 },
+      JSON.parse(output),
+    );
+    const turn = foreseen === undefined ? undefined : { ...foreseen.turn, report: writeExact(foreseen.turn.report as never) };
+    const { task: next, tookTurn } = await board.completeAndClaim(hold, output, { turn }, this.#claim());
+    if (tookTurn) {
+      this.#outcome.foreseen++;
+      foreseen?.accepted();
+    }
+    if (this.#random.chance(this.#trouble.repeated ?? 0)) await board.completeAndClaim(hold, output, { turn }, this.#claim());
+    if (next !== undefined) await this.#perform(process, next);
+  }
+
   async #turn(process: Process, task: TaskRow): Promise<string> {
-    const handle = this.#worker.get(task.lane?.name ?? "");
+    const handle = this.#worker.get(task.lane?.name ?? "")?.handle;
     if (handle === undefined) throw new Error(`A worker got ${task.lane?.name}, for which it had not asked.`);
     const turn = JSON.parse(task.input) as Turn;
     const ask = async (question: string, value: unknown) => {
@@ -333,7 +359,13 @@ class Simulation {
       count: () => ++this.#count,
       uses: (runId, mark, result) => this.#uses(`${runId} local ${mark}`, result),
     });
-    return new Map(driverTasks(functions.map(({ code }) => code)).map(({ name, handle }) => [name, handle]));
+    const steady = () => this.#machine.clock.now();
+    return new Map(
+      driverTasks(
+        functions.map(({ code }) => code),
+        { steady },
+      ).map((each) => [each.name, each]),
+    );
   }
 
   #nextFault(): Fault | null {

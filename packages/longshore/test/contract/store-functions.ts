@@ -147,6 +147,51 @@ export function functionContract(setup: Setup): void {
       ]);
     });
 
+    it("takes a turn that comes with the result of its step, and hands out what the turn asks for", async () => {
+      const { world, id, turn } = await begin(setup);
+      await turn([{ node: 1, name: "a" }]);
+      const step = await world.claim("a");
+      const at = world.clock.now();
+      await world.clock.advance(50);
+      const report = { by: "w-2", commands: [{ node: 2, kind: "step", name: "a", after: 1 }], received: 1 };
+      const foreseen = { from: "w-1", node: 1, at, report: JSON.stringify(report) };
+      const claim = { reach: { names: ["a", own], labels: [] }, holder: "w", termMs: 60_000 };
+      const taken = await world.board.completeAndClaim(holdOf(step), "1", { turn: foreseen }, claim);
+      expect(taken).toMatchObject({ verdict: "ok", tookTurn: true, task: { node: 2, state: "held" } });
+      expect(await world.task(`${id}.1`)).toMatchObject({ state: "done", ordinal: 1, endedAt: at });
+      expect(await world.board.completeAndClaim(holdOf(step), "1", { turn: foreseen }, claim)).toMatchObject({ verdict: "again" });
+      const end = { by: "w-3", commands: [], received: 2, end: { kind: "done", output: 7 } };
+      const last = { from: "w-2", node: 2, at: world.clock.now(), report: JSON.stringify(end) };
+      expect(await world.board.completeAndClaim(holdOf(taken.task), "2", { turn: last }, claim)).toMatchObject({ tookTurn: true });
+      expect(await world.run(id)).toMatchObject({ state: "succeeded", output: "7", active: 0 });
+    });
+
+    it.each([
+      ["continues another state", { from: "w-0" }, undefined],
+      ["has another time than the result", { at: 1 }, undefined],
+      ["has the result of another command", { node: 2 }, undefined],
+      ["misses another result", {}, async (world: World) => world.board.complete(holdOf(await world.claim("b")), "2")],
+      ["comes while the run is paused", {}, async (world: World, id: string) => world.runs.tell(id, { kind: "pause" })],
+    ])("hands out the turn itself when the one that comes with the result %s", async (_what, parts, before) => {
+      const { world, id, take, report } = await begin(setup);
+      const taken = await take();
+      const step = (node: number, name: string) => ({ node, kind: "step", name, after: 0 });
+      const both = { by: "w-9", commands: [step(1, "a"), ...(before === undefined ? [] : [step(2, "b")])] };
+      await world.board.command(holdOf(taken?.task), JSON.stringify(both));
+      const held = await world.claim("a");
+      await report(taken?.task);
+      await before?.(world, id);
+      const foreseen = { from: "w-1", node: 1, at: world.clock.now(), report: '{"by":"w-2","commands":[],"received":1}', ...parts };
+      const claim = { reach: { names: ["none"], labels: [] }, holder: "w", termMs: 60_000 };
+      expect(await world.board.completeAndClaim(holdOf(held), "1", { turn: foreseen }, claim)).toMatchObject({
+        verdict: "ok",
+        tookTurn: false,
+      });
+      await world.runs.tell(id, { kind: "resume" });
+      await turns();
+      expect((await world.task(`${id}.0`)).lane).not.toBeNull();
+    });
+
     it("numbers side effects as the function has received them, with the times that it saw", async () => {
       const { world, id, take, report } = await begin(setup);
       const taken = await take();

@@ -9,7 +9,7 @@ import { Deadlines } from "./deadlines.ts";
 import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
 import type { ReservedLanes } from "./reserved-lanes.ts";
-import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow } from "./store.ts";
+import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, ForeseenReport, Leave, NewTaskRow } from "./store.ts";
 import { type Hold, isOpen, type TaskRow } from "./task.ts";
 
 export interface Claim extends Omit<Offer, "offerMs"> {
@@ -119,16 +119,16 @@ export class Board {
   completeAndClaim(
     hold: Hold,
     output: string,
-    options: { receipt?: string },
+    { turn, ...options }: { receipt?: string; turn?: ForeseenReport },
     { reach, serves, holder, termMs, signal }: Claim,
-  ): Promise<{ verdict: Verdict; task?: TaskRow | undefined }> {
+  ): Promise<{ verdict: Verdict; task?: TaskRow | undefined; tookTurn?: boolean }> {
     // A closing server takes reports and hands out nothing.
     const isRefused = this.dismissed.aborted || this.#isCordoned(holder) || this.reserved.refusedClaim(reach.names, serves) !== undefined;
     if (isRefused) return this.complete(hold, output, options).then((verdict) => ({ verdict }));
-    const report = { verb: "complete", hold, output, ...options } as const;
-    return this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 }).then(({ verdict, task }) => {
-      if (task === null) return { verdict };
-      return signal?.aborted ? this.#giveAllBack([task]).then(() => ({ verdict })) : { verdict, task };
+    const report = { verb: "complete", hold, output, turn, ...options } as const;
+    return this.#store.settleAndClaim(report, { reach, holder, termMs, max: 1 }).then(({ verdict, task, tookTurn }) => {
+      if (task === null) return { verdict, tookTurn };
+      return signal?.aborted ? this.#giveAllBack([task]).then(() => ({ verdict, tookTurn })) : { verdict, task, tookTurn };
     });
   }
 

@@ -8,7 +8,7 @@ import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import { type RowStore, Taken } from "../rows.ts";
-import type { Closure, NextTry } from "../run/retry.ts";
+import type { Closure } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { taskRows } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
@@ -17,17 +17,29 @@ import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import { LocalExpiry } from "./local-expiry.ts";
+import type { Follower } from "./local-follower.ts";
+import { endOf, settleWithTurn } from "./local-foreseen.ts";
 import { LocalHalts } from "./local-halts.ts";
 import { LocalRecovery } from "./local-recovery.ts";
 import { newTask } from "./new-task.ts";
 import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { RunTasks } from "./run-tasks.ts";
-import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, Leave, NewTaskRow, Report, Standing } from "./store.ts";
+import type {
+  BoardStore,
+  ClaimRequest,
+  Commanded,
+  Extending,
+  Extension,
+  Leave,
+  NewTaskRow,
+  Report,
+  SettledAndClaimed,
+  Standing,
+} from "./store.ts";
 import {
   cancelledAlone,
   cell,
-  type EndState,
   fence,
   fenceTurn,
   type Hold,
@@ -42,30 +54,6 @@ import { copyOf } from "./task-copy.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 import { unheard, type WorkListener } from "./work-listener.ts";
-
-/** What a settled task means for its run. Implemented by the runs, called in the same operation. */
-export interface Follower {
-  done(tx: Tx, task: TaskRow): void;
-  closed(tx: Tx, task: TaskRow, closure: Closure): NextTry;
-  ended(tx: Tx, task: TaskRow, state: EndState, error: string | null): void;
-  /** A durable function has reported a turn, or commands in the middle of one. */
-  turned(tx: Tx, task: TaskRow, report: string, isOver: boolean): Turned;
-  /** The input of a turn of a durable function that is handed out again. */
-  turnAgain(tx: Tx, task: TaskRow): string;
-  /** An attempt of a record without a lane has ended: its child run should stop too. */
-  abandoned(tx: Tx, task: TaskRow): void;
-  /** A record that waits for a signal begins to wait again, as another attempt. */
-  waitsAgain(tx: Tx, task: TaskRow): void;
-  /** Whether workers may report on this record, which has no lane. */
-  takesReports(tx: Tx, task: TaskRow): boolean;
-  expireRun(tx: Tx, runId: string): void;
-}
-
-/** `refused`: why the report is refused; null when it is not. `news`: the reply to a turn that goes on, JSON text (core/turn.ts). */
-export interface Turned {
-  refused: string | null;
-  news: string | null;
-}
 
 /** How long a lane counts as polled after a claim for it. */
 const polledMs = 60_000;
@@ -241,22 +229,32 @@ export class LocalBoard implements BoardStore {
     );
   }
 
-  settleAndClaim(report: Report, request: ClaimRequest): Promise<{ verdict: Verdict; task: TaskRow | null }> {
-    return this.#performed.once<{ verdict: Verdict; task: TaskRow | null }>(
+  settleAndClaim(report: Report, request: ClaimRequest): Promise<SettledAndClaimed> {
+    return this.#performed.once<SettledAndClaimed>(
       "settle",
       (tx) => {
         const now = this.#clock.now();
         const before = this.lanes.steps;
         const group = this.lanes.group(request.reach, now);
         let verdict: Verdict = "gone";
+        let tookTurn = false;
         const task = this.#queues.withClaim(tx, group, request, now, () => {
-          verdict = this.#settleNow(tx, report);
+          const foreseen = report.verb === "complete" ? report.turn : undefined;
+          if (foreseen === undefined) verdict = this.#settleNow(tx, report);
+          else
+            ({ verdict, tookTurn } = settleWithTurn(
+              tx,
+              { tasks: this.tasks, queues: this.#queues, settle: (each) => this.#settleNow(tx, each) },
+              report,
+              foreseen,
+              { ...request, now },
+            ));
           return verdict === "ok";
         });
         tx.spend(this.lanes.steps - before);
-        return { verdict, task };
+        return { verdict, task, tookTurn };
       },
-      () => ({ verdict: "again", task: null }),
+      () => ({ verdict: "again", task: null, tookTurn: false }),
     );
   }
 
@@ -364,7 +362,8 @@ export class LocalBoard implements BoardStore {
     // Only the worker that has the turn of a durable function may report on it.
     if (task.state === "queued" && isDriver(task)) return "stale";
     if (verb === "defer" && report.unlessTaken && task.state !== "offered") return "busy";
-    const closing: Closing = { now, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
+    const at = verb === "complete" ? endOf(task, report.turn, now) : now;
+    const closing: Closing = { now: at, by: verb, receipt: (verb === "defer" ? undefined : report.receipt) ?? null, holder: report.by };
     if (next.to === "cancelled") {
       const output = verb === "complete" ? report.output : task.output;
       const error = verb === "fail" ? keptError(report.error) : null;

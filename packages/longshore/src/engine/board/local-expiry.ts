@@ -6,7 +6,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { Tx } from "../tx.ts";
 import type { Closing } from "./attempts.ts";
 import { type Limits, parkingKey } from "./limits.ts";
-import type { Follower } from "./local-board.ts";
+import type { Follower } from "./local-follower.ts";
 import { placeOf, type ReadyQueues } from "./ready-queues.ts";
 import { isDriver, isOpen, nextDeadline, passedDeadline, type TaskRow } from "./task.ts";
 import type { TaskLife } from "./task-life.ts";

@@ -28,7 +28,7 @@ export interface ReadyQueuesOptions {
 }
 
 /** The holder of a task, and how long it holds it. */
-interface HandOut {
+export interface HandOut {
   holder: string | null;
   termMs: number;
   offerMs?: number;
@@ -52,6 +52,8 @@ export class ReadyQueues {
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
   #ahead: Ahead | null = null;
+  /** A task that is queued and, for now, handed to no one. */
+  #heldBack: { readonly id: string; task: TaskRow | null } | null = null;
 
   constructor(options: ReadyQueuesOptions) {
     this.#options = options;
@@ -115,6 +117,10 @@ export class ReadyQueues {
   join(tx: Tx, task: TaskRow, now: number): void {
     if (task.lane === null || task.dueAt > now) return;
     const { lanes } = this.#options;
+    if (this.#heldBack?.id === task.id && lanes.pauseOf(task.lane) === undefined) {
+      this.#heldBack.task = task;
+      return;
+    }
     const waiter = lanes.nextWaiter(task.lane);
     if (waiter === undefined) return lanes.push(task.lane, placeOf(task));
     // Creates the lane, so that lists name it although no task is ever queued on it.
@@ -169,6 +175,18 @@ export class ReadyQueues {
       if (task?.state === "queued" && task.sequence === place.sequence) this.join(tx, task, now);
     }
     return true;
+  }
+
+  /** Performs `work`. When that queues the task `id`, no claim gets it: the caller hands it out, or calls `join`. */
+  holdBack(id: string, work: () => void): TaskRow | null {
+    const heldBack = { id, task: null as TaskRow | null };
+    this.#heldBack = heldBack;
+    try {
+      work();
+    } finally {
+      this.#heldBack = null;
+    }
+    return heldBack.task;
   }
 
   /** The task leaves its lane. If it was held, its permits are returned, and tasks that waited for them are tried again. */

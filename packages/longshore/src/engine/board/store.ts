@@ -1,6 +1,7 @@
 // The board's port to a store. Each verb is one durable step, and calls that arrive together share a commit. A promise resolves only after
 // the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be written now, and then nothing has changed.
 
+import type { ForeseenTurn } from "../../core/turn.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
@@ -30,7 +31,7 @@ export type Leave = () => void;
 
 /** `receipt` is stored with the closed grant, so that a protocol can recognise a repeated report; opaque to the store. */
 export type Report = { hold: Hold /** Who reports, when no worker has held it. */; by?: string } & (
-  | { verb: "complete"; output: string; merge?: boolean; receipt?: string }
+  | { verb: "complete"; output: string; merge?: boolean; receipt?: string; turn?: ForeseenReport }
   | { verb: "fail"; error: string; retryable: boolean; spends?: "lost"; delayMs?: number; receipt?: string; output?: string }
   /**
    * `unseen`: no worker has run the task, so this hand-out does not count as a deferral. `unlessTaken`: only while the task is offered;
@@ -38,6 +39,17 @@ export type Report = { hold: Hold /** Who reports, when no worker has held it. *
    */
   | { verb: "defer"; delayMs: number; output?: string; unseen?: boolean; unlessTaken?: boolean }
 );
+
+/** A `ForeseenTurn` (core/turn.ts) whose report is JSON text. */
+export type ForeseenReport = Omit<ForeseenTurn, "report"> & { readonly report: string };
+
+/** The reply to a report with a claim. */
+export interface SettledAndClaimed {
+  verdict: Verdict;
+  task: TaskRow | null;
+  /** The turn that came with the report was accepted. */
+  tookTurn: boolean;
+}
 
 /** Options of an extend. */
 export interface Extending {
@@ -92,7 +104,7 @@ export interface BoardStore {
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
   /** The same for a worker that can take another task: hands one out in the same transaction, if there is one and the report is accepted. */
-  settleAndClaim(report: Report, request: ClaimRequest): Promise<{ verdict: Verdict; task: TaskRow | null }>;
+  settleAndClaim(report: Report, request: ClaimRequest): Promise<SettledAndClaimed>;
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text (core/turn.ts). */
   command(hold: Hold, report: string): Promise<Commanded>;
   /** The receipt of the report that closed this grant; undefined when there is none. */

@@ -6,7 +6,7 @@ import type { RetryPolicy } from "../run/plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
-import type { Follower } from "./local-board.ts";
+import type { Follower } from "./local-follower.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
 import { type EndState, isDriver, isOpen, type Lane, type TaskRow } from "./task.ts";

@@ -5,12 +5,13 @@ import { randomBytes } from "node:crypto";
 import type { Context } from "../../core/context.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
-import { type Task, task } from "../../core/task.ts";
+import { task } from "../../core/task.ts";
 import {
   type CommandResult,
   commandsMax,
   commandsQuestion,
   commandsSize,
+  type ForeseenTurn,
   functionLane,
   type JournalEntry,
   type Turn,
@@ -18,10 +19,13 @@ import {
   type TurnReport,
 } from "../../core/turn.ts";
 import { stackOf } from "../stack.ts";
+import { type DriverTask, foreseenCharsMax } from "./foreseen.ts";
 import { waitsElsewhere } from "./function-end.ts";
 import { readJournal } from "./read-journal.ts";
-import { FunctionReplay, type GoesOn } from "./replay.ts";
+import { FunctionReplay } from "./replay.ts";
+import type { GoesOn } from "./replay-parts.ts";
 import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
+import type { Steady } from "./server-time.ts";
 import type { ValueLimit } from "./value-limit.ts";
 
 /** The code of a durable function. */
@@ -33,6 +37,13 @@ export interface FunctionCode {
 /** Functions that stay in memory between their turns. Each costs some kilobytes. */
 const keptMax = 2_000;
 
+/** The settings of a worker's functions. */
+export interface DriverOptions {
+  /** The size that a value of a command may have. */
+  readonly limit?: ValueLimit | undefined;
+  readonly steady?: Steady | undefined;
+}
+
 /** A function in memory. */
 interface Kept {
   readonly replay: FunctionReplay;
@@ -41,13 +52,41 @@ interface Kept {
   by: string;
   /** The context of the turn under way. */
   context: Context;
+  /** Adds a line to the log of the run. */
+  log: Context["log"];
+  readonly code: FunctionCode;
+  /** The server accepts turns that it has not handed out. */
+  readonly isForeseen: boolean;
 }
 
 /** The tasks of a worker for the turns of these functions. Each function has two: for the lane of all workers, and for the lane of this worker. */
-export function driverTasks(functions: readonly FunctionCode[], limit?: ValueLimit): Task[] {
+export function driverTasks(functions: readonly FunctionCode[], { limit, steady }: DriverOptions = {}): DriverTask[] {
   const worker = randomBytes(6).toString("hex");
   const kept = new Map<string, Kept>();
   let turns = 0;
+  /** Functions that do what only a turn can do. */
+  const unforeseen = new Set<FunctionCode>();
+  const foresee: DriverTask["foresee"] = async (runId, { shown, since }, output) => {
+    const state = kept.get(runId);
+    if (state === undefined || !state.isForeseen || unforeseen.has(state.code)) return undefined;
+    const text = JSON.stringify(output);
+    const node = state.replay.soleStep(shown);
+    if (node === undefined || text.length > foreseenCharsMax) return undefined;
+    // From here on its memory is ahead of the server: it is of no use when the server does not follow.
+    kept.delete(runId);
+    const by = `${worker}-${++turns}`;
+    // A copy: the function may change what it gets.
+    const turn = await takeForeseen(state, { node, since, output: JSON.parse(text) as Json }, by);
+    if (turn === undefined) {
+      unforeseen.add(state.code);
+      return undefined;
+    }
+    const accepted = () => {
+      state.by = by;
+      if (turn.report.end === undefined) keep(kept, runId, state);
+    };
+    return { turn, accepted };
+  };
   return functions.flatMap((code) => {
     const handle = async (turn: Turn, context: Context): Promise<TurnReport> => {
       const by = `${worker}-${++turns}`;
@@ -55,12 +94,32 @@ export function driverTasks(functions: readonly FunctionCode[], limit?: ValueLim
       const before = kept.get(runId);
       kept.delete(runId);
       const state = before !== undefined && before.by === turn.by ? before : undefined;
-      const { after, report } = await takeTurn({ code, limit }, turn, context, state, by);
+      const ready = state ?? (await replayed(code, turn, context, { limit, steady }));
+      const { after, report } = await takeTurn(code, turn, context, ready, { by, isReplayed: state === undefined });
       if (report.end === undefined) keep(kept, runId, after);
       return report;
     };
-    return [functionLane(code.name), functionLane(code.name, worker)].map((lane) => task(lane, handle));
+    return [functionLane(code.name), functionLane(code.name, worker)].map((lane) => ({ ...task(lane, handle), foresee }));
   });
+}
+
+/** Undefined when the turn does what only one that is handed out can do: it has a log, and can begin side effects. */
+async function takeForeseen(
+  state: Kept,
+  result: { readonly node: number; readonly since: number; readonly output: Json },
+  by: string,
+): Promise<ForeseenTurn | undefined> {
+  const { replay, log, by: from, code } = state;
+  let isLogged = false;
+  state.log = () => {
+    isLogged = true;
+  };
+  const at = await replay.foresee(result);
+  state.log = log;
+  if (replay.end !== null) replay.dropUnreceived();
+  const report: TurnReport = { ...reportOf(code, replay, by), received: replay.place };
+  const isOf = report.end === undefined || report.end.kind === "done";
+  return isOf && !isLogged && replay.strays === null ? { from, node: result.node, at, report } : undefined;
 }
 
 function keep(kept: Map<string, Kept>, runId: string, state: Kept): void {
@@ -71,20 +130,19 @@ function keep(kept: Map<string, Kept>, runId: string, state: Kept): void {
 }
 
 async function takeTurn(
-  { code, limit }: { readonly code: FunctionCode; readonly limit: ValueLimit | undefined },
+  code: FunctionCode,
   turn: Turn,
   context: Context,
-  before: Kept | undefined,
-  by: string,
+  state: Kept,
+  { by, isReplayed }: { readonly by: string; readonly isReplayed: boolean },
 ): Promise<{ after: Kept; report: TurnReport }> {
-  const state = before ?? (await replayed(code, turn, context, limit));
   state.context = context;
   state.by = by;
   const { replay, abort } = state;
   const stop = () => abort.abort(context.signal.reason);
   context.signal.addEventListener("abort", stop, { once: true });
   try {
-    if (before !== undefined) await replay.receive(await newsOf(turn, context, replay));
+    if (!isReplayed) await replay.receive(await newsOf(turn, context, replay));
     const { goesOn = false } = turn;
     const flush = () => reportCommands(replay, context, by, goesOn);
     await replay.settle(flush, goesOn);
@@ -158,7 +216,7 @@ async function newsOf(
 }
 
 /** The function at the point where this turn begins. */
-async function replayed(code: FunctionCode, turn: Turn, context: Context, limit: ValueLimit | undefined): Promise<Kept> {
+async function replayed(code: FunctionCode, turn: Turn, context: Context, { limit, steady }: DriverOptions): Promise<Kept> {
   const { input, startedAt, pass } = turn;
   const isFirst = startedAt !== undefined && turn.commands === 0;
   const journal = isFirst ? { input, startedAt, pass, entries: [] } : await readJournal(context);
@@ -166,19 +224,23 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context, limit:
   const isEmpty = journal.entries.length === 0;
   const first = journal.entries.reduce((least, { result }) => Math.min(least, (result?.place ?? Number.POSITIVE_INFINITY) - 1), turn.after);
   const replay = new FunctionReplay({
+    steady,
     input: journal.input ?? null,
     startedAt: journal.startedAt ?? 0,
     after: isEmpty ? turn.after : first,
     journal: new Map(journal.entries.map((entry) => [entry.node, entry])),
     limit,
   });
-  const state: Kept = { replay, abort, by: "", context };
+  const state: Kept = {
+    ...{ replay, abort, by: "", context, code, isForeseen: turn.goesOn === true },
+    log: (entry) => state.context.log(entry),
+  };
   const scope = makeScope({
     runId: context.ids.runId,
     replay,
     random: seededRandom(`${context.ids.runId} ${journal.pass ?? 0}`),
     cancelled: abort.signal,
-    log: (entry) => state.context.log(entry),
+    log: (entry) => state.log(entry),
   });
   replay.isRepeating = turn.turn > 1;
   await replay.begin(() => code.call(scope, (journal.input ?? null) as never));

@@ -14,49 +14,17 @@ import type { ValueSize } from "../../core/text-size.ts";
 import { type Command, type CommandResult, commandText, type JournalEntry, type TurnEnd } from "../../core/turn.ts";
 import { blocked, Continued, doneWith, failedWith } from "./function-end.ts";
 import { handled } from "./handled.ts";
+import type { Asked, Beginning, Flush, LocalResult } from "./replay-parts.ts";
 import { ServerTime } from "./server-time.ts";
 import { SideEffects } from "./side-effects.ts";
 import { StepError } from "./step-error.ts";
 import { Unreported } from "./unreported.ts";
 import { tooLarge, type ValueLimit } from "./value-limit.ts";
 
-/** A command without what this class adds. */
-export type Asked = Omit<Command, "node" | "after">;
-
-/** The result of a side effect. */
-export type LocalResult = { readonly output: Json } | { readonly error: string };
-
-/** How a turn continues after a report in the middle of it. */
-export interface GoesOn {
-  /** Results that the server has numbered. */
-  readonly results: readonly CommandResult[];
-  /** The time of the server. */
-  readonly now?: number;
-  /** No other side effect may begin in this turn. */
-  readonly stop: boolean;
-}
-
-/** Reports commands in the middle of a turn. */
-export type Flush = () => Promise<GoesOn>;
-
 interface Waiting {
   readonly command: Asked;
   resolve(output: Json): void;
   reject(error: Error): void;
-}
-
-/** Where the function begins. */
-export interface Beginning {
-  readonly input: Json;
-  readonly startedAt: number;
-  /** Results up to this number belong to an earlier life of the run. */
-  readonly after: number;
-  /** The commands that the run has already, by number. */
-  readonly journal: ReadonlyMap<number, JournalEntry>;
-  /** Only compares the code with the journal: side effects that are not in the journal do not run. */
-  readonly isCheck?: boolean;
-  /** The size that a value of a command may have. A command with a larger one fails at once. */
-  readonly limit?: ValueLimit | undefined;
 }
 
 export class FunctionReplay {
@@ -88,15 +56,16 @@ export class FunctionReplay {
   #isTurn = false;
   #strays: string | null = null;
   readonly #lastRecorded: number;
+  #foresees = false;
   /** True while the function receives results that it received in earlier turns. */
   isRepeating = false;
 
-  constructor({ after, startedAt, journal, isCheck = false, limit }: Beginning) {
+  constructor({ after, startedAt, journal, steady, isCheck = false, limit }: Beginning) {
     this.#limit = limit;
     this.#isCheck = isCheck;
     this.#place = after;
     this.#now = startedAt;
-    this.#serverTime = new ServerTime(startedAt);
+    this.#serverTime = new ServerTime(startedAt, steady);
     this.#journal = journal;
     this.#lastRecorded = Math.max(0, ...journal.keys());
   }
@@ -185,6 +154,29 @@ export class FunctionReplay {
       await this.#untilItWaits();
     }
     this.#isTurn = false;
+  }
+
+  /** The command that is all the function waits for, when it is a step that is shown as this. */
+  soleStep(shown: string): number | undefined {
+    if (this.#waiting.size !== 1 || this.#open.size !== 1 || this.#end !== null || this.#strays !== null) return undefined;
+    if (this.#fresh.size + this.#held.length + this.#effects.running + this.#ended.length > 0) return undefined;
+    const [node] = this.#open as Set<number> & [number];
+    const command = this.#waiting.get(node)?.command;
+    return command?.kind === "step" && command.shown === shown ? node : undefined;
+  }
+
+  /**
+   * Passes on a result that is not stored yet. Side effects that follow from it begin in a later turn. Returns when it is
+   * received: not before `since`, when the server handed the step out.
+   */
+  async foresee({ node, since, output }: { node: number; since: number; output: Json }): Promise<number> {
+    this.#foresees = true;
+    this.#serverTime.learn(since);
+    const at = Math.max(this.#serverTime.now, this.#now);
+    await this.receive([{ node, place: this.#place + 1, state: "done", at, output }]);
+    this.#foresees = false;
+    this.#isTurn = false;
+    return at;
   }
 
   /** Passes the result of one side effect on, when the next number is its own. False when there is none, or another result can come before it. */
@@ -289,7 +281,7 @@ export class FunctionReplay {
         this.#own.set(node, made);
         this.#ended.push({ ...command, node, after, ...made });
       });
-    if (this.#held.length > 0 || this.#fresh.placed > 0) this.#held.push(begin);
+    if (this.#foresees || this.#held.length > 0 || this.#fresh.placed > 0) this.#held.push(begin);
     else this.#effects.ask(begin);
     return result;
   }

@@ -14,7 +14,8 @@ import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts"
 import { type Command, definesCharsMax, definesMax } from "../../core/turn.ts";
 import { codeDefinitions, type Member } from "../../core/workflow-family.ts";
 import { handled } from "./handled.ts";
-import type { Asked, FunctionReplay, LocalResult } from "./replay.ts";
+import type { FunctionReplay } from "./replay.ts";
+import type { Asked, LocalResult } from "./replay-parts.ts";
 
 /** The options of a step of a durable function. */
 export interface CommandOptions extends TaskStepOptions {

@@ -8,6 +8,7 @@ import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { Parsed } from "../../../core/json/json-slices.ts";
 import { isName } from "../../../core/names.ts";
 import { waitMsMax } from "../../../core/step-bounds.ts";
+import type { ForeseenReport } from "../../../engine/board/store.ts";
 import { pushChunksMax } from "../../../engine/log/store.ts";
 import {
   type FailRequest,
@@ -68,12 +69,23 @@ function claimOf(text: string, body: { [key: string]: unknown }, at: readonly st
 export interface Completion {
   output: string;
   next: Claim | undefined;
+  turn: ForeseenReport | undefined;
 }
 
 export function parseComplete(text: string, parsed?: Parsed): Completion {
   if (parsed?.fault !== undefined) throw notJson(text, parsed.fault);
   const body = parseObject(text, "CompleteJob", parsed === undefined ? parseExact : () => parsed.value);
-  return { output: outputOf(text, body), next: nextClaimOf(text, body) };
+  return { output: outputOf(text, body), next: nextClaimOf(text, body), turn: turnOf(text, body) };
+}
+
+function turnOf(text: string, { turn }: { [key: string]: unknown }): ForeseenReport | undefined {
+  if (turn === undefined) return undefined;
+  if (!isObject(turn)) throw wrongType(text, ["turn"], turn, "a map");
+  const { from, node, at, report } = turn;
+  if (typeof from !== "string") throw wrongField(text, ["turn"], "from", from, "a string");
+  if (!isWhole(node)) throw wrongField(text, ["turn"], "node", node, "a whole number");
+  if (!isWhole(at)) throw wrongField(text, ["turn"], "at", at, "a whole number");
+  return { from, node, at, report: resultText(text, report ?? null) };
 }
 
 export function nextClaimOf(text: string, { next }: { [key: string]: unknown }): Claim | undefined {

@@ -5,7 +5,7 @@ import { isClosing, isTransient, LongshoreError, toError } from "../../../core/e
 import { isObject } from "../../../core/json/json.ts";
 import type { Parsed } from "../../../core/json/json-slices.ts";
 import type { HttpReply } from "../../../net/http/http.ts";
-import { traceHeader } from "../wire/codes.ts";
+import { traceHeader, turnHeader } from "../wire/codes.ts";
 import { reportsMax } from "../wire/shapes.ts";
 import { type Claim, nextClaimOf, parseObject } from "./parse.ts";
 import { misshapen, Refused, textReply, wrongField, wrongType } from "./refuse.ts";
@@ -66,8 +66,9 @@ function refusal(thrown: unknown): HttpReply {
 
 function replyText({ status, headers, body }: HttpReply): string {
   const trace = headers?.[traceHeader];
-  const traced = trace === undefined ? "" : `,"${traceHeader}":${JSON.stringify(trace)}`;
-  if (typeof body !== "string" || body === "") return `{"status":${status}}`;
+  const taken = headers?.[turnHeader] === undefined ? "" : ',"turn":true';
+  const traced = trace === undefined ? taken : `${taken},"${traceHeader}":${JSON.stringify(trace)}`;
+  if (typeof body !== "string" || body === "") return `{"status":${status}${taken}}`;
   const isJson = headers?.["content-type"] === jsonHeaders["content-type"];
   return `{"status":${status},${isJson ? `"body":${body}` : `"text":${JSON.stringify(body)}`}${traced}}`;
 }

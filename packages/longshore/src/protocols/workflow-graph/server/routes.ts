@@ -19,11 +19,11 @@ import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { commandLane } from "../dialect/compile.ts";
-import { statusOfVerdict, traceHeader } from "../wire/codes.ts";
+import { statusOfVerdict, traceHeader, turnHeader } from "../wire/codes.ts";
 import { handlerLabelPrefix } from "../wire/shapes.ts";
 import { addCommands, addReported, readJournal } from "./functions.ts";
 import { type LogStreamDeps, LogStreams } from "./log-stream.ts";
-import { type Claim, expectJson, parseClaim, parseComplete, parseDefer, parseFail, parseRegister } from "./parse.ts";
+import { type Claim, type Completion, expectJson, parseClaim, parseComplete, parseDefer, parseFail, parseRegister } from "./parse.ts";
 import { pushLogs } from "./push-logs.ts";
 import { Refused, textReply, tooLarge } from "./refuse.ts";
 import { isRecorded, type LeaseHold, parseLeaseId, renderClaim } from "./render.ts";
@@ -179,26 +179,32 @@ class Jobs {
 
   complete = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
-    const { output, next } = parseComplete(request.text, request.parsed);
-    return this.#completed(request.params.lease as string, output, receiptOf(request, { outputs: output }), next);
+    const { output, ...more } = parseComplete(request.text, request.parsed);
+    return this.#completed(request.params.lease as string, output, receiptOf(request, { outputs: output }), more);
   };
 
   reports = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     return replyToAll(parseReports(request.text, request.parsed), async ({ lease, verb, body, key, next }) => {
       if (verb === "commands") return addReported(this.#deps, lease, body);
-      const { output } = parseComplete(body);
-      return this.#completed(lease, output, receiptOf(request, { outputs: output }, key), next);
+      const { output, turn } = parseComplete(body);
+      return this.#completed(lease, output, receiptOf(request, { outputs: output }, key), { turn, next });
     });
   };
 
-  async #completed(lease: string, output: string, receipt: string | undefined, next: Claim | undefined): Promise<HttpReply> {
+  async #completed(
+    lease: string,
+    output: string,
+    receipt: string | undefined,
+    { next, turn }: Pick<Completion, "next" | "turn">,
+  ): Promise<HttpReply> {
     const hold = parseLeaseId(lease);
     if (hold === undefined) return conflict;
     if (next === undefined) return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
     const claim = this.#claimOf(next);
-    const { verdict, task } = await this.#deps.board.completeAndClaim(hold, output, { receipt }, claim);
-    return task === undefined ? this.#reported(hold, receipt, verdict) : this.#grant(task, next);
+    const { verdict, task, tookTurn } = await this.#deps.board.completeAndClaim(hold, output, { receipt, turn }, claim);
+    const reply = await (task === undefined ? this.#reported(hold, receipt, verdict) : this.#grant(task, next));
+    return tookTurn ? { ...reply, headers: { ...reply.headers, [turnHeader]: "taken" } } : reply;
   }
 
   fail = async (request: HttpRequest): Promise<HttpReply> => {

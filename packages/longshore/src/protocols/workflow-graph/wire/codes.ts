@@ -28,6 +28,9 @@ export const waitHeader = "longshore-wait";
 /** Ours, on replies to register: how many reports the server takes in one request. Absent on servers that take one. */
 export const reportsHeader = "longshore-reports";
 
+/** Ours, on the reply to a result that came with a turn: the server has accepted the turn. */
+export const turnHeader = "longshore-turn";
+
 /** On the response to a claim with a job, from a server that writes spans: the span of this attempt, as W3C Trace Context writes it. */
 export const traceHeader = "traceparent";
 

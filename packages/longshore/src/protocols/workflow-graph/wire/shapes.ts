@@ -3,6 +3,7 @@
 // else must always be present, because the Rust worker parses strictly.
 
 import type { Json } from "../../../core/json/json.ts";
+import type { ForeseenTurn } from "../../../core/turn.ts";
 
 export type LogStream = "stdout" | "stderr";
 export type JobStatus = "queued" | "running" | "success" | "failure" | "skipped" | "cancelled";
@@ -92,6 +93,8 @@ export interface CompleteRequest {
   output?: Json;
   /** Ours: the claim of a worker that can take another job. The answer is that of a claim, or an empty body without a job. */
   next?: ClaimRequest;
+  /** Ours: the turn of a durable function that this result brings, already taken. Only together with `next`. */
+  turn?: ForeseenTurn;
 }
 
 export interface FailRequest {

@@ -7,7 +7,7 @@ import { type SpanIds, spanIdsOfHeader } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
 import { HttpClient } from "../../../net/http/client.ts";
 import { quoteCharsMax, quoted, type Reply, shortAnswerBytesMax } from "../../../net/http/send.ts";
-import { idempotencyHeader, reportsHeader, traceHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
+import { idempotencyHeader, reportsHeader, traceHeader, turnHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
   ClaimRequest,
   ClaimResponse,
@@ -40,6 +40,8 @@ export interface Completed {
   /** The job that the server handed out with its answer. */
   readonly next: ClaimResponse | undefined;
   readonly span: SpanIds | undefined;
+  /** The turn that came with the report was accepted. */
+  readonly tookTurn: boolean;
 }
 
 interface Request {
@@ -150,7 +152,8 @@ export class Client {
     const reply = await this.#batch.send(report, signal);
     const verdict = verdictIn("complete", reply);
     const next = body.next === undefined || reply.status !== 200 || reply.text === "" ? undefined : parseClaim(reply.text);
-    return { verdict, next, span: next === undefined ? undefined : spanIdsOfHeader(reply.headers[traceHeader]) };
+    const tookTurn = reply.status === 200 && reply.headers[turnHeader] !== undefined;
+    return { tookTurn, verdict, next, span: next === undefined ? undefined : spanIdsOfHeader(reply.headers[traceHeader]) };
   }
 
   async fail(leaseId: string, body: FailRequest, signal: AbortSignal): Promise<Verdict> {

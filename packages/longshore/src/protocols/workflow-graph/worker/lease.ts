@@ -10,6 +10,7 @@ import type { Task } from "../../../core/task.ts";
 import { cutMiddle } from "../../../core/text.ts";
 import type { SpanIds } from "../../../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../../../core/turn.ts";
+import type { DriverTask } from "../../../runner/function/foreseen.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import {
@@ -35,6 +36,8 @@ export interface LeaseSurroundings {
   readonly server: { beatsTellCancel: boolean };
   readonly failing: (what: string, error: unknown) => void;
   readonly working: (what: string) => void;
+  /** Takes turns of functions that steps bring; undefined for a worker without functions. */
+  readonly foresee: () => DriverTask["foresee"] | undefined;
   /** The claim that a report may contain; undefined on servers that do not know it. */
   readonly nextClaim: () => ClaimRequest | undefined;
 }
@@ -143,7 +146,14 @@ export class LeasedJob implements Assignment {
     if (outcome.kind === "done") {
       const next = wantNext ? this.#around.nextClaim() : undefined;
       const body = this.#completion(outcome.output);
-      const answer = await client.complete(leaseId, next === undefined ? body : { ...body, next }, signal);
+      const { runId, stepId } = this.ids;
+      const foreseen =
+        next === undefined
+          ? undefined
+          : await this.#around.foresee()?.(runId, { shown: stepId, since: this.#claim.lease.granted_at_ms }, outcome.output);
+      const turn = foreseen === undefined ? {} : { turn: foreseen.turn };
+      const answer = await client.complete(leaseId, next === undefined ? body : { ...body, ...turn, next }, signal);
+      if (answer.tookTurn) foreseen?.accepted();
       return {
         verdict: answer.verdict,
         next: answer.next === undefined ? undefined : new LeasedJob(answer.next, this.#around, answer.span),

@@ -4,7 +4,7 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json, parseOrUndefined } from "../../../core/json/json.ts";
 import { quoted, type Reply } from "../../../net/http/send.ts";
-import { traceHeader } from "../wire/codes.ts";
+import { traceHeader, turnHeader } from "../wire/codes.ts";
 import type { ClaimRequest } from "../wire/shapes.ts";
 
 export interface BatchedReport {
@@ -149,10 +149,10 @@ function repliesIn({ status, text }: Reply): (Reply | undefined)[] {
   const replies = isObject(value) && Array.isArray(value.replies) ? (value.replies as Json[]) : [];
   return replies.map((reply) => {
     if (!isObject(reply) || typeof reply.status !== "number") return undefined;
-    const { status: own, body, text: words, [traceHeader]: trace } = reply as { [key: string]: Json };
+    const { status: own, body, text: words, [traceHeader]: trace, turn } = reply as { [key: string]: Json };
     return {
       status: own as number,
-      headers: typeof trace === "string" ? { [traceHeader]: trace } : {},
+      headers: { ...(typeof trace === "string" ? { [traceHeader]: trace } : {}), ...(turn === true ? { [turnHeader]: "taken" } : {}) },
       text: body === undefined ? (typeof words === "string" ? words : "") : JSON.stringify(body),
     };
   });

@@ -7,6 +7,7 @@
 
 import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
+import { foresightOf } from "../../../runner/function/foreseen.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
 import { type ClaimRequest, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";
@@ -85,6 +86,7 @@ class WorkflowGraphTransport implements Transport {
     this.#labels = labelsOf(this.#settings, host);
     const connections = Math.min(connectionsMax, host.slots.total * connectionsPerSlot + helpersMax);
     this.#client = await Client.open({ url, token, connections });
+    const foresee = foresightOf(host.tasks);
     this.#around = {
       client: this.#client,
       settings: this.#settings,
@@ -93,6 +95,7 @@ class WorkflowGraphTransport implements Transport {
       server: this.#server,
       failing: host.failing,
       working: host.working,
+      foresee: () => foresee,
       nextClaim: () => (this.#server.waitSecs > 0 && this.#registered ? this.#claimBody() : undefined),
     };
     void this.#enlist("scout");
