@@ -246,7 +246,9 @@ async function replayed(code: FunctionCode, turn: Turn, context: Context, { limi
   await replay.begin(() => code.call(scope, (journal.input ?? null) as never));
   await replay.receive(resultsOf(journal.entries, 0, turn.after));
   replay.isRepeating = false;
-  await replay.receive(resultsOf(journal.entries, turn.after, lastOf(journal.entries, turn)));
+  const last = lastOf(journal.entries, turn);
+  await replay.receive(resultsOf(journal.entries, turn.after, last));
+  replay.skipTo(last);
   replay.checkJournal();
   return state;
 }

@@ -75,6 +75,11 @@ export class FunctionReplay {
     return this.#place;
   }
 
+  /** Results up to this number are received. Those that are missing belong to commands that a retry has made void. */
+  skipTo(place: number): void {
+    this.#place = Math.max(this.#place, place);
+  }
+
   get now(): number {
     return this.#now;
   }
