@@ -1,4 +1,5 @@
-// Workflows in code, of which some steps wait: a step for the handler `wait` has no worker. Its input may name a signal and a time.
+// Workflows in code, of which some steps wait: a step for the handler `wait` has no worker. Its input may name a signal and a time. Workers may report
+// on such steps, as with Conductor.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
@@ -12,7 +13,7 @@ export const waitingDialect: Dialect = {
   name,
   compile(source) {
     const plan = codeDialect.compile(source);
-    return { ...plan, dialect: name, nodes: plan.nodes.map(waiting) };
+    return { ...plan, dialect: name, nodes: plan.nodes.map(waiting), waitsTakeReports: true };
   },
 };
 
