@@ -1,4 +1,4 @@
-// Fetches the foreign programs, once, into the user's cache folder, so that a fresh clone finds them again.
+// Fetches the peers (programs of other projects) once, into the user's cache folder, so that a fresh clone finds them again.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PeerUnavailable, requireTool } from "./tools.ts";
 
-/** Programs of the Rust crate registry, with the version that everything here was observed on. */
+/** Programs of the Rust crate registry, with the version that the tests are written for. */
 const crates = {
   "workflow-graph-server": { version: "1.2.11", root: "wg" },
   "workflow-graph-worker-sdk": { version: "1.2.11", root: "wg" },
@@ -16,7 +16,7 @@ export type CrateName = keyof typeof crates;
 
 export const crateNames = Object.keys(crates) as CrateName[];
 
-/** A release build compiles about a hundred crates; a line for each 25 shows life without filling the terminal. */
+/** A release build compiles about a hundred crates. One line for every 25 shows that it continues, and does not fill the terminal. */
 const PROGRESS_EVERY_CRATES = 25;
 
 /** The path of a program that has been fetched. Throws `PeerUnavailable` when it has not: nothing is fetched from inside a test. */
@@ -29,7 +29,7 @@ export function peerBinary(name: CrateName): string {
   return join(installRoot(name), "bin", name);
 }
 
-/** Builds every program that is not in the cache yet, one after the other, telling how far it is. */
+/** Builds every program that is not in the cache yet, one after the other. `say` receives lines about the progress. */
 export async function fetchPeers(names: readonly CrateName[], say: (line: string) => void): Promise<void> {
   const missing = names.filter((name) => !isInstalled(name));
   if (missing.length === 0) return;
@@ -80,7 +80,7 @@ function installRoot(name: CrateName): string {
   return join(peersFolder(), crates[name].root);
 }
 
-/** Cargo's own list of what it installed is the proof of the version; a program of another version is built again. */
+/** Reads the version from the list that cargo keeps of installed programs. A program of another version is built again. */
 function isInstalled(name: CrateName): boolean {
   const list = join(installRoot(name), ".crates.toml");
   const installed = existsSync(list) ? readFileSync(list, "utf8") : "";

@@ -1,27 +1,27 @@
-// Some peers listen on every address and have no setting for that. They run, together with the tests that drive them, in a
-// network namespace of their own, where the only interface is loopback and no other program can reach them.
+// Some peers listen on every address and have no setting to change this. Such a peer and its tests run in a separate network namespace.
+// Its only interface is loopback, so no program outside can reach the peer.
 import { type SpawnOptions, spawn } from "node:child_process";
 import { networkInterfaces } from "node:os";
 import { PeerUnavailable } from "./tools.ts";
 
 export interface PrivateRun extends SpawnOptions {
-  /** Gets what the command writes to standard output, where `stdio` makes that a pipe. */
+  /** Receives the standard output of the command. Only called when `stdio` makes standard output a pipe. */
   onOutput?: (text: string) => void;
 }
 
 /**
- * Runs a command in a private network and answers its exit code. The process namespace comes along so that nothing the command
- * started can outlive it, the mount namespace so that a test may mount a small disk and fill it.
+ * Runs a command in a private network and returns its exit code. The command also gets its own process namespace and mount namespace. The
+ * first ends all processes that the command started; in the second, a test can mount a small disk and fill it.
  */
 export function runInPrivateNetwork(command: readonly string[], { onOutput, ...options }: PrivateRun = {}): Promise<number> {
-  // The shell stays, instead of becoming the command: as the first process of the namespace it reaps what others leave behind.
+  // No `exec`: the shell must stay the first process of the namespace, because this process reaps the orphans of all others.
   const script = 'ip link set lo up || exit; "$@"; exit $?';
   const args = ["-rnmp", "--fork", "--kill-child", "--", "sh", "-c", script, "sh", ...command];
   const child = spawn("unshare", args, { stdio: "inherit", ...options });
   if (onOutput !== undefined) child.stdout?.setEncoding("utf8").on("data", onOutput);
-  // Ctrl-C reaches the command by itself, being in the same process group; this process only waits for it to end.
+  // The command is in the same process group, so it gets the signal of Ctrl-C, too. This process only waits until the command ends.
   const ignore = (): void => {};
-  // `unshare` ignores a polite signal while it waits; killed, it takes everything inside the namespace with it.
+  // `unshare` ignores SIGTERM while it waits. SIGKILL ends it and, because of `--kill-child`, all processes in the namespace.
   const end = (): void => void child.kill("SIGKILL");
   process.on("SIGINT", ignore);
   process.on("SIGTERM", end);
@@ -34,7 +34,7 @@ export function runInPrivateNetwork(command: readonly string[], { onOutput, ...o
   });
 }
 
-/** Throws unless loopback is the only interface here, which is what makes listening on every address harmless. */
+/** Throws unless loopback is the only interface: only then is it harmless to listen on every address. */
 export function assertPrivateNetwork(peer: string, interfaces: readonly string[] = Object.keys(networkInterfaces())): void {
   const others = interfaces.filter((name) => name !== "lo");
   if (others.length === 0) return;

@@ -16,10 +16,12 @@ const refreshGapMs = 1_000;
 export class RunFeed {
   readonly rows = signal<readonly RunSummary[]>([]);
   readonly state = signal<"reading" | "idle" | "stopped" | "end">("reading");
+  /** How many stored runs the search has checked. */
   readonly looked = signal(0);
+  /** How many runs are stored; null when this is not known. */
   readonly of = signal<number | null>(null);
   readonly error = signal<ApiError | null>(null);
-  /** Runs that have begun since then, and are not shown yet. */
+  /** The number of new runs that are not shown yet. */
   readonly newer = signal(0);
   readonly #query: string;
   readonly #controller = new AbortController();
@@ -83,7 +85,7 @@ export class RunFeed {
     }
   }
 
-  /** Shows the runs that have begun since. */
+  /** Reads the first page again, and shows new runs. */
   async refresh({ isAsked = true } = {}): Promise<void> {
     this.#lastAt = Date.now();
     try {
@@ -92,7 +94,7 @@ export class RunFeed {
       if (!isAsked && this.#isBusy() && this.rows.value.length > 0) return this.#update(read.items);
       const fresh = new Set(read.items.map(({ id }) => id));
       const { next } = read;
-      // What the first page no longer has, does not match any more; what is older was not read again.
+      // Older rows than those of the first page were not read again, so they stay. A newer row that is not in the page no longer matches.
       const rest = this.rows.value.filter(({ id }) => !fresh.has(id) && next !== null && id <= next);
       batch(() => {
         this.rows.value = [...read.items, ...rest];
@@ -144,7 +146,7 @@ export class RunFeed {
     this.#soon();
   }
 
-  /** A new run is there at once; what its change does not say is read with the next refresh. */
+  /** Shows a new run at once. The next refresh reads the fields that the change does not contain. */
   #show({ id, workflow, state, createdAt, endedAt = null, left = 0, failed = 0, error = null }: Change): void {
     if (this.#query !== "" || createdAt === undefined || typeof workflow !== "string") return;
     const row: RunSummary = {

@@ -1,4 +1,4 @@
-// One line about a run that failed or is blocked, with the command that shows all of it.
+// A message about a run that failed or is blocked, with the command that shows the whole run.
 
 import { counted } from "../core/text.ts";
 import type { FailureNews } from "../server/index.ts";
@@ -6,8 +6,8 @@ import { titleOf } from "./run-view.ts";
 import { fit, type Paint, printable } from "./terminal.ts";
 
 /**
- * Two or three lines of a terminal. The most important word is often the last one, so a shorter limit would cut it; the command shows
- * longer reasons.
+ * The maximum length of a reason: two or three lines of a terminal. A smaller limit would often cut the last word, and this is often the
+ * most important one. The command shows the whole reason.
  */
 const reasonCharsMax = 200;
 

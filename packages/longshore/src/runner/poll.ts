@@ -13,7 +13,7 @@ export interface Poll<Answer> {
   readonly received?: (answer: Answer) => number;
 }
 
-/** Rejects with the error of `call`. When a poll ends because the worker drains, this is not a failure. */
+/** Rejects with the error of `call`. Emits no `pollFailed` while the worker drains, because draining ends polls. */
 export async function poll<Answer>(host: TransportHost, { task, worker, count, call, received }: Poll<Answer>): Promise<Answer> {
   const { clock, draining } = host;
   const startedMs = clock.now();

@@ -1,6 +1,6 @@
 // Reads large JSON in slices, with turns of the event loop between them, so that other requests are served while megabytes are read. A
-// slice is a run of whole members or items, which JSON.parse reads. A member that is larger than a slice is opened and read in the same
-// way, and a long string is read in pieces.
+// slice is several whole members or items in a row, which JSON.parse reads. When a member is larger than a slice, its own members are read
+// in slices in the same way, and a long string is read in pieces.
 
 import { atOnce, inTurns, type Sliced } from "../slices/slice-work.ts";
 import { Slices, turnRows } from "../slices/slices.ts";
@@ -11,14 +11,14 @@ import { findFaultFrom, type JsonFault } from "./json-position.ts";
 /** The number of characters that are read in one turn. This takes some milliseconds, independent of the content. */
 export const sliceChars = 262_144;
 
-/** The result for a text: an object, so that the values null and false differ from no result. */
+/** The result for a text. It is an object because the value itself may be null or false. */
 export interface Parsed {
   readonly value: unknown;
   /** The mistake, when the text is not valid JSON; then there is no value. */
   readonly fault?: JsonFault;
 }
 
-/** One for the process, because there is one event loop: regardless of how many bodies arrive at once, one slice is read in a turn. */
+/** Shared by all bodies of the process: each turn of the event loop reads one slice, however many bodies arrive at once. */
 const bodies = new Slices();
 
 /**
@@ -49,7 +49,7 @@ export function inBodyTurns<Result>(text: string, work: Sliced<Result>): Result 
   return text.length <= sliceChars ? atOnce(work) : inTurns(work, bodies);
 }
 
-/** How many characters after the slice the scanner reads: the rest of an escape and the character after it. */
+/** The scanner also reads this many characters after the slice, because an escape may be cut there. */
 const roomChars = 16;
 
 /** The value of a text that is valid JSON. */
@@ -122,7 +122,7 @@ class SlicedReader {
     this.#behindMember();
   }
 
-  /** Where the run ends; undefined when the first member alone is larger than a slice. */
+  /** Where the members that fit into a slice end; undefined when the first member alone is larger than a slice. */
   #runEnd(): number | undefined {
     const text = this.#text;
     const limit = this.#at + this.#chars;
@@ -161,7 +161,7 @@ class SlicedReader {
     }
   }
 
-  /** Reads a number or a word that follows a long name. */
+  /** Reads a number, true, false or null that follows a long name. */
   #readScalar(): unknown {
     const from = this.#at;
     while (this.#at < from + this.#chars && !/[,\]}]/.test(this.#text.charAt(this.#at))) this.#at++;
@@ -192,7 +192,10 @@ class SlicedReader {
     this.#behindMember();
   }
 
-  /** The offset of the quote that ends the string, or the first offset from `limit` on that does not cut an escape. */
+  /**
+   * The offset of the quote that ends the string. When there is no quote before `limit`: the first offset, at `limit` or after it, that is
+   * not inside an escape.
+   */
   #stringEnd(from: number, limit: number): number {
     const text = this.#text;
     let at = from;
@@ -215,7 +218,10 @@ class SlicedReader {
     return members;
   }
 
-  /** Reads a comma, after which another member must follow, or the ends of this container and of the containers around it. */
+  /**
+   * Reads what follows a member: a comma, or the end of this container. After an end it does the same for the container around it. After a
+   * comma, another member must follow.
+   */
   #behindMember(): void {
     while (this.#open.length > 0) {
       const top = this.#top();
@@ -253,5 +259,5 @@ function put(members: Open["members"], name: string, value: unknown): void {
 }
 
 function broken(): Error {
-  return new SyntaxError("The text is no JSON.");
+  return new SyntaxError("The text is not JSON.");
 }

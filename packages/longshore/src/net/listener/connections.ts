@@ -1,4 +1,4 @@
-// The open sockets and the exchanges in progress on each. One listener per socket notifies all its exchanges when the client disconnects,
+// The open sockets, and the exchanges (requests with their responses) in progress on each. One listener per socket notifies all its exchanges when the client disconnects,
 // so a request needs no listener of its own. Closing the server finds idle sockets, including those that never sent anything.
 
 import type { Socket } from "node:net";
@@ -12,8 +12,8 @@ export interface OnConnection extends Placed {
 export class Connection {
   readonly socket: Socket;
   /**
-   * True after a request on this connection has passed the access check of an action that is not open to anyone. Until then the client
-   * counts as a stranger, which may never send anything useful.
+   * True after a request on this connection has passed the access check of an action that is not for `anyone` (`core/actions.ts`). Until then
+   * the client counts as a stranger: it may never send anything useful.
    */
   known = false;
   /** Closes the connection once no exchange is in progress; data that was written before is still sent. */

@@ -42,8 +42,8 @@ export class Intake {
   }
 
   /**
-   * A slot for a command. Undefined when no slot becomes free soon, or the worker drains. Then the command stays uncommitted on the bus,
-   * because a broker that moves records waits for the member that still holds one.
+   * A slot for a command. Undefined when no slot becomes free within a second, or when the worker drains. Then the command is not committed
+   * on the bus, which delivers it again later. The wait is short, because Kafka cannot move records to another worker before this wait ends.
    */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);

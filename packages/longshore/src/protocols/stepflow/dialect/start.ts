@@ -24,6 +24,7 @@ export interface RunOptions {
   readonly maxConcurrency?: number;
   /** For variables that the request does not set. */
   readonly environment?: VariableSources["environment"];
+  /** Whether `environment` is also searched for `STEPFLOW_VAR_` and the name of the variable. */
   readonly prefixed?: boolean;
   /** For sub-runs. */
   readonly sub?: Omit<FlowSettings, "flowId" | "maxConcurrency" | "sub">;
@@ -41,7 +42,7 @@ export interface PreparedRun {
   readonly settings: FlowSettings;
 }
 
-/** Maximum of the setting. In practice, a higher number would be no limit. */
+/** The highest `maxConcurrency` that a request may set. A higher number would in practice be no limit. */
 const concurrencyMax = 1_000_000;
 
 /** Throws LONGSHORE_BAD_INPUT or LONGSHORE_BAD_DEFINITION that names the field. */
