@@ -3,6 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { type Command, functionLane, type Turn, type TurnNews, type TurnReport } from "../../src/core/turn.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
+// The engine loads it at its first use; then these tests do not wait for the file.
+import "../../src/protocols/longshore/dialect/code-source.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, turns, type World } from "./world.ts";
 
