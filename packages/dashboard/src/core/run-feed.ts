@@ -85,7 +85,7 @@ export class RunFeed {
     }
   }
 
-  /** Reads the first page again, and shows new runs. */
+  /** Reads the first page again, and shows new runs. Without `isAsked`, the rows of a user who is in the list only change in place. */
   async refresh({ isAsked = true } = {}): Promise<void> {
     this.#lastAt = Date.now();
     try {

@@ -68,7 +68,7 @@ export function WorkflowsPage() {
             text.value = event.currentTarget.value;
           }}
         />
-        <span class="dim">The last runs are those among the newest 1,000 of all workflows.</span>
+        <span class="dim">Last runs shows only runs that are among the newest 1,000 of the server.</span>
       </div>
       <Problem error={list.error.value} />
       {list.data.value?.items.length === 0 && (

@@ -38,14 +38,16 @@ export function schedulesCommand(): Command {
       ['longshore schedules set nightly order --cron "0 3 * * *"', "a run of order each night"],
       ["longshore schedules show nightly", "its rules, next ten times and last ticks"],
       ['longshore schedules pause nightly --reason "holidays"', "nothing starts until it is resumed"],
-      ["longshore schedules backfill nightly --from 2026-03-01", "the runs of past ticks that have none"],
+      ["longshore schedules backfill nightly --from 2026-03-01", "starts a run for each past tick without a run"],
     ],
     "`longshore schedules COMMAND --help` explains each of them.",
   );
 }
 
 function listCommand(): Command {
-  const command = withJson(withConnection(new Command("list").description("list schedules; what `longshore schedules` does alone")))
+  const command = withJson(
+    withConnection(new Command("list").description("list schedules; without a command, `longshore schedules` does the same")),
+  )
     .option("--workflow <name>", "only schedules of this workflow")
     .option("--limit <number>", "maximum number of results", parseCount, 100)
     .action(list);
@@ -212,7 +214,7 @@ interface BackfillFlags extends Flags {
 }
 
 function backfillCommand(): Command {
-  const command = named("backfill", "start the runs of past ticks, in their order; a tick that has a run gets no other one")
+  const command = named("backfill", "start the runs of past ticks, in their order; a tick that has a run gets no second run")
     .option("--from <time>", "the first time: a day in UTC, or a time with its offset")
     .option("--to <time>", "the last time. Default: now")
     .addOption(
@@ -223,9 +225,9 @@ function backfillCommand(): Command {
     .option("--end", "end a backfill early; its runs go on")
     .action(backfill);
   return withExamples(command, [
-    ["longshore schedules backfill nightly --from 2026-03-01 --to 2026-03-08", "from the first moment of 1 March to that of 8 March"],
+    ["longshore schedules backfill nightly --from 2026-03-01 --to 2026-03-08", "from 1 March, 00:00 UTC, to 8 March, 00:00 UTC"],
     ["longshore schedules backfill nightly --from 2026-03-01T03:00:00+01:00", "until now"],
-    ["longshore schedules backfill nightly --end", "starts no further run of it"],
+    ["longshore schedules backfill nightly --end", "the backfill starts no more runs"],
   ]);
 }
 

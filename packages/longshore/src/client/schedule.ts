@@ -14,7 +14,7 @@ export interface ScheduleHandle {
   /** Starts a run now, also during a pause. Rejects with LONGSHORE_CONFLICT when a run is open and the overlap rule forbids another one. */
   run<Output = unknown>(options?: RunNowOptions): Promise<RunHandle<Output>>;
   /**
-   * Starts the runs of past ticks from `from` to `to`, both included, in their order. A tick that has a run gets no other one. Rejects with
+   * Starts the runs of past ticks from `from` to `to`, both included, in their order. A tick that has a run gets no second run. Rejects with
    * LONGSHORE_CONFLICT while another backfill of it is in progress.
    */
   backfill(range: BackfillRange, options?: RequestOptions): Promise<ScheduleStatus>;

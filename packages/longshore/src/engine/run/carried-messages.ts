@@ -1,11 +1,11 @@
-// Lets a caller wait for messages between runs. Messages are carried out after the transaction that stores them, which takes some time with
-// a store on another machine. But with any store, a caller that cancels a run must then find its child runs cancelled.
+// Lets a caller wait until messages between runs have been carried out. This happens after the transaction that stores the messages, and
+// takes some time when the store is on another machine. But when the call that cancels a run returns, its child runs must be cancelled.
 
 import { type Clock, pause } from "../../core/clock.ts";
 
-/** A caller goes on after this time: the messages are durable, and others may be before them. */
+/** The maximum wait of a caller. Older messages may delay the ones that it waits for. They are durable, so they are carried out later. */
 const waitMsMax = 1_000;
-/** Maximum number of generations of child runs: each gets its messages from the one before. */
+/** Maximum number of generations of child runs to wait for. Each generation sends messages to the next one. */
 const generationsMax = 16;
 
 interface Waiter {

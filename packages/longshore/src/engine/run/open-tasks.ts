@@ -1,5 +1,6 @@
 // The open tasks of a run, in slices. When a run ends, some of them are cancelled in the same transaction, the others by messages of the
-// run to itself, each in a separate transaction. Until then, board/unwritten-endings.ts shows each of them as it will be.
+// run to itself, each in a separate transaction. Until a task is written, readers get it as it will be
+// written (board/unwritten-endings.ts).
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";
@@ -9,7 +10,7 @@ import { type Message, type Step, taskIdOf } from "./run.ts";
 
 /** How many tasks one transaction changes, at up to 80 us each. */
 const sliceTasksMax = 100;
-/** How many characters of their inputs and outputs are read with them: some milliseconds. */
+/** How many characters of inputs and outputs one transaction reads with these tasks. This takes some milliseconds. */
 const sliceCharsMax = 2_000_000;
 
 export interface OpenTasksDeps {
@@ -50,7 +51,7 @@ export class OpenTasks {
     else leave(tx, { ...message, after });
   }
 
-  /** Another life of the run starts: the records of these steps are void. Each step has the number of its last attempt. */
+  /** Another life of the run starts: the records of these steps become void. A `Step` contains the number of the step's last attempt. */
   forget(tx: Tx, runId: string, at: number, steps: readonly Step[]): void {
     const left = this.#forgetSome(tx, runId, at, steps);
     if (left.length > 0) this.#options.board.unwritten.forgotten.add(tx, runId, { at, attempts: new Map(left) });

@@ -13,7 +13,7 @@ export interface FileDefinition {
   readonly schedules?: readonly DeclaredSchedule[];
 }
 
-/** Refuses schedules before it stores the workflow, so that a file is defined as a whole or not at all. */
+/** Checks the schedules before it stores the workflow: when a schedule is refused, nothing of the file is stored. */
 export async function defineFile(
   { runs, schedules }: { runs: Pick<Runs, "defineNamed">; schedules: Pick<ScheduleStore, "declare"> },
   { schedules: wanted, ...given }: FileDefinition,

@@ -1,5 +1,5 @@
-// Work on a data file in a separate process, for two reasons. A long statement of SQLite would block the event loop. And a process that has
-// ended has closed its files; the driver of Node 20 does not guarantee this for a closed connection.
+// Work on a data file in a separate process, for two reasons. A long statement of SQLite would block the event loop. And when a process
+// has ended, its files are closed. When only a database connection is closed, the driver of Node 20 may still have files open.
 
 import { fork } from "node:child_process";
 import { toError } from "../../core/errors.ts";

@@ -1,5 +1,5 @@
-// Compiles a definition, with its task definitions in it, into a plan. Each task is one node under its reference name; a JOIN that does not
-// follow a FORK_JOIN has one more node before it, which only makes it wait.
+// Compiles a definition, with its task definitions in it, into a plan. Each task is one node under its reference name. Before a JOIN that
+// does not follow a FORK_JOIN, there is one more node. It starts the JOIN, which then waits for its tasks.
 //
 // A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
 // cases to end, because only one is ever taken.
@@ -78,7 +78,7 @@ class Compiler {
   readonly #starters = new Map<number, number[]>();
   /** The number of nodes at which this slice ends. */
   #sliceEnd = sliceItems;
-  /** True when all branches of each FORK_JOIN end before the task after it. Then the end of the chain is the last record. */
+  /** True when all branches of each FORK_JOIN end before the task after it. Then the task at the end of the chain ends last. */
   joinsEverything = true;
 
   /** The tasks that joins wait for are set only at the end, because they may come later in the definition. */
@@ -100,7 +100,10 @@ class Compiler {
     return this.#starters.get(at) ?? [];
   }
 
-  /** Adds tasks one after the other; returns the nodes from which the chain continues. `demanded`: another node names the first. */
+  /**
+   * Adds tasks one after the other. Returns the nodes from which the chain continues. With `demanded`, another node starts the first task of
+   * the chain.
+   */
   *chain(tasks: readonly WorkflowTask[], from: readonly number[], demanded: boolean): Sliced<number[]> {
     let exits: number[] = [...from];
     for (const [at, task] of tasks.entries()) {
@@ -141,8 +144,8 @@ class Compiler {
   }
 
   /**
-   * Only a worker's task can start with a first part. The task that it reads may end after it, so the end of the chain is not the last
-   * record.
+   * Only a worker's task can start when the task before it has sent its first part. The task before may then end later, so the task at the
+   * end of the chain may not be the last one to end.
    */
   #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
     this.joinsEverything = false;
@@ -179,7 +182,8 @@ class Compiler {
     for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
     const otherwise = yield* this.#branch(at, defaultCase, exits);
     this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
-    // When every case has tasks, the SWITCH itself never continues. It stays an exit, because a retry may choose another case.
+    // When every case has tasks, the chain never continues from the SWITCH itself. It is still in the list, because a retry may choose another
+    // case.
     return exits;
   }
 

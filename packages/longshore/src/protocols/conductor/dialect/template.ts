@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../core/json/json.ts";
 import type { Compiled } from "./expression.ts";
 import type { SubWorkflowParam, WorkflowTask } from "./model.ts";
 
-/** A task's input: its parameters, and the defaults of its definition where they are missing or null. */
+/** A task's input: its parameters. A parameter that is missing or null gets the default of the task's definition. */
 export interface InputTemplate {
   readonly parameters: Compiled;
   /** Null when there is none. */
@@ -13,7 +13,7 @@ export interface InputTemplate {
 
 export type ConductorTemplate =
   | ({ readonly kind: "input" } & InputTemplate)
-  /** The name of the task to run is in its input, and its definition is looked up by that. */
+  /** A DYNAMIC task. Its input contains the name of the task to run, and this name selects the task definition. */
   | {
       readonly kind: "dynamic";
       readonly input: InputTemplate;
@@ -22,7 +22,7 @@ export type ConductorTemplate =
   /** A node with this template fails, with this text. */
   | { readonly kind: "impossible"; readonly reason: string }
   | { readonly kind: "nothing" }
-  /** The case of a SWITCH: as its input, as its output, or as the text alone. */
+  /** The case that a SWITCH has chosen: `part` is the form, as the input or output of the SWITCH shows it, or only its text. */
   | { readonly kind: "switch"; readonly part: "input" | "output" | "case"; readonly switch: SwitchTemplate }
   | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }

@@ -1,7 +1,8 @@
 // One try of reporting a result: with update-v2 when the next task is wanted and the server has that endpoint, else with v1.
 //
-// The worker finds out for each server whether v2 exists. It assumes a missing endpoint only when v1 then accepts the same result; "no such
-// task" does not mean a missing endpoint. After an hour it tries v2 again, because servers are upgraded while workers run.
+// The worker finds out for each server whether v2 exists. When v2 is not found, the reason may be a missing endpoint or a missing
+// task. So the worker sends the same result with v1. The endpoint is missing only if v1 accepts it. After an hour the worker tries v2 again,
+// because servers are upgraded while workers run.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -54,7 +55,7 @@ export class Updates {
       check(answer);
       return answer;
     } catch (error) {
-      // Sent again with v1, which returns no second task.
+      // The caller sends the result again with v1. With v2 again, the server could hand out a second task.
       if (isClosedConnection(error) && !signal?.aborted) return undefined;
       throw error;
     }

@@ -1,4 +1,5 @@
-// The reference's worker API: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. It is built on `work()`.
+// The worker API of FlowKit's reference implementation: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. This file builds it
+// on `work()`.
 
 import type { Bus } from "../../../bus/bus.ts";
 import type { Clock } from "../../../core/clock.ts";
@@ -91,7 +92,7 @@ export class Worker implements AsyncDisposable {
       ...(token === undefined ? {} : { token }),
     };
     const brokers = bus === undefined ? { brokers: cfg.kafka_bootstrap } : { bus };
-    // A server is both bus and store, except when a broker is configured too.
+    // A Longshore server is the store and also the bus, unless the options name another bus.
     if (typeof db === "string") return { ...options, url: db, ...(bus !== undefined || cfg.given.has("kafka_bootstrap") ? brokers : {}) };
     return isArtifactStore(db) ? { ...options, ...brokers, artifacts: db } : { ...options, ...brokers, mongo: db };
   }

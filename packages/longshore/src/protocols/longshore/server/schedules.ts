@@ -127,7 +127,7 @@ export function scheduleOperations({ schedules, reader, shown, clock, makeId }: 
     }),
     operation({
       ...{ id: "backfillSchedule", tag, method: "POST", path: "/schedules/:name/backfill", action: "schedule.steer" },
-      summary: "Start the runs of past ticks, in their order. A tick that has a run gets no other one.",
+      summary: "Start the runs of past ticks, in their order. A tick that has a run gets no second run.",
       body: backfillBody,
       answers: {
         202: { description: "The schedule, with its backfill; null when the range has no tick.", schema: wholeScheduleShape },

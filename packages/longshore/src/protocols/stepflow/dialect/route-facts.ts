@@ -1,4 +1,4 @@
-// The facts about a route configuration that diagnostics need. This is a port like the router, but without a run.
+// What diagnostics need to know about a route configuration. This is a port like router.ts, but its results do not depend on a run.
 
 import type { Json } from "../../../core/json/json.ts";
 

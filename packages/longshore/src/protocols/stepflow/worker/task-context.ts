@@ -42,7 +42,7 @@ export interface RunRequest {
   /** The flow itself, or the id under which the orchestrator stores it: set one of the two. */
   readonly flow?: unknown;
   readonly flowId?: string;
-  /** One item for each element. */
+  /** The run has one item for each element of this list. */
   readonly input: readonly unknown[];
   readonly overrides?: unknown;
   readonly variables?: { readonly [name: string]: unknown };

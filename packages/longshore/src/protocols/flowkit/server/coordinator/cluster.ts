@@ -5,7 +5,7 @@ import type { DocumentStore } from "../../../../engine/run/documents.ts";
 
 const kind = "flowkit-cluster";
 
-/** By default, groups are named after the data file, because each of two servers on one broker must get all records. */
+/** The default is a random name that is stored with the data. So two servers on one broker have different groups, and each gets all records. */
 export async function clusterOf(configured: string | null, documents: DocumentStore): Promise<string> {
   if (configured !== null) return configured;
   const fresh = { kind, name: "cluster", version: 1, body: JSON.stringify(randomBytes(3).toString("hex")) };

@@ -30,7 +30,7 @@ export interface UnservedPlugin {
 const types = ["builtin", "grpc", "nats", "stepflow", "mock", "longshore"];
 const launchKeys = ["command", "args", "env"];
 const timeoutKeys = ["queueTimeoutSecs", "executionTimeoutSecs"];
-/** Maximum of the setting: no worker has connections for more calls. */
+/** The highest `maxConcurrency`: no worker has connections for more calls. */
 const callsMaxMax = 10_000;
 const healthMsMax = 3_600_000;
 
@@ -193,7 +193,7 @@ export function streamName(place: Place, environment: Environment): string {
   return text;
 }
 
-/** `fields` has warned about every key, so there is nothing to read. */
+/** For a plugin without settings: `fields` has warned about all other keys, and there is nothing to read. */
 function nothing(_given: ReadonlyMap<string, Place>): object {
   return {};
 }
