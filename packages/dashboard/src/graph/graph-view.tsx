@@ -8,8 +8,8 @@ import type { RunGraph } from "../core/shapes.ts";
 import { Button } from "../ui/parts.tsx";
 import { lookOf } from "../ui/states.tsx";
 import { type Colors, type Drawing, drawingOf, nodeHeight, nodeWidth, paint, type View } from "./draw.ts";
-import { layOutBeside } from "./lay-out-beside.ts";
 import { groupsOf, modelOf, type StepState, stateOf } from "./model.ts";
+import { requestLayout } from "./request-layout.ts";
 
 interface GraphViewProps {
   readonly graph: RunGraph;
@@ -53,7 +53,7 @@ export function GraphView({ graph, states, selected, onSelect }: GraphViewProps)
 
   useEffect(() => {
     let isOver = false;
-    void layOutBeside({ count: model.nodes.length, edges: model.edges.map(({ from, to }) => [from, to]) }).then((layout) => {
+    void requestLayout({ count: model.nodes.length, edges: model.edges.map(({ from, to }) => [from, to]) }).then((layout) => {
       if (isOver) return;
       const element = box.current;
       drawing.value = drawingOf(model, layout, { width: element?.clientWidth ?? 800, height: element?.clientHeight ?? 400 });

@@ -135,7 +135,9 @@ it("the runs below one root, of every level, stop at the quota, and the step tha
   const found = await all();
   expect(found.length).toBeLessThan(1 + 5 + 30);
   expect(await c.status(id)).toBe("FAILED");
-  expect(found.some(({ reasonForIncompletion }) => reasonForIncompletion?.includes(`20 runs that run ${id} has started`))).toBe(true);
+  expect(found.some(({ reasonForIncompletion }) => reasonForIncompletion?.includes(`Run ${id} has the maximum of 20 open runs`))).toBe(
+    true,
+  );
   // The room is there again for the next.
   await c.workflow({ name: "small", tasks: forked("bottom", 20) });
   const next = await c.start("small");

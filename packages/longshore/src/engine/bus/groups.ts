@@ -114,7 +114,7 @@ export class BusGroups {
     for (const { place } of this.#byTopic.get(topic)?.values() ?? []) place.skipTo(topic.first);
   }
 
-  /** Removes groups without recent readers. At the maximum number of groups, a shorter absence is enough. */
+  /** Removes groups that no member has used for some time. When the number of groups is at its maximum, this time is shorter. */
   #forgetIdle(tx: Tx): void {
     const now = this.#clock.now();
     const before = this.#lookedAt;
@@ -150,12 +150,12 @@ export class BusGroups {
   }
 }
 
-/** The topic comes first: a number contains no space. */
+/** The id of the topic comes first. It is a number without a space, so the first space of a key ends it. */
 function keyOf({ topic, name }: Group): string {
   return `${topic.id} ${name}`;
 }
 
 function tooManyGroups(name: string): LongshoreError {
-  const message = `The group ${name} would be one of more than ${groupsMax} on the bus, each in each of its topics, which is the limit. Use fewer groups, or wait until some were silent for an hour.`;
+  const message = `The group ${name} cannot be added: there may be at most ${groupsMax} groups on the bus, counted once for each of their topics. Use fewer groups, or wait: a group that was silent for an hour is removed.`;
   return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "group", expected: `at most ${groupsMax} groups` } });
 }

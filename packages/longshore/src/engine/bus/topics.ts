@@ -220,7 +220,7 @@ function scanOf({ first, last }: Range): Scan {
 }
 
 function tooManyTopics(name: string, max: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `The topic ${name} would be one of more than ${max}, which is the limit.`, {
+  return new LongshoreError("LONGSHORE_LIMIT", `The topic ${name} cannot be added: there may be at most ${max} topics.`, {
     detail: { field: "topic", expected: `at most ${max} topics` },
   });
 }

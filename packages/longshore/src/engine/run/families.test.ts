@@ -11,7 +11,7 @@ it("has room again when a run of the family has ended, and counts each run once"
   families.changed({ ...open("a"), endedAt: 1 });
   expect(() => families.admit("root")).not.toThrow();
   families.changed(open("a"));
-  expect(() => families.admit("root")).toThrow("2 runs that run root has started");
+  expect(() => families.admit("root")).toThrow("Run root has the maximum of 2 open runs");
 });
 
 it("counts each root separately, and no run without one", () => {

@@ -17,7 +17,7 @@ export class Families {
   /** Throws LONGSHORE_LIMIT when the family is full. Uncommitted runs of the current batch are not counted. */
   admit(rootId: string): void {
     if ((this.#open.get(rootId)?.size ?? 0) < this.#max) return;
-    const message = `${this.#max} runs that run ${rootId} has started, directly or through others, are open, which is the limit.`;
+    const message = `Run ${rootId} has the maximum of ${this.#max} open runs that it started, directly or through others.`;
     const detail = { field: "rootId", expected: `at most ${this.#max} open runs below one root` };
     throw new LongshoreError("LONGSHORE_LIMIT", `${message} Wait until some have ended, or start fewer at once.`, { detail });
   }

@@ -51,7 +51,7 @@ function storedState({ lastAt, open, queued, backfill, history }: Schedule): Sto
   return { lastAt, open, queued, backfill, history };
 }
 
-/** Schedules in memory; others are read when they are due. */
+/** Maximum number of schedules in memory. Others are read when they are due. */
 const keptMax = 1_000;
 
 type Hooks = Pick<RowsOptions<Schedule>, "committed" | "removed">;

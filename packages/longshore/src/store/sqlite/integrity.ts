@@ -1,7 +1,7 @@
 // Checks the pages of a data file with SQLite's own integrity check. A small file is checked before it is served. A large one is checked in
 // a separate process while the server works: SQLite's check cannot be split into slices, and would block the event loop. This is the full
-// check, which costs five times as much as the quick one. Only the full check compares the order of keys, and so finds a page in the place
-// of another page.
+// check, which costs five times as much as the quick one. Only the full check compares the order of keys, so only this check finds a
+// page that was written to the place of another page.
 
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -11,7 +11,7 @@ import { strangePart } from "./schema.ts";
 
 /** Maximum size that is checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
 export const checkBytesAtStart = 16 * 1024 * 1024;
-/** Maximum number of reported findings: a person needs the first ones. */
+/** Maximum number of reported findings. The first ones are enough for a person. */
 const findingsMax = 5;
 /** Lower priority than the server. */
 const niceness = 10;

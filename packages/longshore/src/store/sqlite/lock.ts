@@ -1,6 +1,7 @@
 // One server per data folder: two would hand out the same tasks. The lock is SQLite's own, on a separate file beside the data file. So a
-// killed process leaves no lock behind, and backups and other readers may open the data file. The data file records its lock file. When
-// that lock file was removed, the lock on a new file proves nothing, and the data file itself must not be open anywhere.
+// killed process leaves no lock behind, and backups and other readers may open the data file. The data file records its lock file. If
+// the lock file is removed, a new one is created, but the old server may still run and hold the removed one. So a server with a new lock
+// file starts only when no other program has the data file open.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +57,7 @@ export function refuseIfShared(db: Database, lock: FolderLock, directory: string
   );
 }
 
-/** Records that this lock file guards the data file. Returns whether this lock file, or another one, guarded it before. */
+/** Records in the data file that this is its lock file. Returns whether the data file had recorded a lock file before. */
 export function recordLock(db: Database, lock: FolderLock): boolean {
   const before = readProperty(db, lockProperty);
   if (before !== lock.id) db.transaction(() => writeProperty(db, lockProperty, lock.id));

@@ -148,7 +148,7 @@ const methodOf = {
 } as const satisfies { [name in keyof Listeners]?: keyof TaskRunnerEventsListener };
 type EventName = keyof typeof methodOf;
 
-/** An Error again, with the name and stack of the one that the handler threw. */
+/** Makes an Error from the fields of the error that the handler threw. */
 function causeOf({ message, name, stack }: { readonly message: string; readonly name: string; readonly stack: string | undefined }): Error {
   const error = new Error(message);
   error.name = name;

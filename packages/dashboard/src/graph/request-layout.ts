@@ -1,4 +1,4 @@
-// Requests a layout from the web worker. Small graphs are laid out at once; an exported file has no worker.
+// Requests a layout from the web worker. Small graphs are laid out at once, and so are all graphs in an exported file, which has no worker.
 
 import { exported, workerUrl } from "../core/place.ts";
 import { type Layout, type LayoutInput, layOut } from "./layout.ts";
@@ -14,7 +14,7 @@ let worker: Worker | undefined;
 let lastId = 0;
 const waiting = new Map<number, (layout: Layout) => void>();
 
-export function layOutBeside(input: LayoutInput): Promise<Layout> {
+export function requestLayout(input: LayoutInput): Promise<Layout> {
   if (input.count <= smallMax || exported !== null) return Promise.resolve(layOut(input));
   worker ??= start();
   const id = ++lastId;
@@ -22,7 +22,7 @@ export function layOutBeside(input: LayoutInput): Promise<Layout> {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-/** The only address from which a script may be loaded later. */
+/** Starts the web worker. From then on, a script may be loaded only from its address. */
 function start(): Worker {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
   const only = (url: string) => {
