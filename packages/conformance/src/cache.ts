@@ -1,4 +1,4 @@
-// One folder in the user's cache for each foreign program: there as a whole, or not there.
+// One folder in the user's cache for each peer. A folder counts only when its fetch was completed.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { peersFolder } from "./peers.ts";
 import { PeerUnavailable, requireTool, type ToolName } from "./tools.ts";
 
 export interface CachedPeer {
-  /** Folder below the cache; a new version gets a new one. */
+  /** The folder below the cache. Each version has its own folder. */
   readonly folder: string;
   readonly tools: readonly ToolName[];
   fetch(folder: string): Promise<void>;
 }
 
-/** Written last, so that a fetch that was cut off is begun again. */
+/** This file is written last. When a fetch was interrupted, the file is missing, and the fetch begins again. */
 const COMPLETE = ".complete";
 
 /** Fetches it, unless the cache has it. */
@@ -36,7 +36,7 @@ export function fetchedFolder({ folder }: CachedPeer): string {
   throw new PeerUnavailable(`MISSING PEER: ${path} is not there.\n  to get it: npm run conformance (it fetches what is missing first)`);
 }
 
-/** What a failed command has written matters at its end. */
+/** An error shows only the end of the output of a failed command, because the reason is usually there. */
 const OUTPUT_CHARS_MAX = 4_000;
 
 export async function execute(command: string, args: readonly string[]): Promise<void> {

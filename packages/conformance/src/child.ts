@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface ChildOptions {
-  /** How failures speak of it. */
+  /** The name of the process in error messages. */
   name: string;
   env?: Record<string, string>;
   cwd?: string;
@@ -13,7 +13,7 @@ export interface Child {
   readonly pid: number;
   /** Everything written so far, both streams in order of arrival. */
   output(): string;
-  /** The first match in what it has written or will write; fails when the process ends before. */
+  /** Waits for the first match in the output of the process, past or future. Rejects when the process ends before a match. */
   printed(pattern: RegExp): Promise<RegExpMatchArray>;
   hasEnded(): boolean;
   /** `code 0`, or the name of the signal that ended it. */
@@ -23,10 +23,10 @@ export interface Child {
   stop(): Promise<string>;
 }
 
-/** A peer that has not ended by then is not going to: the slowest, our own server, drains in well under this. */
+/** The time to end before a peer is killed. Our own server is the slowest, and needs much less. */
 const STOP_MS_MAX = 10_000;
 
-/** A ready sign takes milliseconds; the rest is room for a busy machine. */
+/** A process reports that it is ready within milliseconds; a busy machine needs longer. */
 const PRINT_MS_MAX = 60_000;
 
 export function startChild(command: string, args: readonly string[], options: ChildOptions): Child {
@@ -103,7 +103,7 @@ class RunningChild implements Child {
   }
 
   async stop(): Promise<string> {
-    // A stopped process does not hear a polite signal before it goes on.
+    // A process that is stopped (SIGSTOP) receives SIGTERM only after SIGCONT.
     this.signal("SIGCONT");
     this.signal("SIGTERM");
     const force = setTimeout(() => this.signal("SIGKILL"), STOP_MS_MAX);

@@ -2,7 +2,7 @@
 
 const of = (...paths: readonly string[]): string[] => paths.map((path) => `packages/conformance/${path}.test.ts`);
 
-/** What only a cluster can show. */
+/** The tests of behaviour that only a cluster has. */
 export const ofClusters = of("cluster/**/*");
 
 /** In every run, beside the same tests with a single server: for each protocol the requests whose answers are recorded, or its fastest workers. */
@@ -12,7 +12,7 @@ const inEveryRun = of(
   "workflow-graph/differential/differential",
 );
 
-/** In these nothing of ours serves: foreign programs among themselves, our workers with foreign servers, the tools of these tests. */
+/** Tests without our server: peers with peers, our workers with the servers of others, and the tools of these tests. */
 const withoutOurServer = [
   ...of("**/fixtures", "**/peers", "**/our-worker", "**/compare", "**/guards"),
   ...of("stepflow/tables", "stepflow/grpcio", "flowkit/group", "flowkit/faults"),

@@ -4,7 +4,7 @@ import { postgresMissing, TestPostgres } from "../../longshore/test/support/post
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The address of the database, or what is missing. Absent where our server is a single one. */
+    /** The address of the database, or what is missing. Absent when our server is a single process. */
     clusterDatabase: { readonly url: string } | { readonly missing: string };
   }
 }

@@ -1,5 +1,5 @@
-// Our server as a cluster of two nodes on PostgreSQL. The first owns the data; programs are given the address of the second, so that everything
-// they say and hear passes between the two.
+// Our server as a cluster of two nodes on PostgreSQL. The first owns the data; programs get the address of the second, so
+// their requests and the responses pass through both nodes.
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

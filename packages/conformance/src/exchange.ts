@@ -1,4 +1,4 @@
-// One HTTP request as literally written, and its answer as literally read: no header is added, no body is parsed.
+// Sends one HTTP request exactly as the test wrote it, and returns the response as it was received: adds no header, and parses no body.
 import { type IncomingHttpHeaders, request } from "node:http";
 
 export interface Request {

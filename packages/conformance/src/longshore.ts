@@ -28,7 +28,7 @@ export interface OurServerOptions {
   flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
 }
 
-/** Our server; in the tests of a cluster two nodes, and the address is that of the node that does not own the data. */
+/** Our server. In the tests of a cluster these are two nodes, with the address of the node that does not own the data. */
 export async function startOurServer(stage: Stage, options: OurServerOptions = {}): Promise<OurServer> {
   const data = options.data ?? stage.folder();
   const flags = ["--stepflow-files", stage.folder(), "--json"];
@@ -68,7 +68,7 @@ export interface OurWorkerOptions {
   env?: Record<string, string>;
 }
 
-/** `longshore work`, with a file of handlers, or with none and the shell switched on: then it is a whole worker of the protocol. */
+/** `longshore work` with a file of handlers. Without a file, it runs shell commands, and is a complete worker of the protocol. */
 export function startOurWorker(stage: Stage, url: string, options: OurWorkerOptions = {}): Child {
   const args = ["work", ...(options.file ? [options.file] : ["--shell"]), "--on", url];
   if (options.labels) args.push("--labels", options.labels.join(","));

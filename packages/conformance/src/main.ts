@@ -17,7 +17,7 @@ const clusterFlag = "--cluster";
 const say = (line: string): void => void process.stderr.write(`conformance: ${line}\n`);
 
 for (const tool of ["python", "go", "nats"] satisfies ToolName[]) attempt(() => requireTool(tool));
-// Side by side: one compiles, the others wait for their registries.
+// At the same time: one compiles, and the others wait for downloads.
 const fetches = [fetchPeers(crateNames, say), fetchConductor(say), fetchStepflow(say), fetchFlowkit(say), fetchRuntimes(say)];
 await Promise.all(fetches.map((fetching) => fetching.catch(complain)));
 
@@ -29,7 +29,7 @@ if (isCluster) process.env.LONGSHORE_CLUSTER_CHAPTERS = "all";
 const rest = given.filter((word) => word !== clusterFlag);
 const suite = [process.execPath, vitest, "run", ...projects.flatMap((project) => ["--project", project]), ...rest];
 if (attempt(() => requireTool("unshare"))) {
-  // Chosen files run one after another, so that what they print can be read as it comes.
+  // Chosen files run one after another, so that their output can be read while they run.
   process.exitCode = given.length === 0 ? await runShards(suite, root) : await runInPrivateNetwork(suite, { cwd: root });
 } else {
   // Outside a private network the peers that listen everywhere refuse to start and their tests fail; the others still run.

@@ -3,13 +3,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CachedPeer, execute } from "./cache.ts";
 
-/** The versions that everything here was observed on. */
+/** The versions that the tests are written for. */
 const KAFKA = "4.3.1";
 const MONGO = "1.47.0";
 
 const COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
-/** `lib/` has the jars; `formatted/` is the data folder of a node that has never run, which each broker begins with a copy of. */
+/** `lib/` has the jars. `formatted/` is the data folder of a node that has never run; each broker starts with a copy of it. */
 export const kafkaPeer: CachedPeer = {
   folder: `kafka-${KAFKA}`,
   tools: ["maven", "java"],
@@ -34,7 +34,7 @@ export const mongoPeer: CachedPeer = {
   },
 };
 
-/** A second door of a broker, with TLS, for users that say who they are by PLAIN or, once they have been made, by SCRAM-SHA-256. */
+/** A second listener of a broker, with TLS. Users authenticate with PLAIN or, after they have been created, with SCRAM-SHA-256. */
 export interface SecureListener {
   readonly port: number;
   /** Key and certificate, one after the other. */
@@ -106,7 +106,7 @@ async function copyJars(folder: string, group: string, artifact: string, version
   await execute("mvn", ["-q", "-B", "-f", pom, COPY, `-DoutputDirectory=${join(folder, "lib")}`, "-DincludeScope=runtime"]);
 }
 
-/** New drivers refuse the wire version that the server has by itself. */
+/** Replaces the wire version that the server reports, because new drivers refuse that version. */
 const mongoProgram = `import de.bwaldvogel.mongo.*;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
 import java.util.List;

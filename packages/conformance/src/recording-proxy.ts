@@ -1,4 +1,4 @@
-// Stands between a peer and its server: notes every exchange, and can hold the traffic back or cut it, as a bad network would.
+// A proxy between a peer and its server. It records each request with its response, and can delay or cut the traffic like a bad network.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Answer, Request } from "./exchange.ts";
@@ -90,7 +90,7 @@ async function relay(
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const forwarded = request({ hostname: target.hostname, port: target.port, method, path, headers, agent: false }, resolve);
       forwarded.on("error", reject);
-      // A client that goes away must be seen to go away behind the proxy too.
+      // When the client disconnects, the server behind the proxy must see this, too.
       outgoing.on("close", () => {
         isPeerGone = true;
         forwarded.destroy();
@@ -99,14 +99,14 @@ async function relay(
     });
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     const parts: Buffer[] = [];
-    // Passed on as it comes: an event stream is answered while it is still open.
+    // Each piece is passed on at once, because an event stream stays open while it sends.
     const passOn = async (): Promise<void> => {
       for await (const part of answer) {
         parts.push(part as Buffer);
         outgoing.write(part);
       }
     };
-    // Who reads a stream may hang up after the event that it wanted, and has been answered then.
+    // A client may disconnect from a stream after the event that it needs. Its request then counts as answered.
     const isStream = String(answer.headers["content-type"]).includes("text/event-stream");
     await passOn().catch((error: unknown) => {
       if (!isStream) throw error;

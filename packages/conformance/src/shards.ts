@@ -32,7 +32,7 @@ async function runShard(suite: readonly string[], cwd: string, shard: number): P
   return { code, text };
 }
 
-/** A text without counts is a shard that died: one failure. */
+/** When the output has no counts, the shard has crashed. This counts as one failure. */
 export function sumOfCounts(texts: readonly string[]): { passed: number; failed: number } {
   const sum = { passed: 0, failed: 0 };
   for (const text of texts) {

@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Stage } from "./stage.ts";
 
-/** Room for the database, little enough to be filled in an instant. */
+/** Large enough for the database, and small enough to fill quickly. */
 const DISK_BYTES = 16 * 1024 * 1024;
 
 /** A disk of its own, which only a mount namespace allows: the suite runs in one. */
@@ -16,7 +16,7 @@ export function mountSmallDisk(stage: Stage): string {
   return folder;
 }
 
-/** Writes until the disk is full, in pieces that become smaller; answers the file to remove. */
+/** Writes to a file until the disk is full, in pieces that become smaller. Returns the path of this file; remove it to free the disk. */
 export function fillDisk(folder: string): string {
   const path = join(folder, "ballast");
   const file = openSync(path, "w");

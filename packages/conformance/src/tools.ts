@@ -1,4 +1,5 @@
-// The toolchains that foreign programs need. A missing one is named with the way to get it, and fails every test that needs it.
+// The toolchains that the peers (programs of other projects) need. When one is missing, each test that needs it fails, and the error says how
+// to install it.
 import { spawnSync } from "node:child_process";
 
 export class PeerUnavailable extends Error {
@@ -57,7 +58,7 @@ const tools = {
 
 export type ToolName = keyof typeof tools;
 
-/** Throws a `PeerUnavailable` that tells how to get the tool, unless the tool works here. */
+/** When the tool does not work here, throws a `PeerUnavailable` that says how to install it. */
 export function requireTool(name: ToolName): void {
   const { probe, purpose, get } = tools[name] as Tool;
   const [command, ...args] = probe;

@@ -1,12 +1,12 @@
-// Waits for something that a foreign program will do, by asking again until it is so.
+// Waits for something that a peer does: checks for it again and again until it is true.
 
 /** Often enough to lose no time, seldom enough to leave the processor to the peers. */
 const ASK_EVERY_MS = 50;
 
-/** Above every wait that a peer imposes (a lease of 60 s and its return), below the test's own limit. */
+/** Longer than every wait that a peer causes (a lease of 60 s, and the return of its task), and shorter than the timeout of a test. */
 const WAIT_MS_MAX = 180_000;
 
-/** Returns the first value that is not undefined; fails with the last word of `explain` when none comes. */
+/** Returns the first value that is not undefined. When there is none in time, rejects with an error that shows the result of `explain`. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined> | T | undefined,
