@@ -81,7 +81,6 @@ function Strip({ lanes, workers, counts }: StripProps) {
   const busy = live.filter(({ status }) => status === "busy").length;
   const isOpenState = (state: string | undefined) => state === "running" || state === "paused" || state === "blocked";
   const openRuns = counts?.items.reduce((sum, { state, count }) => (isOpenState(state) ? sum + count : sum), 0);
-  const size = info.value?.store.parts.reduce((sum, { bytes }) => sum + bytes, 0) ?? 0;
   return (
     <ul class="strip" aria-label="State of the server">
       <li class={`tone-${health.value === null ? "idle" : isWell ? "good" : "bad"}`}>
@@ -113,14 +112,17 @@ function Strip({ lanes, workers, counts }: StripProps) {
         note={`${busy} busy`}
         tone={live.length === 0 ? "warn" : undefined}
       />
-      <Figure
-        to={href(["settings"])}
-        name="Data"
-        text={size === 0 ? "in memory" : bytesText(size)}
-        note={size === 0 ? "nothing is kept on a disk" : (info.value?.store.name ?? "")}
-      />
+      <Figure to={href(["settings"])} name="Data" {...dataOf(info.value?.store)} />
     </ul>
   );
+}
+
+/** The sizes of a data file are known; those of a database that serves several servers are not. */
+function dataOf(store: { readonly name: string; readonly parts: readonly { readonly bytes: number }[] } | undefined) {
+  if (store === undefined) return { text: "", note: "" };
+  if (store.parts.length === 0) return { text: "PostgreSQL", note: store.name };
+  const size = store.parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  return size === 0 ? { text: "in memory", note: "nothing is kept on a disk" } : { text: bytesText(size), note: store.name };
 }
 
 interface FigureProps {

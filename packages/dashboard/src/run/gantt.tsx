@@ -83,8 +83,8 @@ export function Gantt({ graph, timeline, selected, onSelect }: GanttProps) {
           Scale to the rows in view
         </label>
         <span class="legend">
-          <i class="bar-queued" /> waits for its time or a worker <i class="bar-held tone-busy" /> works <i class="bar-held tone-bad" />{" "}
-          failed
+          <i class="bar-queued" /> waits for its time or a worker <i class="bar-held tone-busy" /> works <i class="bar-held tone-good" />{" "}
+          succeeded <i class="bar-held tone-bad" /> failed
         </span>
       </div>
       <div class="gantt-axis" aria-hidden="true">
