@@ -105,7 +105,12 @@ else
       const ended = (await node.start(twice, { n: 5 })).id;
       const failed = (await node.start(refused, null)).id;
       const waiting = (await node.start(idle, null)).id;
-      expect(await node.signal(waiting, "unasked", { n: 1 }, { key: "k" })).toEqual({ number: 1, name: "unasked", state: "kept" });
+      expect(await node.signal(waiting, "unasked", { n: 1 }, { key: "k" })).toEqual({
+        number: 1,
+        name: "unasked",
+        state: "kept",
+        awaited: [],
+      });
       await node.cancel(waiting);
       await node.result(ended);
       await node.result(failed);
@@ -215,9 +220,8 @@ else
       const { node } = await setup();
       for (let n = 0; n < 50; n++) {
         const { id } = await node.start(twice, { n });
-        const reply = await fetch(`${node.url}/api/longshore/v1/runs/${id}`);
-        expect(reply.status).toBe(200);
-        await reply.text();
+        const reply = await fetch(`${node.url}/api/longshore/v1/runs/${id}/input`);
+        expect(await reply.json()).toEqual({ n });
       }
       expect(await readsOf(node)).toBeGreaterThanOrEqual(50);
     });

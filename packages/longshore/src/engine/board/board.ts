@@ -85,9 +85,14 @@ export class Board {
     await this.#store.post(tasks);
   }
 
-  /** Posts a task and waits for its end. Throws when the task may not be posted to its lanes. */
+  /** Posts a task and waits for its end. Rejects when the task may not be posted to its lanes. */
   perform(task: NewTaskRow): Promise<TaskRow> {
-    this.#checkLanes(task);
+    // Not an async function: that would cost each task another promise.
+    try {
+      this.#checkLanes(task);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const { ended, fail } = this.#results.expect(task.id);
     this.#store.post([task]).catch(fail);
     return ended;

@@ -174,7 +174,10 @@ describe("leases and reports", () => {
     const a = (await take()).lease.lease_id;
     const complete = (outputs: object, headers: object) => post(`/api/jobs/${a}/complete`, { outputs }, { ...headers });
     expect((await complete({ v: "1" }, key)).status).toBe(200);
-    expect(await complete({ v: "2" }, key)).toMatchObject({ status: 409, text: expect.stringMatching(/^`outputs`: not what this lease/) });
+    expect(await complete({ v: "2" }, key)).toMatchObject({
+      status: 409,
+      text: expect.stringMatching(/^`outputs`: differs from the earlier report of this lease/),
+    });
     expect(await complete({ v: "1" }, { "idempotency-key": "k2" })).toMatchObject({ status: 409, text: "" });
     expect((await complete({ v: "1" }, key)).status).toBe(200);
 

@@ -5,7 +5,7 @@ import { isObject, type Json, parseOrUndefined } from "../../../core/json/json.t
 import { withoutEndSlashes } from "../../../core/text.ts";
 import { type SpanIds, spanIdsOfHeader } from "../../../core/trace.ts";
 import type { Verdict } from "../../../core/verdict.ts";
-import { HttpClient } from "../../../net/http/client.ts";
+import { type HttpCall, HttpClient } from "../../../net/http/client.ts";
 import { quoteCharsMax, quoted, type Reply, shortAnswerBytesMax } from "../../../net/http/send.ts";
 import { idempotencyHeader, reportsHeader, traceHeader, turnHeader, verdictOfStatus, waitHeader } from "../wire/codes.ts";
 import type {
@@ -75,7 +75,9 @@ export class Client {
       sendAlone: ({ leaseId, verb, body, key, next }, signal) => {
         const text = next === undefined ? body : `${body.slice(0, -1)},"next":${JSON.stringify(next)}}`;
         const headers = key === undefined ? undefined : { [idempotencyHeader]: key };
-        return this.#post(`/jobs/${encodeURIComponent(leaseId)}/${verb}`, text, { headers, signal });
+        // News for a turn and the next job may be large.
+        const bytesMax = verb === "commands" || next !== undefined ? undefined : shortAnswerBytesMax;
+        return this.#post(`/jobs/${encodeURIComponent(leaseId)}/${verb}`, text, { headers, signal, bytesMax });
       },
       refused: () => {
         this.#reportsMax = 0;
@@ -83,7 +85,7 @@ export class Client {
     });
   }
 
-  #post(path: string, body: string, parts: Pick<Request, "headers" | "signal"> = {}): Promise<Reply> {
+  #post(path: string, body: string, parts: Pick<HttpCall, "headers" | "signal" | "bytesMax"> = {}): Promise<Reply> {
     return this.#http.send({ method: "POST", path, body, ...parts });
   }
 
