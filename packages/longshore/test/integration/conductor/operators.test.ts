@@ -275,6 +275,17 @@ it("[C117] runs a DYNAMIC task as what its input names, and fails without a name
   expect(await c.run(unknown)).toMatchObject({ status: "FAILED", failedTaskNames: ["nobody"] });
 });
 
+it.each(["NOOP", "TERMINATE", "SET_VARIABLE", "WAIT", "HTTP"])(
+  "fails a DYNAMIC task that names the operator %s, and says why",
+  async (which) => {
+    const c = await startConductor();
+    const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}" } });
+    const id = await c.begin([dynamic], { start: { input: { which } } });
+    const reasonForIncompletion = `Cannot map a dynamic task: ${which} is an operator, and this server starts only tasks of workers dynamically`;
+    expect(await c.run(id)).toMatchObject({ status: "FAILED", reasonForIncompletion });
+  },
+);
+
 it("[C118] signals a WAIT, at any depth", async () => {
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [operator("WAIT", "inner_wait")] });

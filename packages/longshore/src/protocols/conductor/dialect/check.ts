@@ -8,7 +8,7 @@ import { javaText } from "./java-text.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";
 import { checkName, secondsMax } from "./task-def.ts";
-import type { Violations } from "./violation.ts";
+import { unsupported, type Violations } from "./violation.ts";
 import { parseDuration, parseUntil } from "./wait.ts";
 
 /** How many values of inputs are checked in one slice. A value with an expression takes some microseconds. */
@@ -126,7 +126,7 @@ function checkTask(task: WorkflowTask, path: string, violations: Violations): vo
 
 function checkType(task: WorkflowTask, bad: (message: string) => void): void {
   const required = (field: string) => bad(`${field} field is required for taskType: ${task.type} taskName: ${task.name}`);
-  if (isUnserved(task.type)) return bad(`${task.type} is not supported by this server, taskReferenceName: ${task.taskReferenceName}`);
+  if (isUnserved(task.type)) return bad(`${task.type} ${unsupported}, taskReferenceName: ${task.taskReferenceName}`);
   switch (task.type) {
     case "SWITCH":
       return checkSwitch(task, required, bad);
@@ -148,7 +148,7 @@ function checkSwitch(task: WorkflowTask, required: (field: string) => void, bad:
   if (task.evaluatorType === undefined) required("evaluatorType");
   else if (isScript(task.evaluatorType))
     bad(
-      `SWITCH with evaluatorType ${task.evaluatorType} is not supported by this server, only value-param is, taskReferenceName: ${task.taskReferenceName}`,
+      `SWITCH with evaluatorType ${task.evaluatorType} ${unsupported}, only value-param is, taskReferenceName: ${task.taskReferenceName}`,
     );
   else if (task.expression === undefined) required("expression");
   if (Object.keys(task.decisionCases ?? {}).length === 0)

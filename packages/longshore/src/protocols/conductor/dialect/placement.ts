@@ -10,6 +10,7 @@ import { workerTypeOf } from "./compile.ts";
 import { domainsOf } from "./domains.ts";
 import { javaText } from "./java-text.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
+import { isUnserved, operatorOf } from "./operators.ts";
 import { placementOf, timeoutsOf } from "./policy.ts";
 import { dynamicNameOf } from "./records.ts";
 import { documentKinds, type Settings, settingsOf } from "./settings.ts";
@@ -80,6 +81,11 @@ export function dynamicDefinition(
   }
   const wrong = nameFault(name, `Cannot map a dynamic task: its name ${shown(name)}`);
   if (wrong !== undefined) return { failed: wrong, fault: "unmade" };
+  // No worker polls for an operator: the task would wait without an end.
+  if ((operatorOf(name) ?? "SIMPLE") !== "SIMPLE" || isUnserved(name)) {
+    const failed = `Cannot map a dynamic task: ${name} is an operator, and this server starts only tasks of workers dynamically`;
+    return { failed, fault: "unmade" };
+  }
   const own = task.taskDefinition;
   if (own !== undefined && !isBare(own)) return { name, definition: own };
   const document = scope.document(documentKinds.task, name);

@@ -10,6 +10,9 @@ export interface Violation {
   readonly invalidValue?: string;
 }
 
+/** Part of the message about a definition that is valid for Conductor, but uses what this server does not have. */
+export const unsupported = "is not supported by this server";
+
 /** Maximum number of faults in one response; more do not help the reader. */
 const violationsMax = 100;
 /**

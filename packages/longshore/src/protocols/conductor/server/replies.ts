@@ -4,7 +4,7 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { LongBytes } from "../../../core/long-bytes.ts";
 import type { HttpReply, Problem } from "../../../net/http/http.ts";
-import type { Violation } from "../dialect/violation.ts";
+import { unsupported, type Violation } from "../dialect/violation.ts";
 import type { ErrorBody } from "../wire/shapes.ts";
 
 const jsonHeaders = { "content-type": "application/json" } as const;
@@ -47,9 +47,17 @@ export const badRequest = (message: string) => new Refused(400, message);
 export const notFound = (message: string) => new Refused(404, message);
 export const conflict = (message: string) => new Refused(409, message);
 
-/** The format of Conductor for an invalid document; it has no `instance`. */
+/**
+ * The format of Conductor for an invalid document; it has no `instance`. The SDKs show only the message, so it also says what this server
+ * does not support.
+ */
 export function invalid(violations: readonly Violation[]): Refused {
-  return new Refused(400, "Validation failed, check below errors for detail.", { instance: undefined, validationErrors: violations });
+  const own = violations.find(({ message }) => message.includes(unsupported));
+  const detail = own === undefined ? "" : ` ${own.path}: ${own.message}`;
+  return new Refused(400, `Validation failed, check below errors for detail.${detail}`, {
+    instance: undefined,
+    validationErrors: violations,
+  });
 }
 
 /** The reply to an error of a handler or of the server itself. */
