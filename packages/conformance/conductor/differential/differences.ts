@@ -7,12 +7,12 @@ const inDefinition = ({ at, chapter }: Place): boolean =>
 
 export const differences: readonly Accepted[] = [
   {
-    reason: "What the caller got wrong is answered with 400, 404, 409 or 415 where the real server answers 500.",
+    reason: "A mistake of the caller is answered with 400, 404, 409 or 415 where the real server answers 500.",
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
     reason:
-      "The words about a wrong method, an operator that is not served and a run that is not there are ours; the status is the real server's.",
+      "For a wrong method, an operator that is not served and a run that does not exist, the message is ours and the status is the real server's.",
     when: (place) =>
       place.theirs === place.our &&
       anyOf(
@@ -47,7 +47,7 @@ export const differences: readonly Accepted[] = [
     ),
   },
   {
-    reason: "A body is read whatever its content type says, and may be missing where it has nothing to tell.",
+    reason: "A body is read with any content type, and may be missing where no field of it is required.",
     when: anyOf(
       steps("task-definitions", "text content type"),
       steps("starts", "by path without a body"),
@@ -64,7 +64,7 @@ export const differences: readonly Accepted[] = [
     when: steps("starts", "who created it"),
   },
   {
-    reason: "The times of a definition tell when it was first stored and when it was last changed, also after a second POST.",
+    reason: "The times of a definition are those of its first storing and of its last change, also after a second POST.",
     when: (place) => isTime(place.field) && inDefinition(place),
   },
   {
@@ -78,11 +78,11 @@ export const differences: readonly Accepted[] = [
       place.chapter === "starts" && /^template |the run by path|who created it|is version 2|domain on the task/.test(place.step),
   },
   {
-    reason: "A run of a definition of its own without tasks completes at once; the real server refuses it.",
+    reason: "A run started with its own `workflowDef` without tasks completes at once; the real server refuses it.",
     when: steps("starts", "with a definition of its own without tasks", "the run without tasks"),
   },
   {
-    reason: "Idempotency keys work, and come back with the run; the real server ignores them.",
+    reason: "Idempotency keys work and are shown with the run; the real server ignores them.",
     when: ({ chapter }) => chapter === "idempotency",
   },
   {
@@ -94,7 +94,7 @@ export const differences: readonly Accepted[] = [
     when: steps("queues", "requeue", "sizes after requeue"),
   },
   {
-    reason: "update-v2 never answers 404 for an id that is gone: both SDKs would take it for a server without update-v2.",
+    reason: "update-v2 never answers 404 for an id that no longer exists: both SDKs would conclude that the server has no update-v2.",
     when: (place) => place.chapter === "updates-v2" && place.theirs === 404 && place.our === 204,
   },
   {
@@ -103,7 +103,7 @@ export const differences: readonly Accepted[] = [
   },
   {
     reason:
-      "Logs may carry their text as `message`, a line sent in quotes loses them, and all come in the order in which they were told; one without a time has the time of its arrival.",
+      "Logs may have their text in `message`. A line that is sent in quotes is stored without them. Lines are shown in the order of their arrival, and a line without a time gets the time of its arrival.",
     when: anyOf(steps("logs", "all, oldest first", "the first ten of them", "by another name")),
   },
   {
@@ -111,7 +111,8 @@ export const differences: readonly Accepted[] = [
     when: fields("executed"),
   },
   {
-    reason: "`workerId` is who polled the task; the real server writes down whatever the result says, and nothing when it says nothing.",
+    reason:
+      "`workerId` is the worker that polled the task; the real server stores the `workerId` of the result, or none when the result has none.",
     when: fields("workerId"),
   },
   {
@@ -119,7 +120,7 @@ export const differences: readonly Accepted[] = [
     when: ({ at, field, reference, ours }) => at.includes("tasks.") && field === "updateTime" && reference !== 0 && ours === 0,
   },
   {
-    reason: "A run that goes on again has no end time, no output, and no task of its former life that is still to come.",
+    reason: "A run that continues after its end has no end time, no output, and none of the earlier tasks that it will run again.",
     when: anyOf(
       ({ step, at }) =>
         /retried|^the parent runs|^a new child|rerun/.test(step) && /^body\.(endTime|output|tasks|lastRetriedTime)\b/.test(at),
@@ -127,7 +128,7 @@ export const differences: readonly Accepted[] = [
     ),
   },
   {
-    reason: "A skipped task keeps the input and output that skipping gave it, which the real server does not read.",
+    reason: "A skipped task keeps the input and output of the skip request; the real server does not read them.",
     when: (place) => place.chapter === "control" && /with a skipped task|ended without three|its tasks/.test(place.step),
   },
   {
@@ -139,7 +140,7 @@ export const differences: readonly Accepted[] = [
   },
   {
     reason:
-      "An operator that cannot be worked out leaves a failed task behind, which says why; a DYNAMIC task keeps its own name in the definition.",
+      "An operator that cannot be evaluated is shown as a failed task with the reason. A DYNAMIC task keeps its own name in the definition.",
     when: anyOf(
       ({ chapter }) => chapter === "operator-dynamic",
       steps("operator-fork-join", "a fork without a join", "a fork without a join, the run"),
@@ -152,11 +153,11 @@ export const differences: readonly Accepted[] = [
     when: ({ chapter, step, at }) => chapter === "control-retry" && step === "the child's task" && at.startsWith("body.input."),
   },
   {
-    reason: "Variables that a run sets are the run's; its definition keeps the initial ones.",
+    reason: "Variables that a run sets belong to the run; its definition keeps the initial values.",
     when: ({ at }) => at.startsWith("body.workflowDefinition.variables."),
   },
   {
-    reason: "Searches of tasks know every task at once and may ask for one run.",
+    reason: "Searches of tasks find every new task at once, and may be limited to one run.",
     when: steps("search", "by tasks", "by tasks, v2", "tasks of a run"),
   },
   {

@@ -14,8 +14,7 @@ function kindsOf(diagnostics: unknown): string[] {
 
 export const differences: readonly Accepted[] = [
   {
-    reason:
-      "Every refusal is the error object of the API, where the real orchestrator answers some in plain text, with an empty body or as gRPC.",
+    reason: "Every refusal is the error object of the API; the real orchestrator sends some as plain text, with an empty body or as gRPC.",
     when: ({ theirs, our, reference, at, step }) =>
       isError(our) &&
       (isError(theirs) || step === "an unknown path") &&
@@ -27,12 +26,13 @@ export const differences: readonly Accepted[] = [
       at === "status" && isError(our) && (theirs === 422 || theirs === 415 || step === "an unknown path"),
   },
   {
-    reason: "The words of errors are ours and name what was wrong and what was expected; codes and statuses are the real orchestrator's.",
+    reason:
+      "The texts of errors are ours and name what was wrong and what was expected; codes and statuses are those of the real orchestrator. One text is also that of the real orchestrator, because tests of flows compare it: the error of a mock component that has no answer for its input.",
     when: ({ at, reference, ours }) =>
       /(?:error\.message|errorMessage)$/.test(at) && typeof reference === "string" && typeof ours === "string",
   },
   {
-    reason: "Steps tell when they began and ended, and a start that waited tells the number of the last event.",
+    reason: "Steps have the times of their beginning and end, and the answer to a start with `wait` has the number of the last event.",
     when: ({ field, reference }) => reference === undefined && ["startedAt", "completedAt", "finishedAtSeqno"].includes(field),
   },
   {
@@ -40,16 +40,18 @@ export const differences: readonly Accepted[] = [
     when: fields("orchestratorId"),
   },
   {
-    reason: "A flow's id is made from the flow as it was sent; the real orchestrator writes it again first.",
+    reason:
+      "A flow's id is computed from the flow as it was sent; the real orchestrator writes the flow again first. A flow from a file of `longshore define` has the id of that definition, and the API accepts this id too.",
     when: ({ field, chapter, step }) => field === "flowId" && (chapter === "expressions" || (chapter === "flows" && step !== "store")),
   },
   {
-    reason: "A flow whose references cannot be read is diagnosed and not stored, where the real orchestrator refuses the request.",
+    reason:
+      "For a flow whose references cannot be read, the answer has diagnostics and the flow is not stored; the real orchestrator refuses the request.",
     when: anyOf(steps("flows", "the old $from"), steps("expressions", "a negative index", "a path that is no path")),
   },
   {
     reason:
-      "A variable that is required and missing, or of another type than its schema says, refuses the run; the real orchestrator lets it run.",
+      "A run is refused when a required variable is missing or a variable has another type than in its schema; the real orchestrator starts it.",
     when: steps("diagnostics", "the required variable is missing", "a value of another type"),
   },
   {
@@ -68,12 +70,13 @@ export const differences: readonly Accepted[] = [
     ),
   },
   {
-    reason: "Words, places and data of diagnostics are ours; places are written as the flow is: `$.output.$if`, not `$.output.condition`.",
+    reason:
+      "Texts, paths and data of diagnostics are ours. Paths use the names that the flow uses: `$.output.$if`, not `$.output.condition`.",
     when: ({ at }) => /diagnostics\.\d+\.(?:formatted|data|path)$/.test(at),
   },
   {
     reason:
-      "A flow is held against the routes when it is stored, so that mock components and components that no route takes are diagnosed; the real orchestrator does not look at them then.",
+      "A flow is compared with the routes when it is stored, so the diagnostics name mock components and components without a route. The real orchestrator does not check them at this time.",
     when: ({ at, field, reference, ours }) =>
       at === "body.diagnostics.diagnostics"
         ? isDeepStrictEqual(
@@ -83,11 +86,12 @@ export const differences: readonly Accepted[] = [
         : ["numError", "numWarning"].includes(field) && Number(ours) > Number(reference),
   },
   {
-    reason: "A flow within a flow is diagnosed with it, and what built-in components answer is known, so that nothing warns of reading it.",
+    reason:
+      "The diagnostics cover flows inside the flow. The server knows the output of built-in components, so reading from it causes no warning.",
     when: ({ at, chapter }) => chapter === "built-ins" && /^body\.diagnostics\.(?:diagnostics|numWarning)$/.test(at),
   },
   {
-    reason: "Fewer or more is diagnosed where the flow cannot be run or routed anyway.",
+    reason: "For a flow that cannot be run or routed, the number of diagnostics may differ.",
     when: ({ at, chapter, step }) =>
       at.startsWith("body.diagnostics.") &&
       anyOf(
@@ -96,24 +100,24 @@ export const differences: readonly Accepted[] = [
       )({ at, chapter, step } as Place),
   },
   {
-    reason: "`$coalesce` goes on to the next step when one answered null; the real orchestrator fails there.",
+    reason: "`$coalesce` takes the next step when one has answered null; the real orchestrator fails.",
     when: steps("steps", "coalesce over steps"),
   },
   {
-    reason: "A step that must be executed is needed, so nothing warns of it.",
+    reason: "A step that must be executed counts as used, so there is no warning about it.",
     when: ({ step, at }) => /that must be executed|a failure nobody looks at/.test(step) && at.startsWith("body.diagnostics"),
   },
   {
     reason:
-      "What a built-in component cannot do is COMPONENT_FAILED or INVALID_INPUT, and one that there is not COMPONENT_NOT_FOUND; the real orchestrator calls the first UNREACHABLE and tries it again.",
+      "A built-in component that cannot do its work fails with COMPONENT_FAILED or INVALID_INPUT; the real orchestrator reports UNREACHABLE and tries again. A built-in component that does not exist fails with COMPONENT_NOT_FOUND.",
     when: ({ chapter, field, reference }) => field === "errorCode" && (chapter === "built-ins" ? reference === 5 : reference === 9),
   },
   {
-    reason: "A number of a flow that is whole stays whole, so a blob made of it has another id.",
+    reason: "A whole number in a flow stays a whole number, so a blob that contains it has another id.",
     when: steps("built-ins", "put_blob, then get_blob"),
   },
   {
-    reason: "Failures of sub-flows carry the data of their error.",
+    reason: "Failures of sub-flows have the data of their error.",
     when: ({ at }) => at.endsWith("error.data"),
   },
   {
@@ -125,19 +129,20 @@ export const differences: readonly Accepted[] = [
     when: steps("built-ins", "iterate over something else"),
   },
   {
-    reason: "Events may be chosen by one type; the real orchestrator takes none by REST.",
+    reason: "Events may be filtered by one type; by REST the real orchestrator accepts no type.",
     when: steps("runs", "events of one type"),
   },
   {
-    reason: "A run that was deleted is gone; the real orchestrator keeps it.",
+    reason: "A deleted run no longer exists; the real orchestrator keeps it.",
     when: steps("runs", "read what was deleted"),
   },
   {
-    reason: "A run's id need not be a UUID, because other protocols name runs too: one that is none is not found.",
+    reason:
+      'A run\'s id may have another form than a UUID, because runs of other protocols have other ids. An id that is no UUID is therefore answered with "not found" when no run has it.',
     when: steps("refused-runs", "a bad run id", "cancel by a bad id"),
   },
   {
-    reason: "Items and steps of a run that is not there are not found, where the real orchestrator answers an empty list.",
+    reason: 'For items and steps of a run that does not exist, the answer is "not found"; the real orchestrator answers an empty list.',
     when: steps("refused-runs", "items of an unknown run", "steps of an unknown run"),
   },
   {
