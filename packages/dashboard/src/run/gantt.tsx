@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { durationText, now } from "../core/format.ts";
 import type { RunGraph, RunTimeline } from "../core/shapes.ts";
+import { useRowsInView } from "../ui/rows-in-view.ts";
 import { lookOf } from "../ui/states.tsx";
 
 interface GanttProps {
@@ -37,26 +38,14 @@ const overscan = 4;
 
 export function Gantt({ graph, timeline, selected, onSelect }: GanttProps) {
   const box = useRef<HTMLDivElement>(null);
-  const top = useSignal(0);
-  const height = useSignal(400);
   const isWhole = useSignal(true);
   const rows = useMemo(() => rowsOf(graph, timeline), [graph, timeline]);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => {
-      height.value = element.clientHeight;
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [height]);
+  const { top, height, from, to } = useRowsInView(box, rows.length, rowHeight, overscan);
   useEffect(() => {
     if (rows.length > 0) performance.mark("longshore:gantt");
   }, [rows]);
   const isOpen = timeline.endedAt === null;
   const last = isOpen ? Math.max(timeline.now ?? 0, now.value) - timeline.t0 : (timeline.endedAt ?? 0) - timeline.t0;
-  const from = Math.max(0, Math.floor(top.value / rowHeight) - overscan);
-  const to = Math.min(rows.length, Math.ceil((top.value + height.value) / rowHeight) + overscan);
   const shown = rows.slice(from, to);
   const inView = rows.slice(Math.floor(top.value / rowHeight), Math.ceil((top.value + height.value) / rowHeight));
   const [begin, end] = isWhole.value || inView.length === 0 ? [0, Math.max(1, last)] : rangeOf(inView, last);

@@ -9,6 +9,7 @@ import { countText, timeText } from "../core/format.ts";
 import { exported } from "../core/place.ts";
 import type { LogChunk } from "../core/shapes.ts";
 import { Button, Copy } from "../ui/parts.tsx";
+import { useRowsInView } from "../ui/rows-in-view.ts";
 import { parseAnsi, type Span } from "./ansi.ts";
 
 interface Line {
@@ -33,8 +34,6 @@ export function Logs({ runId, step, attempt }: { runId: string; step: string | n
   const withTimes = useSignal(true);
   const follows = useSignal(true);
   const box = useRef<HTMLDivElement>(null);
-  const top = useSignal(0);
-  const height = useSignal(300);
   const shown = useMemo(() => {
     const wanted = text.value.trim().toLowerCase();
     const all = lines.value;
@@ -46,20 +45,10 @@ export function Logs({ runId, step, attempt }: { runId: string; step: string | n
         (attempt === null || line.attempt === attempt),
     );
   }, [lines.value, text.value, errorsOnly.value, attempt]);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => {
-      height.value = element.clientHeight;
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [height]);
+  const { top, from, to } = useRowsInView(box, shown.length, lineHeight, overscan);
   useEffect(() => {
     if (follows.value && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [shown, follows.value]);
-  const from = Math.max(0, Math.floor(top.value / lineHeight) - overscan);
-  const to = Math.min(shown.length, Math.ceil((top.value + height.value) / lineHeight) + overscan);
   return (
     <div class="logs">
       <div class="logs-head">

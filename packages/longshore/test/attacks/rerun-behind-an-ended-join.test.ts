@@ -31,35 +31,25 @@ it("a rerun from a step before a join that a report has ended starts the failed 
   expect((await c.run(run)).status).toBe("COMPLETED");
 });
 
-it("a retry of a branch that failed after a report had ended its join does not run the steps behind the join a second time", async () => {
-  const c = await startConductor();
-  await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
-  const run = await c.begin([...fork("f", [[simple("first")]], ["first"]), simple("second"), simple("behind")]);
-  const join = (await c.run(run)).tasks.find(({ taskType }) => taskType === "JOIN");
-  if (join === undefined) throw new Error("There is no join.");
-  await c.update(join);
-  await c.update(await c.take("second"));
-  await c.update(await c.take("first"), { status: "FAILED" });
-  await c.ask("POST", `/workflow/${run}/retry`);
-  expect(await c.poll("second")).toBeUndefined();
-  for (const type of ["first", "behind"]) await c.update(await c.take(type));
-  await c.settle();
-  expect((await c.run(run)).status).toBe("COMPLETED");
-});
-
-it("a retry of a branch whose last step is skipped does not run the steps behind a join a second time that a report had ended", async () => {
-  const c = await startConductor();
-  await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
-  const run = await c.begin([...fork("f", [[simple("first"), simple("skipped")]], ["skipped"]), simple("second"), simple("behind")]);
-  await c.ask("PUT", `/workflow/${run}/skiptask/skipped`);
-  const join = (await c.run(run)).tasks.find(({ taskType }) => taskType === "JOIN");
-  if (join === undefined) throw new Error("There is no join.");
-  await c.update(join);
-  await c.update(await c.take("second"));
-  await c.update(await c.take("first"), { status: "FAILED" });
-  await c.ask("POST", `/workflow/${run}/retry`);
-  expect(await c.poll("second")).toBeUndefined();
-  for (const type of ["first", "behind"]) await c.update(await c.take(type));
-  await c.settle();
-  expect((await c.run(run)).status).toBe("COMPLETED");
-});
+it.each([
+  ["fails", [simple("first")], "first"],
+  ["fails before a step that is skipped", [simple("first"), simple("skipped")], "skipped"],
+])(
+  "a retry of a branch that %s, after a report had ended its join, does not run the steps behind the join a second time",
+  async (_how, branch, last) => {
+    const c = await startConductor();
+    await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
+    const run = await c.begin([...fork("f", [branch], [last]), simple("second"), simple("behind")]);
+    if (last === "skipped") await c.ask("PUT", `/workflow/${run}/skiptask/skipped`);
+    const join = (await c.run(run)).tasks.find(({ taskType }) => taskType === "JOIN");
+    if (join === undefined) throw new Error("There is no join.");
+    await c.update(join);
+    await c.update(await c.take("second"));
+    await c.update(await c.take("first"), { status: "FAILED" });
+    await c.ask("POST", `/workflow/${run}/retry`);
+    expect(await c.poll("second")).toBeUndefined();
+    for (const type of ["first", "behind"]) await c.update(await c.take(type));
+    await c.settle();
+    expect((await c.run(run)).status).toBe("COMPLETED");
+  },
+);

@@ -45,6 +45,7 @@ import {
   type Hold,
   isDriver,
   isOpen,
+  isWait,
   nextDeadline,
   type ReportVerb,
   type TaskRow,
@@ -326,11 +327,10 @@ export class LocalBoard implements BoardStore {
     return this.tasks.refresh(task.id, renewed) ? { verdict: "ok", holdUntil } : null;
   }
 
-  /** A record without a lane is no work: no worker was ever given it. Its id is easily guessed, so the grant protects nothing. */
+  /** Refuses reports of workers on a step that waits, unless the plan allows them. */
   #fence(tx: Tx, task: TaskRow | undefined, { hold, verb, now, closedBy = () => null }: Fenced): Verdict | "current" {
     const fenced = fence(task, hold, verb, now, closedBy);
-    const isWait = fenced === "current" && task !== undefined && task.lane === null && task.runId !== null;
-    return isWait && !this.#runs.takesReports(tx, task) ? "stale" : fenced;
+    return fenced === "current" && task !== undefined && isWait(task) && !this.#runs.takesReports(tx, task) ? "stale" : fenced;
   }
 
   #extendNow(tx: Tx, hold: Hold, options: Extending, now: number): Extension {

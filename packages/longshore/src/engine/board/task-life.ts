@@ -9,7 +9,7 @@ import type { Attempts, Closing, Why } from "./attempts.ts";
 import type { Follower } from "./local-follower.ts";
 import type { ReadyQueues } from "./ready-queues.ts";
 import type { Report } from "./store.ts";
-import { type EndState, isDriver, isOpen, type Lane, type TaskRow } from "./task.ts";
+import { type EndState, isDriver, isOpen, isWait, type Lane, type TaskRow } from "./task.ts";
 import { copyOf } from "./task-copy.ts";
 import { endedTask, type Result } from "./task-end.ts";
 import type { AttemptEnd, WorkListener } from "./work-listener.ts";
@@ -141,7 +141,7 @@ export class TaskLife {
 
   /** Stops what an attempt without a lane waited for: no step needs it any more. */
   #abandon(tx: Tx, task: TaskRow): void {
-    if (task.lane === null && task.runId !== null) this.#options.runs().abandoned(tx, task);
+    if (isWait(task)) this.#options.runs().abandoned(tx, task);
   }
 
   /**

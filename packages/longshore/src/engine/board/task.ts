@@ -133,6 +133,14 @@ export function isDriver({ command }: Pick<TaskRow, "command">): boolean {
 }
 
 /**
+ * Whether a step of a run waits for a time, a signal, a child run, or news for its function. It has no lane: no worker was ever given it, and
+ * its id is easily guessed, so its grant protects nothing.
+ */
+export function isWait({ lane, runId }: Pick<TaskRow, "lane" | "runId">): boolean {
+  return lane === null && runId !== null;
+}
+
+/**
  * Checks whether a hold is that of the current turn of a durable function: returns `current`, or the verdict that refuses it. A hold of
  * another kind of task stays valid while the task is queued, but between two turns no worker has the function, and before the first one its
  * grant, 0, is no secret.

@@ -4,7 +4,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
-import { fence, type Hold, isOpen, type TaskRow } from "../board/task.ts";
+import { fence, type Hold, isOpen, isWait, type TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
@@ -197,9 +197,8 @@ export class LocalParts implements PartStore {
   /** Returns the verdict, and the task if it exists. A task that is being cancelled accepts no more parts. */
   #fenced(tx: ReadTx, hold: Hold): { verdict: Verdict; task: TaskRow | null } {
     const task = this.#tasks.get(tx, hold.taskId);
-    // A record without a lane waits for something; no worker produces its parts.
-    const isWait = task !== null && task.lane === null && task.runId !== null;
-    const verdict = isWait ? "stale" : fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
+    // No worker produces parts of a wait.
+    const verdict = task !== null && isWait(task) ? "stale" : fence(task ?? undefined, hold, "extend", this.#clock.now(), () => null);
     if (verdict !== "current") return { verdict, task };
     return { verdict: task?.state === "cancelling" ? "cancel" : "ok", task };
   }

@@ -8,7 +8,6 @@ import { parseExact } from "../../core/json/json-exact.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
 import type { Slices } from "../../core/slices/slices.ts";
-import { shown } from "../../core/text.ts";
 import { readReport } from "../../core/turn.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { runDeadlinePrefix } from "../board/local-expiry.ts";
@@ -33,7 +32,7 @@ import { newRun } from "./new-run.ts";
 import { OpenRunIds } from "./open-run-ids.ts";
 import { appliesTo, begunBy } from "./orders.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
-import { refuseUnfit } from "./refuse-input.ts";
+import { keyTaken, refuseUnfit } from "./refuse-input.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Message, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
@@ -395,12 +394,4 @@ export class LocalRuns implements RunStore, Follower {
 /** Whether the run has handled all events before the next one. */
 function isAtRest(run: Run): boolean {
   return run.state !== "paused" && !hasHappenings(run);
-}
-
-function keyTaken(key: string, { id, workflow }: Run): LongshoreError {
-  return new LongshoreError(
-    "LONGSHORE_CONFLICT",
-    `The key ${shown(key)} belongs to run ${id} of workflow ${workflow}, which has another input: use another key for another input.`,
-    { detail: { field: "key", expected: "a new key, or the input of that run", run: id } },
-  );
 }
