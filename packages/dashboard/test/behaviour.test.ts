@@ -113,7 +113,7 @@ it("a person with a keyboard finds the failed run, its cause, runs it again with
   await page.keyboard.press("Enter");
   await page.locator("dialog[open]").waitFor();
   await page.keyboard.press("Escape");
-  expect(await page.evaluate("document.activeElement.textContent")).toBe("Cancel");
+  await expect.poll(() => page.evaluate("document.activeElement.textContent"), { timeout: 10_000 }).toBe("Cancel");
   await page.keyboard.press("c");
   await page.getByRole("textbox", { name: /Reason/ }).focus();
   await page.keyboard.type("by hand");
