@@ -2,7 +2,7 @@
 // task's row is authoritative. Every change goes through the group commit, which undoes changes in memory when the write fails.
 
 import type { Clock } from "../../core/clock.ts";
-import { isTransient, LongshoreError } from "../../core/errors.ts";
+import { LongshoreError } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -21,8 +21,9 @@ import type { Follower } from "./local-follower.ts";
 import { endOf, settleWithTurn } from "./local-foreseen.ts";
 import { LocalHalts } from "./local-halts.ts";
 import { LocalRecovery } from "./local-recovery.ts";
+import { type Fenced, LocalRenewals } from "./local-renewals.ts";
 import { newTask } from "./new-task.ts";
-import { begun, ReadyQueues, termOf } from "./ready-queues.ts";
+import { ReadyQueues } from "./ready-queues.ts";
 import { keptError, merged } from "./report-texts.ts";
 import { RunTasks } from "./run-tasks.ts";
 import type {
@@ -37,34 +38,13 @@ import type {
   SettledAndClaimed,
   Standing,
 } from "./store.ts";
-import {
-  cancelledAlone,
-  cell,
-  fence,
-  fenceTurn,
-  type Hold,
-  isDriver,
-  isOpen,
-  isWait,
-  nextDeadline,
-  type ReportVerb,
-  type TaskRow,
-  type Verb,
-} from "./task.ts";
-import { copyOf } from "./task-copy.ts";
+import { cancelledAlone, cell, fence, fenceTurn, type Hold, isDriver, isOpen, isWait, nextDeadline, type TaskRow } from "./task.ts";
 import { TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 import { unheard, type WorkListener } from "./work-listener.ts";
 
 /** How long a lane counts as polled after a claim for it. */
 const polledMs = 60_000;
-
-interface Fenced {
-  readonly hold: Hold;
-  readonly verb: ReportVerb;
-  readonly now: number;
-  readonly closedBy?: (grant: number) => Verb | null;
-}
 
 export interface LocalBoardDeps {
   store: RowStore;
@@ -107,6 +87,7 @@ export class LocalBoard implements BoardStore {
   readonly #life: TaskLife;
   readonly #recovery: LocalRecovery;
   readonly #expiry: LocalExpiry;
+  readonly #renewals: LocalRenewals;
   readonly halts: LocalHalts;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
@@ -150,6 +131,7 @@ export class LocalBoard implements BoardStore {
       ...{ store: options.store, commit: options.commit, clock: options.clock, deadline: options.deadline },
       ...{ tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts, life: this.#life },
     });
+    this.#renewals = new LocalRenewals({ tasks, commit: options.commit, clock: options.clock, fence: (...args) => this.#fence(...args) });
     this.#expiry = new LocalExpiry({
       ...{ commit: options.commit, clock: options.clock, deadline: options.deadline, limits: this.limits },
       ...{ tasks, queues: this.#queues, life: this.#life },
@@ -207,17 +189,7 @@ export class LocalBoard implements BoardStore {
   }
 
   extend(hold: Hold, options: Extending = {}): Promise<Extension> {
-    const plain = options.output === undefined;
-    const renewed = plain ? this.#renewInMemory(hold, { lately: true, termMs: options.termMs }) : null;
-    if (renewed !== null) return Promise.resolve(renewed);
-    const written = this.#commit.run((tx) => this.#extendNow(tx, hold, options, this.#clock.now()));
-    if (!plain) return written;
-    // A full disk must not end the holds of healthy workers. After a restart, the hold would get its full term as well.
-    return written.catch((error: unknown) => {
-      const unwritten = isTransient(error) ? this.#renewInMemory(hold, { lately: false }) : null;
-      if (unwritten === null) throw error;
-      return unwritten;
-    });
+    return this.#renewals.extend(hold, options);
   }
 
   settle(report: Report): Promise<Verdict> {
@@ -310,41 +282,10 @@ export class LocalBoard implements BoardStore {
     return this.#follower;
   }
 
-  /**
-   * Between batches memory is the committed state, so a plain renewal needs no operation. Returns null when an operation is needed: the
-   * hold is not simply held and current, it gets another term, or, with `lately`, its last written renewal is too old.
-   */
-  #renewInMemory(hold: Hold, { lately, termMs }: { lately: boolean; termMs?: number }): Extension | null {
-    const now = this.#clock.now();
-    const task = this.tasks.kept(hold.taskId);
-    if (task?.state !== "held" || task.holdUntil === null) return null;
-    if (termMs !== undefined && termOf(task, termMs) !== task.termMs) return null;
-    if (lately && now - (task.holdUntil - task.termMs) >= task.termMs / 3) return null;
-    if (fence(task, hold, "extend", now, () => null) !== "current") return null;
-    const renewed = copyOf(task);
-    const holdUntil = now + task.termMs;
-    renewed.holdUntil = holdUntil;
-    return this.tasks.refresh(task.id, renewed) ? { verdict: "ok", holdUntil } : null;
-  }
-
   /** Refuses reports of workers on a step that waits, unless the plan allows them. */
   #fence(tx: Tx, task: TaskRow | undefined, { hold, verb, now, closedBy = () => null }: Fenced): Verdict | "current" {
     const fenced = fence(task, hold, verb, now, closedBy);
     return fenced === "current" && task !== undefined && isWait(task) && !this.#runs.takesReports(tx, task) ? "stale" : fenced;
-  }
-
-  #extendNow(tx: Tx, hold: Hold, options: Extending, now: number): Extension {
-    const task = this.tasks.get(tx, hold.taskId) ?? undefined;
-    const verdict = this.#fence(tx, task, { hold, verb: "extend", now });
-    if (verdict !== "current" || task === undefined) return { verdict: verdict as Verdict, holdUntil: null };
-    const next = cell(task.state, "extend");
-    if (next?.to === "same") return { verdict: next.verdict, holdUntil: task.holdUntil };
-    const termMs = options.termMs === undefined || task.state === "queued" ? task.termMs : termOf(task, options.termMs);
-    const holdUntil = task.state === "queued" || termMs === 0 ? null : now + termMs;
-    const taken = task.state === "offered" ? begun(task, now) : task;
-    const holder = task.state === "queued" ? null : (task.holder ?? options.holder ?? null);
-    this.tasks.put(tx, task.id, { ...taken, termMs, holdUntil, holder, output: options.output ?? task.output });
-    return { verdict: "ok", holdUntil };
   }
 
   #settleNow(tx: Tx, report: Report): Verdict {
