@@ -149,6 +149,7 @@ function* everythingAgain(
   { permitted, behind }: { permitted: ReadonlySet<number>; behind: ReadonlySet<number> },
   passed: ReadonlySet<number> = passedSteps(plan, records, options),
 ): Sliced<{ all: Set<number>; passed: ReadonlySet<number> }> {
+  const lives = (at: number) => options.due.has(at) || hadItsTurn(records, options, at);
   const again = new Set<number>();
   yield* eachInSlices(plan.nodes, (node, at) => {
     const state = records.get(at)?.state;
@@ -163,9 +164,8 @@ function* everythingAgain(
   let walked = 0;
   for (const at of again) {
     if (++walked % sliceItems === 0) yield;
-    // A branch that was never reached gives no information about the nodes behind it.
-    const reached = records.has(at) && (!options.skips.has(at) || options.skips.isReached(at));
-    if (!reached && !options.due.has(at) && plan.nodes[at]?.demanded) continue;
+    // A branch that the last life has not reached gives no information about the nodes behind it.
+    if (!lives(at) && plan.nodes[at]?.demanded) continue;
     for (const next of nextOf(plan, at)) {
       if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
       if (isEndedJoin(plan, records, next) && !hasSettled(plan, records, options, at)) continue;
@@ -173,8 +173,10 @@ function* everythingAgain(
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
-  // When a passed step starts again because of its upstreams, everything after it starts again too.
-  const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some((earlier) => again.has(earlier) && !passed.has(earlier))));
+  // When a passed step starts again because of its upstreams, everything after it starts again too. A branch that was not chosen before, and
+  // is not chosen again, does not lead to it.
+  const comes = (at: number) => repeats(at) && comesAgain(plan, at, { all: again, lives });
+  const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some(comes)));
   return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, { permitted, behind }, still);
 }
 

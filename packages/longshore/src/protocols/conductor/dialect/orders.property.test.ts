@@ -7,7 +7,7 @@ import { playOrders } from "../../../../test/support/orders.ts";
 import type { Run } from "../../../engine/run/run.ts";
 
 describe("under any orders", () => {
-  playOrders("a definition of Conductor means the same", 160, async (random) => {
+  playOrders("a definition of Conductor means the same", { seeds: 160, found: [2521, 2636] }, async (random) => {
     // Records are ended and made void one by one, so that orders meet runs of which only some are.
     const world = await openConductor({ sliceTasks: 1 });
     const plans: { readonly [workflow: string]: PlanTask[] } = { inner: makePlan(random, null), w: makePlan(random, "inner") };

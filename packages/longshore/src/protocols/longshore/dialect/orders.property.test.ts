@@ -59,7 +59,7 @@ function readItem(id: string): ReadStep {
 }
 
 describe("under any orders", () => {
-  playOrders("a workflow in code means the same", 120, async (random) => {
+  playOrders("a workflow in code means the same", { seeds: 120 }, async (random) => {
     const world = await openRunWorld({ dialects: [codeDialect], sliceTasks: 1 });
     const sources = [makeWorkflow(random, "inner"), makeWorkflow(random, "outer", "inner")];
     const definitions = sources.map((source) => ({ name: source.name, dialect: "code", source: JSON.stringify(source) }));

@@ -124,7 +124,7 @@ function faultIn(steps: readonly MadeStep[], output: Json, run: Run, records: Re
 }
 
 describe("under any orders", () => {
-  playOrders("a flow means the same", 120, async (random) => {
+  playOrders("a flow means the same", { seeds: 120, found: [1404] }, async (random) => {
     const world = await openRunWorld({ dialects: [stepflowDialect(mockRouter)], sliceTasks: 1 });
     const steps = Array.from({ length: random.between(2, 7) }, (_, at) => makeStep(random, at));
     const output = makeValue(random, steps.length, 3);
