@@ -1,11 +1,11 @@
-// Deno and Bun, as npm packages, fetched once into the user's cache folder. Their programs are in packages for one platform each.
+// Fetches Deno and Bun from npm, once, into the user's cache folder. npm has one package for each platform, and the program is in it.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type CachedPeer, execute, fetchedFolder, fetchIntoCache } from "../src/cache.ts";
 import { PeerUnavailable } from "../src/tools.ts";
 
 const versions = { deno: "2.9.6", bun: "1.4.4" } as const;
-/** Where npm puts the packages of a runtime, and where its program is in one of them. */
+/** The folder into which npm installs the packages of a runtime, and the path of the program within one of them. */
 const places = { deno: { scope: "@deno", program: "deno" }, bun: { scope: "@oven", program: join("bin", "bun") } } as const;
 
 export type Runtime = keyof typeof versions;

@@ -1,4 +1,4 @@
-// The built client on each JavaScript runtime, against a server in a process of its own that is killed while the client waits.
+// Runs the built client on each JavaScript runtime. Its server is a separate process, which is killed while the client waits.
 
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { graph, type Ref, TerminalError, task, work } from "longshore";
@@ -17,27 +17,30 @@ const double = task("double", async (n: number) => {
 });
 const { source } = graph("doubling", (g, n: Ref<number>) => g.step(double, n));
 
-/** Deno gives a program nothing that it does not name: the client needs the network, and the folder that it is loaded from. */
+/** Deno gives a program only the permissions that are named: the client needs the network, and the folder that it is loaded from. */
 const commands = {
   node: () => [process.execPath],
   deno: () => [runtimeProgram("deno"), "run", "--no-config", "--no-lock", "--no-prompt", "--allow-net=127.0.0.1", "--allow-read"],
   bun: () => [runtimeProgram("bun"), "run"],
 };
 
-it.each(["node", "deno", "bun"] as const)("the client waits for a run over kill -9 of the server on %s", async (runtime) => {
-  const stage = openStage({ onTestFinished });
-  const { url, data, child: first } = await startOurServer(stage);
-  const [command = "", ...flags] = commands[runtime]();
-  const args = [...flags, program, pathToFileURL(built).href, url, JSON.stringify(source)];
-  const client = stage.start(command, args, { name: runtime });
-  await client.printed(/^started true$/m);
-  await client.printed(/^following$/m);
-  first.signal("SIGKILL");
-  await first.ended;
-  await startOurServer(stage, { data, port: Number(new URL(url).port) });
-  const worker = await work({ tasks: [double], on: workflowGraph(url), logger: false, signals: false });
-  stage.onClose(() => worker.stop({ force: true }));
-  expect(await client.ended, client.output()).toBe("code 0");
-  const lines = ["result 8", "events task queued, run succeeded", "call 10", "failed failed", "runs 2"];
-  expect(client.output().split("\n")).toEqual(expect.arrayContaining(lines));
-});
+it.each(["node", "deno", "bun"] as const)(
+  "the client on %s continues to wait for a run when the server is killed and started again",
+  async (runtime) => {
+    const stage = openStage({ onTestFinished });
+    const { url, data, child: first } = await startOurServer(stage);
+    const [command = "", ...flags] = commands[runtime]();
+    const args = [...flags, program, pathToFileURL(built).href, url, JSON.stringify(source)];
+    const client = stage.start(command, args, { name: runtime });
+    await client.printed(/^started true$/m);
+    await client.printed(/^following$/m);
+    first.signal("SIGKILL");
+    await first.ended;
+    await startOurServer(stage, { data, port: Number(new URL(url).port) });
+    const worker = await work({ tasks: [double], on: workflowGraph(url), logger: false, signals: false });
+    stage.onClose(() => worker.stop({ force: true }));
+    expect(await client.ended, client.output()).toBe("code 0");
+    const lines = ["result 8", "events task queued, run succeeded", "call 10", "failed failed", "runs 2"];
+    expect(client.output().split("\n")).toEqual(expect.arrayContaining(lines));
+  },
+);

@@ -1,9 +1,9 @@
-// These tests are about a cluster only if what programs ask passes between two nodes.
+// Checks the set-up of these tests: they test a cluster only when requests of programs pass between two nodes.
 import { expect, it } from "vitest";
 import { startOurServer } from "../src/longshore.ts";
 import { openStage } from "../src/stage.ts";
 
-it("programs are given the address of a node that does not own the data, and passes requests on", async (context) => {
+it("programs get the address of the node that does not own the data, and that node passes requests on", async (context) => {
   const { url } = await startOurServer(openStage(context));
   const figure = async (name: string): Promise<number> => {
     const text = await (await fetch(`${url}/metrics`)).text();

@@ -1,5 +1,5 @@
-// The node that owns the data is killed in the middle of a session of foreign workers, who are connected to the other node. They finish all
-// work, each piece of it once, and are told nothing that a single server would not tell them.
+// Kills the node that owns the data while foreign workers are connected to the other node. The workers finish all work, each piece once, and
+// receive only responses that a single server would also send.
 import { describe, it } from "vitest";
 import { operatorOf as conductorOperatorOf } from "../conductor/operator.ts";
 import { allCompleted, startMany } from "../conductor/scenarios.ts";
@@ -18,9 +18,9 @@ import { countExecutions } from "../workflow-graph/executions.ts";
 import { job, operatorOf } from "../workflow-graph/operator.ts";
 import { startReferenceWorker } from "../workflow-graph/reference.ts";
 
-/** Enough for a kill to come in the middle. */
+/** Enough jobs that the kill happens while some are still open. */
 const SOME = 60;
-/** A task whose hand-out died with the owner is lost for so long. */
+/** For this time, a task is lost that the killed owner had handed out without reaching the worker. */
 const LEASE_SECONDS = 10;
 
 async function killOwner({ owner }: OurServer): Promise<void> {
@@ -29,7 +29,7 @@ async function killOwner({ owner }: OurServer): Promise<void> {
   await owner.ended;
 }
 
-/** Answers that a worker should not have got, and requests without an answer. */
+/** Responses that a worker should not have received, and requests without a response. */
 function troubles({ exchanges, broken }: RecordingProxy): unknown[] {
   const refused = exchanges.filter(({ answer }) => answer.status >= 400);
   return [...refused.map(({ request, answer }) => `${request.path} ${answer.status} ${answer.body}`), ...broken];
@@ -37,8 +37,8 @@ function troubles({ exchanges, broken }: RecordingProxy): unknown[] {
 
 const more = ({ counts }: Marks): number[] => [...counts()].filter(([, times]) => times !== 1).map(([n]) => n);
 
-describe.concurrent("the owner is killed", () => {
-  it("and the Rust worker of workflow-graph finishes all jobs", async (context) => {
+describe.concurrent("when the owner is killed", () => {
+  it("the Rust worker of workflow-graph finishes all jobs", async (context) => {
     const stage = openStage(context);
     const server = await startOurServer(stage);
     const proxy = await openRecordingProxy(stage, server.url);
@@ -70,7 +70,7 @@ describe.concurrent("the owner is killed", () => {
     const ids = await startMany(operator, SOME, { ms: 500 });
     await someBegun(marks, SOME / 4);
     await killOwner(server);
-    // The other node takes requests all the time.
+    // The other node accepts requests all the time.
     const later = await startMany(operator, SOME, { ms: 1 });
     await allCompleted(operator, [...ids]);
     await allCompleted(operator, later);
@@ -79,7 +79,7 @@ describe.concurrent("the owner is killed", () => {
     context.expect(troubles(proxy)).toEqual([]);
   });
 
-  it.for(["0.12", "0.13"] as const)("and Stepflow's Python worker %s finishes all items", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("Stepflow's Python worker %s finishes all items", async (release, context) => {
     const stage = openStage(context);
     const server = await startStepflowServer(stage, QUEUE);
     const operator = stepflowOperatorOf(server.url, "0.13");
@@ -95,7 +95,7 @@ describe.concurrent("the owner is killed", () => {
   });
 });
 
-/** What a worker complains about. */
+/** A line that a worker logs when it has a problem. */
 function saidOf(worker: Child): string[] {
   return worker
     .output()

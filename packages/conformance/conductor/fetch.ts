@@ -1,12 +1,12 @@
-// The foreign programs of Conductor, fetched once into the user's cache folder by the clients of their own registries: the server from
-// Maven, the SDKs from npm and PyPI. None of them is a dependency of this repository.
+// Fetches the programs of Conductor once into the user's cache folder: the server with Maven, the SDKs with npm and pip. None of them is a
+// dependency of this repository.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CachedPeer, execute, fetchedFolder, fetchIntoCache } from "../src/cache.ts";
 import { pythonPeer } from "../src/python.ts";
 
-/** The versions that everything here was observed on. */
+/** The versions that the tests are written for. */
 const SERVER = "3.32.3";
 const JAVASCRIPT_SDK = "@io-orkes/conductor-javascript@4.0.0";
 const PYTHON_SDK = "conductor-python==2.0.0";
@@ -54,7 +54,7 @@ export function conductorJar(): string {
   return join(fetchedFolder(peers.server), `conductor-server-${SERVER}-boot.jar`);
 }
 
-/** A Java that is new enough: the system's, or else the one from the cache. */
+/** A Java that is new enough: the system's, or the one from the cache. */
 export function conductorJava(): string {
   const own = systemJava();
   if (own !== undefined) return own;

@@ -1,5 +1,5 @@
-// Plays the script of requests on the real server and holds the committed fixtures against its answers. The protocol's unit tests and the
-// differential test read those fixtures, so this is what keeps them true. `npm run conformance -- conductor/fixtures -u` writes them again.
+// Sends the script of requests to the real server and compares its responses with the committed fixtures. The protocol's unit tests and the
+// differential test read those fixtures, so this test keeps them correct. `npm run conformance -- conductor/fixtures -u` writes them again.
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -28,16 +28,16 @@ describe("the committed fixtures are what the real server returns", () => {
     const file = fixtureFile(name);
     const committed = existsSync(file) ? readFileSync(file, "utf8") : "null";
     const seen = { peer: PEER, chapter: name, exchanges: answers.get(name) };
-    // The order of keys is another after each start of the real server, so it counts for nothing.
+    // The order of keys changes with each start of the real server, so it is not compared.
     const text = isDeepStrictEqual(JSON.parse(committed), seen) ? committed : `${JSON.stringify(seen, null, 2)}\n`;
     await expect(text).toMatchFileSnapshot(file);
   });
 
-  it("shows what every step waits for", () => {
+  it("every step that waits has received what it waits for", () => {
     expect(waitedInVain).toEqual([]);
   });
 
-  it("gives every step of a chapter a name of its own", () => {
+  it("every step of a chapter has a different name", () => {
     for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
   });
 });

@@ -1,4 +1,4 @@
-// docs/guides/conductor.md shows a worker for each official SDK. Both are taken from the page and run as they stand, on our server.
+// docs/guides/conductor.md shows a worker for each official SDK. This test takes both from the page and runs them unchanged on our server.
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -14,7 +14,7 @@ const workers = [
   { sdk: "Python", needs: "conductor-python", file: "worker.py", program: pythonWithSdk },
 ];
 
-it.each(workers)("the worker of the guide for the $sdk SDK does the workflow of the guide", async ({ needs, file, program }) => {
+it.each(workers)("the guide's worker for the $sdk SDK completes the guide's workflow", async ({ needs, file, program }) => {
   const stage = openStage({ onTestFinished });
   const { url } = await startOurServer(stage);
   const post = (path: string, body: string) =>
@@ -30,7 +30,7 @@ it.each(workers)("the worker of the guide for the $sdk SDK does the workflow of 
   expect(JSON.parse(answer.body)).toMatchObject({ status: "COMPLETED", output: { text: "Hello, Hello, Ada!!" } });
 });
 
-/** The code block that follows this remark of the page. */
+/** The code block that follows this comment of the page. */
 function blockAfter(remark: string): string {
   const [, block = ""] = /```\w+\n([\s\S]*?)```/.exec(page.slice(page.indexOf(remark))) ?? [];
   expect(block).not.toBe("");

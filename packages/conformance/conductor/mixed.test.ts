@@ -1,5 +1,5 @@
-// One run, two protocols: a workflow written in code, whose first step an SDK of Conductor does and whose second the plain Python worker
-// of workflow-graph.
+// One run, two protocols: in a workflow written in code, a Conductor SDK does the first step, and the plain Python worker of workflow-graph
+// does the second.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { graph, task } from "longshore";
@@ -13,7 +13,7 @@ import { javascriptWorker } from "./workers.ts";
 
 const API = "/api/longshore/v1";
 
-it("a run in code is done by a Conductor worker first and by a workflow-graph worker after it", async (context) => {
+it("a Conductor worker does the first step of a workflow in code, and a workflow-graph worker does the second", async (context) => {
   const stage = openStage(context);
   const { url } = await startOurServer(stage);
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
@@ -37,7 +37,7 @@ it("a run in code is done by a Conductor worker first and by a workflow-graph wo
     return Object.fromEntries(items.map((step) => [step.id, step.state]));
   };
 
-  // The plain worker runs whatever it is given by the shell, and a step of code comes as a command: this is the program that the shell finds.
+  // The plain worker runs every command with the shell, and it receives the step as a command. This is the program that the shell finds.
   const programs = stage.folder();
   const program = join(programs, "{handler:stamp,input:null}");
   const stamped = join(programs, "stamped");

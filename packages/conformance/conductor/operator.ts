@@ -1,4 +1,4 @@
-// The person at the other end of a Conductor server, real or ours: defines, starts and reads workflows over its HTTP API.
+// An operator of a Conductor server, real or ours: defines, starts and reads workflows over its HTTP API.
 import { type Answer, exchange } from "../src/exchange.ts";
 import { until } from "../src/until.ts";
 
@@ -25,24 +25,24 @@ export interface RunView {
 
 export interface Operator {
   readonly url: string;
-  /** Defines a task that tries again at once. */
+  /** Defines a task whose retries start at once. */
   defineTask(name: string, more?: Record<string, unknown>): Promise<void>;
-  /** Defines a workflow, in place of one of the same name. */
+  /** Defines a workflow. Replaces one with the same name. */
   defineWorkflow(name: string, tasks: unknown[], more?: Record<string, unknown>): Promise<void>;
-  /** Defines a task and a workflow of the same name that does nothing else; its input is the task's. */
+  /** Defines a task, and a workflow of the same name with only this task. The workflow's input is the task's input. */
   defineAlone(name: string, more?: Record<string, unknown>): Promise<void>;
   start(name: string, input?: Record<string, unknown>, more?: Record<string, unknown>): Promise<string>;
   run(id: string): Promise<RunView>;
   status(id: string): Promise<string>;
-  /** Waits until the run has ended, and answers it. */
+  /** Waits until the run has ended, and returns it. */
   ended(id: string): Promise<RunView>;
-  /** Waits until a run shows what is wanted. */
+  /** Waits until a run has the expected state. */
   shows(id: string, what: string, seen: (run: RunView) => boolean): Promise<RunView>;
   terminate(id: string, reason?: string): Promise<void>;
   logs(taskId: string): Promise<string[]>;
-  /** How many runs of a workflow have a status, as the server's own search tells it. */
+  /** How many runs of a workflow have a status, according to the server's own search. */
   count(name: string, status: string): Promise<number>;
-  /** Any other call; fails unless the answer is a good one. */
+  /** Any other call. Throws when the status is not 2xx. */
   call(method: string, path: string, body?: unknown): Promise<string>;
 }
 

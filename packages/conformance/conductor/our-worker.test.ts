@@ -1,4 +1,4 @@
-// Our worker on the real Conductor server: every ending, a lot of tasks, and what is left when either side is killed.
+// Our worker on the real Conductor server: every way a task can end, thousands of tasks, and a kill of either side.
 import { beforeAll, describe, expect, it } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import { openFileStage, openStage } from "../src/stage.ts";
@@ -8,9 +8,9 @@ import { type ReferenceServer, startReferenceServer } from "./reference.ts";
 import { allCompleted, defineScenarios, everyEnding, everyTaskOnce, startMany } from "./scenarios.ts";
 import { ourWorker } from "./workers.ts";
 
-/** Thousands, and still within a minute at the reference's rate. */
+/** Thousands of tasks, which the reference can serve within a minute. */
 const MANY = 2_000;
-/** Enough for three workers to be busy at the same time. */
+/** Enough tasks to keep three workers busy at the same time. */
 const SHARED = 90;
 
 const fileStage = openFileStage();
@@ -24,12 +24,12 @@ beforeAll(async () => {
 });
 
 describe("our worker on the real server", () => {
-  it("[C-TEST-08] completes, fails, retries, gives up, defers and outlasts its lease", async (context) => {
+  it("[C-TEST-08] completes, fails, retries, gives up, defers, and works longer than its lease", async (context) => {
     await ourWorker(openStage(context), server.url);
     await everyEnding(operator);
   });
 
-  it("does the same without update-v2", async (context) => {
+  it("does the same on a server without update-v2", async (context) => {
     await ourWorker(openStage(context), server.url, { updateV2: false });
     await everyEnding(operator);
   });
@@ -38,9 +38,9 @@ describe("our worker on the real server", () => {
     await everyTaskOnce(openStage(context), operator, ourWorker, MANY);
   });
 
-  it("[C-TEST-08, C-ARCH-13] shares the tasks of one type with others of its kind", async (context) => {
+  it("[C-TEST-08, C-ARCH-13] shares the tasks of one type with other workers of ours", async (context) => {
     const stage = openStage(context);
-    // A poll that a busy machine answers too late has handed out a task to no worker, which only another try can repair.
+    // When a busy machine responds to a poll too late, the task is handed out but no worker has it. Only another attempt repairs this.
     await operator.defineTask("mark", { responseTimeoutSeconds: 20, retryCount: 10 });
     const marks = openMarks(stage);
     await Promise.all([1, 2, 3].map(() => ourWorker(stage, server.url, { marks: marks.file })));
@@ -61,7 +61,7 @@ describe("our worker on the real server", () => {
     expect(await operator.status(id)).toBe("TERMINATED");
   });
 
-  it("loses nothing when it is killed in the middle", async (context) => {
+  it("loses no task when it is killed in the middle", async (context) => {
     const stage = openStage(context);
     await operator.defineTask("mark", { responseTimeoutSeconds: 5, retryCount: 10 });
     const marks = openMarks(stage);
@@ -76,8 +76,8 @@ describe("our worker on the real server", () => {
     await operator.defineTask("mark");
   });
 
-  // Last, because it takes the server away from the others.
-  it("loses nothing when the server is killed in the middle", async (context) => {
+  // The last test, because it ends the server that the tests share.
+  it("loses no task when the server is killed in the middle", async (context) => {
     const stage = openStage(context);
     await operator.defineTask("mark", { responseTimeoutSeconds: 20, retryCount: 10 });
     const marks = openMarks(stage);

@@ -1,4 +1,4 @@
-// The real Conductor server, unchanged, on SQLite and loopback. It takes half a minute to start, so a file of tests shares one.
+// The real Conductor server, unchanged, on SQLite and loopback. It takes half a minute to start, so all tests of a file share one server.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Child } from "../src/child.ts";
@@ -10,7 +10,7 @@ import { conductorJar, conductorJava } from "./fetch.ts";
 export interface ReferenceServer {
   readonly url: string;
   readonly port: number;
-  /** Holds its database; a server started on it again goes on where this one ended. */
+  /** The folder of its database. A server that is started with the same folder continues with its data. */
   readonly data: string;
   readonly child: Child;
 }
@@ -19,8 +19,8 @@ export interface ReferenceOptions {
   data?: string;
   port?: number;
   /**
-   * How it begins a transaction. With SQLite's own way, deferred, it answers SQLITE_BUSY as soon as two callers write at once; with
-   * `immediate` it bears any number of callers, but removing a run locks itself out and breaks every connection that it has.
+   * How it begins a transaction. With SQLite's default, deferred, it returns SQLITE_BUSY as soon as two callers write at the same time. With
+   * `immediate`, any number of callers can write, but removing a run causes a deadlock in the server and breaks all its connections.
    */
   transactions?: "immediate" | "deferred";
 }
@@ -29,7 +29,7 @@ export async function startReferenceServer(stage: Stage, options: ReferenceOptio
   const data = options.data ?? stage.folder();
   const config = join(data, "conductor.properties");
   writeFileSync(config, properties(join(data, "conductor.db"), options));
-  // Compiled quickly rather than well: the tests start it more than they use it.
+  // Fast compilation, without most optimizations: the tests start the server often and use each only for a short time.
   const flags = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
   const child = stage.start(conductorJava(), [...flags, "-jar", conductorJar()], {
     name: "conductor-server",
@@ -67,7 +67,7 @@ function properties(file: string, { port = 0, transactions = "immediate" }: Refe
     "conductor.scheduler.enabled=false",
     "conductor.grpc-server.enabled=false",
     "management.health.elasticsearch.enabled=false",
-    // It writes several lines for each task; only the one with the port is wanted.
+    // The server logs several lines for each task. The tests need only the line with the port.
     "logging.level.root=ERROR",
     "logging.level.org.springframework.boot.web.embedded.tomcat=INFO",
     "",

@@ -1,11 +1,11 @@
-// What a worker must get done on a server, in every combination: the same for our worker and for both SDKs.
+// The work that each worker must do on each server: the same for our worker and for both SDKs.
 import { expect } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import type { Stage } from "../src/stage.ts";
 import type { Operator, RunView } from "./operator.ts";
 import type { StartWorker } from "./workers.ts";
 
-/** Longer than the lease, which is long enough for a beat to come late on a busy machine. */
+/** Longer than the lease. The lease itself is long enough that a heartbeat may be late on a busy machine. */
 const LEASE_SECONDS = 10;
 const SLOW_SECONDS = 14;
 
@@ -20,7 +20,7 @@ export async function defineScenarios(operator: Operator): Promise<void> {
   await operator.defineAlone("endless");
 }
 
-/** Every single behaviour at once, as a busy worker meets them. */
+/** All behaviours at the same time, as in a busy worker. */
 export async function everyEnding(operator: Operator): Promise<void> {
   const names = ["greet", "flaky", "failing", "hopeless", "deferred", "slow"] as const;
   const inputs = { name: "Ann", seconds: SLOW_SECONDS };
@@ -52,7 +52,7 @@ export async function everyEnding(operator: Operator): Promise<void> {
   expect(statuses(slow)).toEqual(["COMPLETED"]);
 }
 
-/** Starts this many runs, a few at a time so that no server is asked more than it bears; answers their ids. */
+/** Starts this many runs, a few at a time so that no server is overloaded. Returns their ids. */
 export async function startMany(operator: Operator, total: number, input: Record<string, unknown> = {}): Promise<string[]> {
   const ids: string[] = new Array(total);
   let next = 0;
@@ -63,7 +63,7 @@ export async function startMany(operator: Operator, total: number, input: Record
   return ids;
 }
 
-/** Every run has completed with its own number, asked one by one. */
+/** Checks one run after the other: each has completed with its own number. */
 export async function allCompleted(operator: Operator, ids: readonly string[]): Promise<void> {
   for (const [n, id] of ids.entries()) {
     const { status, output } = await operator.ended(id);
@@ -71,7 +71,7 @@ export async function allCompleted(operator: Operator, ids: readonly string[]): 
   }
 }
 
-/** A thousand at a time: each is executed once, and each ends with its own result. */
+/** A thousand tasks at a time: each is executed once and ends with its own result. */
 export async function everyTaskOnce(stage: Stage, operator: Operator, start: StartWorker, total: number): Promise<void> {
   const marks = openMarks(stage);
   await start(stage, operator.url, { marks: marks.file });

@@ -1,5 +1,5 @@
-// The clients of the official JavaScript SDK, typed as far as the tests use them. The SDK is fetched at run time and no dependency, so its
-// own types are not at hand.
+// Types for the clients of the official JavaScript SDK, as far as the tests use them. The SDK is fetched at run time and is not a dependency,
+// so the compiler cannot see the SDK's own types.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { javascriptSdk } from "./fetch.ts";

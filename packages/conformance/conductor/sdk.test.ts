@@ -1,5 +1,5 @@
-// The official SDKs, unchanged: their workers and their clients, on our server. The same tests on the real server show that what they ask
-// for is what a Conductor server does.
+// The workers and clients of the official SDKs, unchanged, on our server. The same tests also run on the real server, which shows that they
+// expect what a Conductor server does.
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startOurServer } from "../src/longshore.ts";
@@ -13,11 +13,11 @@ import { javascriptWorker, pythonWorker } from "./workers.ts";
 
 const fileStage = openFileStage();
 
-/** What the reference gets done in a quarter of a minute. */
+/** As many as the reference completes in 15 seconds. */
 const MANY_ON_REFERENCE = 200;
 const MANY_ON_OURS = 2_000;
 
-/** Two calls of the JavaScript SDK send an output inside another object, which our server takes off again. */
+/** Two calls of the JavaScript SDK send an output inside another object. Our server removes this object. */
 const wrapped = (output: object): object => ({ taskOutput: output });
 
 const servers = [
@@ -36,7 +36,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     clients = await sdkClients(url);
   });
 
-  it("the JavaScript SDK's worker completes, fails, retries, gives up, defers and outlasts its lease", async (context) => {
+  it("the JavaScript SDK's worker completes, fails, retries, gives up, defers, and works longer than its lease", async (context) => {
     await javascriptWorker(openStage(context), operator.url);
     await everyEnding(operator);
   });
@@ -45,7 +45,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     await everyTaskOnce(openStage(context), operator, javascriptWorker, many);
   });
 
-  it("the Python SDK's worker completes, fails, retries, gives up, defers and outlasts its lease", async (context) => {
+  it("the Python SDK's worker completes, fails, retries, gives up, defers, and works longer than its lease", async (context) => {
     await pythonWorker(openStage(context), operator.url);
     await everyEnding(operator);
   });
@@ -54,7 +54,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     await everyTaskOnce(openStage(context), operator, pythonWorker, many / 4);
   });
 
-  it("the JavaScript SDK's metadata client keeps definitions", async () => {
+  it("the JavaScript SDK's metadata client stores and reads definitions", async () => {
     const { metadata } = clients;
     await metadata.registerTask({ name: "js_def", retryCount: 4, responseTimeoutSeconds: 60 });
     await metadata.registerTasks([{ name: "js_def_2" }, { name: "js_def_3" }]);
@@ -77,7 +77,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     await expect(metadata.getWorkflowDef("js_flow", 1)).rejects.toThrow(/js_flow/);
   });
 
-  it("the JavaScript SDK's workflow client starts, steers and reads runs", async () => {
+  it("the JavaScript SDK's workflow client starts, controls and reads runs", async () => {
     const { workflows } = clients;
     await operator.defineTask("js_task", { retryCount: 0 });
     const step = (ref: string): Record<string, unknown> => ({
@@ -136,7 +136,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     expect(run.tasks[1]?.inputData).toEqual({ said: given({ s: 7 }) });
     expect(await tasks.getQueueSizeForTask(["js_logged"])).toEqual({ js_logged: 1 });
     await tasks.addTaskLog(task, "a line");
-    // It sends the line in quotes, which the real server keeps.
+    // It sends the line in quotes, and the real server stores the quotes.
     expect((await tasks.getTaskLogs(task)).map(({ log }) => log.replaceAll('"', ""))).toEqual(["a line"]);
     expect(await tasks.getTask(task)).toMatchObject({ taskId: task });
     expect(await tasks.updateTaskResult(id, "one", "COMPLETED", { r: 1 })).toBe(task);
@@ -145,7 +145,7 @@ describe.each(servers)("on $name", ({ start, many, given }) => {
     expect(await tasks.getTaskPollData("js_logged")).toEqual([]);
   });
 
-  it("the Python SDK's clients define, start, steer, poll, update and search", async (context) => {
+  it("the Python SDK's clients define, start, control, poll, update and search", async (context) => {
     const program = fileURLToPath(new URL("./programs/sdk_clients.py", import.meta.url));
     const env = { SERVER_URL: operator.url, PREFIX: "py" };
     const child = openStage(context).start(pythonWithSdk(), [program], { name: "Python clients", env });

@@ -1,5 +1,5 @@
-// Fetches what is missing of the Conductor peers and prints where they are, as one line of JSON: for the benchmarks, which are compiled
-// apart from this package.
+// Fetches the Conductor peers that are missing, and prints the paths of all as one line of JSON. The benchmarks run this program, because
+// they are compiled separately from this package.
 import { conductorJar, conductorJava, fetchConductor, javascriptSdk } from "./fetch.ts";
 
 await fetchConductor((line) => process.stderr.write(`${line}\n`));

@@ -1,11 +1,11 @@
-// Three workers with the same handlers: ours, and one for each official SDK. Each is a program of its own, started as a user starts it.
+// Three workers with the same handlers: ours, and one for each official SDK. Each is a separate program, started as a user starts it.
 import { fileURLToPath } from "node:url";
 import type { Child } from "../src/child.ts";
 import type { Stage } from "../src/stage.ts";
 import { javascriptSdk, pythonWithSdk } from "./fetch.ts";
 
 export interface WorkerOptions {
-  /** Where the task `mark` leaves a line for each execution. */
+  /** The file to which the task `mark` adds a line for each execution. */
   marks?: string;
   outbox?: string;
   updateV2?: boolean;

@@ -1,4 +1,4 @@
-// Starts a real Kafka of its own and says where it is, for programs that cannot start one themselves. It ends with this one.
+// Starts a real Kafka and prints its address, for programs that cannot start one themselves. The broker ends when this program ends.
 import { JavaKafka } from "../../longshore/test/support/java-service.ts";
 
 const kafka = await JavaKafka.start();

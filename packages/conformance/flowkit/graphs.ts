@@ -1,4 +1,4 @@
-// Graphs that the tests of this folder submit, and what comes out of them.
+// Graphs that the tests of this folder submit, and their results.
 import type { Operator } from "./operator.ts";
 import type { GraphNode } from "./python.ts";
 
@@ -16,7 +16,7 @@ export const makes = (
   io: { input_inline: input },
 });
 
-/** A node that reads another one while that works. */
+/** A node that reads the output of another node while that node still works. */
 export const streams = (node_id: string, type: string, from: string, adapter: string, args: Record<string, unknown> = {}): GraphNode => ({
   node_id,
   type,

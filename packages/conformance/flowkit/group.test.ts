@@ -1,5 +1,5 @@
-// Our consumers and aiokafka's in one group, by the protocol of classic groups: the partitions are shared out between both, with either
-// leader, and are given to the remaining members.
+// Our consumers and aiokafka's in one group, with Kafka's classic group protocol. Both get partitions, whichever of them is the leader. When
+// a member leaves, the others get its partitions.
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Bus, BusConsumer } from "../../longshore/src/bus/bus.ts";
 import { openKafkaBus } from "../../longshore/src/bus/kafka.ts";
@@ -20,11 +20,11 @@ const PARTITIONS = 4;
 interface Group {
   readonly topic: string;
   readonly bus: Bus;
-  /** What our member has had. */
+  /** The records that our member has received. */
   readonly had: string[];
   ours(): BusConsumer;
   python(): Child;
-  /** Sends this many records and answers their values. */
+  /** Sends this many records and returns their values. */
   send(count: number): Promise<string[]>;
 }
 
@@ -79,8 +79,8 @@ async function everybodyHas(group: Group, child: Child, values: readonly string[
   );
 }
 
-describe.concurrent("one group of ours and aiokafka's", () => {
-  it.for(["ours", "python"] as const)("[A25] shares the partitions when %s came first", async (first, context) => {
+describe.concurrent("a group of our consumers and aiokafka's", () => {
+  it.for(["ours", "python"] as const)("[A25] shares the partitions when %s joined first", async (first, context) => {
     const stage = openStage(context);
     const group = await openGroup(stage);
     if (first === "ours") await group.ours().ready;
@@ -94,11 +94,11 @@ describe.concurrent("one group of ours and aiokafka's", () => {
     await everybodyHas(group, child, values);
     expect(group.had.length).toBeGreaterThan(0);
     expect(hadBy(child).length).toBeGreaterThan(0);
-    // No member came or left meanwhile: each record was given to one of them, once.
+    // No member joined or left meanwhile, so each record was delivered to one member, once.
     expect([...group.had, ...hadBy(child)].sort()).toEqual([...values].sort());
   });
 
-  it("gives everything to aiokafka when ours leaves, and to ours when aiokafka is killed", async (context) => {
+  it("gives all partitions to aiokafka when our consumer leaves, and to ours when aiokafka is killed", async (context) => {
     const stage = openStage(context);
     const group = await openGroup(stage);
     const ours = group.ours();

@@ -1,5 +1,5 @@
-// Work that must not be lost and must come to its end, with workers in Python that write as the reference does: MongoDB refuses its partial
-// artifacts, so our coordinator writes them a moment later, while the worker calls its node complete at once.
+// No work may be lost with Python workers that write as the reference does. MongoDB refuses their partial artifacts, so our coordinator
+// writes these a moment later. But the worker reports its node as complete at once.
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage, type Stage } from "../src/stage.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   place = await openPlaces(stage);
 });
 
-/** Enough graphs that a loss of one item in ten, as there was, cannot hide. */
+/** Enough graphs to show a loss of one item in ten, which an earlier version had. */
 const GRAPHS = 20;
 const BATCHES = 20;
 const SIZE = 2;
@@ -25,7 +25,7 @@ const asReference = (stage: Stage, at: Place, role: string, habit: Habit): Promi
   startPythonWorker(stage, at, { roles: { [role]: habit }, overlapping_upsert: true });
 const ours: Start = (stage, at, role, habit) => startOurWorker(stage, at, { workerId: `w-${role}`, roles: { [role]: habit } });
 
-/** Graphs that have finished, and different items that came out of them. */
+/** How many graphs have finished, and how many different items they produced. */
 async function counted(operator: Operator, ids: readonly string[]): Promise<{ finished: number; items: number }> {
   const sum = { finished: 0, items: 0 };
   for (const id of ids) {
@@ -35,7 +35,7 @@ async function counted(operator: Operator, ids: readonly string[]): Promise<{ fi
   return sum;
 }
 
-describe.concurrent("work in Python", () => {
+describe.concurrent("work for Python workers", () => {
   it.for([
     ["a worker in Python, fast source", asReference, 5],
     ["a worker in Python, slow source", asReference, 30],
@@ -52,7 +52,7 @@ describe.concurrent("work in Python", () => {
   });
 
   it.for([[5], [15]] as const)(
-    "that is ready while no worker lives is done once, by the worker that starts %i s later",
+    "that is ready before any worker runs is done once, by the worker that starts %i s later",
     async ([s], context) => {
       const stage = openStage(context);
       const at = place();
@@ -60,12 +60,13 @@ describe.concurrent("work in Python", () => {
       const operator = await startCoordinator(stage, at, [src, sink]);
       const graph = (batches: number) => [makes("u", src, { batches, size: 1 }), streams("d", sink, "u", PULL)];
       const [idle] = await Promise.all([asReference(stage, at, sink, "consume"), asReference(stage, at, src, "produce")]);
-      // It has worked before, so that its group has a place in the topic.
+      // The worker has worked before, so its group already has an offset in the topic.
       await operator.ended(await operator.submit(graph(2)));
       idle.child.signal("SIGKILL");
       await idle.child.ended;
       const id = await operator.submit(graph(30));
-      // Longer than an offer, shorter or longer than the broker takes to notice that the first is gone.
+      // All are longer than an offer. Some are shorter and some longer than the time after which the broker notices that the first worker is
+      // gone.
       await pause(s * 1_000);
       const next = await asReference(stage, at, sink, "consume");
       expect((await operator.ended(id)).status).toBe("finished");

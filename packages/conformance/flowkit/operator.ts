@@ -1,4 +1,4 @@
-// The person at the other end of our coordinator: submits graphs, looks at them and cancels them.
+// An operator of our coordinator: submits graphs, reads their state and cancels them.
 import { startOurServer } from "../src/longshore.ts";
 import type { Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
@@ -9,9 +9,9 @@ export interface Operator {
   readonly url: string;
   submit(nodes: readonly GraphNode[]): Promise<string>;
   read(id: string): Promise<TaskDocument>;
-  /** Waits until every node of the task has ended or will never begin, also across a restart of the server. */
+  /** Waits until every node of the task has ended or can no longer begin. Continues to wait when the server restarts. */
   ended(id: string): Promise<TaskDocument>;
-  /** Waits until a node is at work. */
+  /** Waits until a node is running. */
   begun(id: string, node: string): Promise<NodeDocument>;
   cancel(id: string): Promise<void>;
   artifacts(id: string, node: string): Promise<Artifact[]>;
@@ -39,7 +39,7 @@ export interface Artifact {
   meta: { count: number; skus: string[]; by: string };
 }
 
-/** Some time for a lease to run out, and for a command to be sent to another: short, so that tests need not wait. */
+/** How long a lease lasts, and after which time a command is sent to another worker. Short, so that tests do not wait long. */
 const CONFIG = { lease_ttl_sec: 5, offer_sec: 3, cancel_grace_sec: 10 };
 
 export interface Coordinator extends Operator {
@@ -51,7 +51,7 @@ export interface Coordinator extends Operator {
   again(): Promise<Coordinator>;
 }
 
-/** Our coordinator on the services of a place. */
+/** Starts our coordinator with the services of a place. */
 export async function startCoordinator(
   stage: Stage,
   place: Place,
@@ -97,7 +97,7 @@ function operatorOf(url: string): Operator {
     return JSON.parse(text) as T;
   };
   const read = (id: string): Promise<TaskDocument> => call("GET", `/${id}`);
-  /** Waits until the document has what is asked for; a server that was killed refuses connections until it is there again. */
+  /** Waits until the document has the expected content. A server that was killed refuses connections until it runs again. */
   const look = async <T>(what: string, id: string, find: (document: TaskDocument) => T | undefined): Promise<T> => {
     let seen: unknown;
     const ask = async (): Promise<T | undefined> => {

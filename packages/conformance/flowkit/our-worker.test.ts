@@ -1,5 +1,5 @@
-// Our worker under a Python coordinator that knows nothing of it, on a real broker: what it says is what the reference's worker says, field by
-// field and in the same order.
+// Our worker with an independent Python coordinator on a real broker: it sends what the reference's worker sends, field by field and in the
+// same order.
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { openPlaces, type Place } from "./place.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
   place = await openPlaces(stage);
 });
 
-/** The events of a node, without heartbeats after the first: how many there are depends on the clock. */
+/** The events of a node, without the heartbeats after the first, whose number depends on the clock. */
 function eventsOf(heard: readonly Heard[], node: string): Heard[] {
   const events = heard.filter(({ value }) => value.node_id === node && value.msg_type === "event");
   const beat = events.findIndex(isBeat);
@@ -33,7 +33,7 @@ function shapeOf({ text }: Heard, names: readonly string[]): string {
   return names.reduce((masked, name, at) => masked.replaceAll(name, `<${at}>`), shape);
 }
 
-describe.concurrent("our worker under a Python coordinator", () => {
+describe.concurrent("our worker with a Python coordinator", () => {
   it("writes the same records as the Python worker", async (context) => {
     const stage = openStage(context);
     const told = async (start: (at: Place, worker: string, role: string, habit: "produce" | "consume") => Promise<unknown>) => {
@@ -53,7 +53,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     expect(ours).toEqual(python);
   });
 
-  it("reads what a Python worker has produced, and is read by one", async (context) => {
+  it("reads the output of a Python worker, and a Python worker reads its output", async (context) => {
     const stage = openStage(context);
     for (const [first, second] of [
       [startPythonWorker, startOurWorker],
@@ -70,7 +70,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     }
   });
 
-  it("stops by a signal, and by the flag in the task's document", async (context) => {
+  it("stops when it gets a signal, and when the flag in the task's document is set", async (context) => {
     const stage = openStage(context);
     const stops = async (how: "signal" | "flag"): Promise<unknown[]> => {
       const at = place();
@@ -92,7 +92,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
     for (const how of ["signal", "flag"] as const) expect(await stops(how)).toEqual(["TASK_ACCEPTED", "TASK_HEARTBEAT", "CANCELLED"]);
   });
 
-  it("returns whether it runs a node, and runs a command once that arrives twice", async (context) => {
+  it("reports whether it runs a node, and runs a command only once when the command arrives twice", async (context) => {
     const stage = openStage(context);
     const at = place();
     const type = at.role("slow");
@@ -110,7 +110,7 @@ describe.concurrent("our worker under a Python coordinator", () => {
         { do: "again" },
         { do: "discover", node: "s" },
         { do: "await", kind: "TASK_DONE", node_id: "s" },
-        // Its last word comes a moment before it is free; after the next node it is.
+        // The worker sends its last event a moment before it is free. After the next node it is certainly free.
         { do: "start", node: "t" },
         { do: "await", kind: "TASK_DONE", node_id: "t" },
         { do: "discover", node: "s", epoch: 2 },

@@ -1,5 +1,5 @@
-// The broker is gone for a minute, longer than any lease: what had been begun ends, nothing is lost, nothing has to be started again, and
-// the operator can read what is waited for.
+// The broker is down for a minute, longer than any lease. Nodes that had begun end, no work is lost, no node has to be started again, and the
+// operator can read what the server waits for.
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";

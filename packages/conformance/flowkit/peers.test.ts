@@ -1,5 +1,5 @@
-// The Python worker and the Python coordinator by themselves: they understand each other, so what they make of our side is not a
-// misunderstanding of theirs.
+// The Python worker with the Python coordinator, without our programs. They understand each other, so when a test with our side fails, the
+// fault is on our side.
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { openPlaces, type Place } from "./place.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 describe.concurrent("the Python programs", () => {
-  it("play the trace that the reference left on a real broker", async (context) => {
+  it("produce the same records as the reference on a real broker", async (context) => {
     const stage = openStage(context);
     const at = place();
     const [src, sink] = [at.role("src"), at.role("sink")];

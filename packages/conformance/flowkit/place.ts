@@ -1,5 +1,5 @@
-// Where the programs of a test meet: a real Kafka and a store that answers as MongoDB does, shared by the tests of a file, with names of its own for
-// each test.
+// The services that the programs of a test share: a real Kafka, and a store that behaves like MongoDB. The tests of a file use the same
+// services, and each test has its own names in them.
 import { randomUUID } from "node:crypto";
 import { JavaKafka, JavaMongo } from "../../longshore/test/support/java-service.ts";
 import type { Stage } from "../src/stage.ts";
@@ -11,11 +11,11 @@ export interface Place {
   readonly database: string;
   /** Put before the name of every topic. */
   readonly prefix: string;
-  /** A type of nodes for this test alone: groups of workers are named after it. */
+  /** A node type that only this test uses. The consumer groups of its workers have this name, too. */
   role(name: string): string;
 }
 
-/** Both services, for as long as the stage is open. Returns what makes a place for a test. */
+/** Starts both services, which run until the stage is closed. Returns a function that makes a place for a test. */
 export async function openPlaces(stage: Stage, options: Parameters<typeof JavaKafka.start>[0] = {}): Promise<() => Place> {
   const [kafka, mongo] = await Promise.all([JavaKafka.start(options), JavaMongo.start()]);
   stage.onClose(() => kafka.remove());

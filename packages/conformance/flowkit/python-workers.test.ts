@@ -1,5 +1,5 @@
-// The Python worker, which knows nothing of us, under our coordinator on a real broker; beside our workers, in the same consumer group and on
-// the same artifacts.
+// The Python worker, which is independent of Longshore, with our coordinator on a real broker. Our workers are in the same consumer group and
+// use the same artifacts.
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 
 /**
- * The reference looks for batches, then for the end: it misses what is written in between, and its node is done again. Where a test counts
- * attempts, the end comes a while after the last batch.
+ * The reference reads the batches, then whether the node has ended. It misses batches that are written between the two reads, and its node is
+ * done again. So in tests that count attempts, the end is written some time after the last batch.
  */
 const LINGER_MS = 1_000;
 
@@ -29,7 +29,7 @@ function epochOf({ graph }: TaskDocument, node: string): number | undefined {
   return graph.nodes.find(({ node_id }) => node_id === node)?.attempt_epoch;
 }
 
-describe.concurrent("a Python worker under our coordinator", () => {
+describe.concurrent("a Python worker with our coordinator", () => {
   it.for([
     ["Python, Python", python, python],
     ["Python, ours", python, ours],
@@ -49,13 +49,13 @@ describe.concurrent("a Python worker under our coordinator", () => {
     expect(await skusOf(operator, id, "d")).toEqual(items(9));
   });
 
-  it("gets a number that no double holds with all its digits, and gives it back", async (context) => {
+  it("receives a number that no double can hold with all its digits, and returns it unchanged", async (context) => {
     const stage = openStage(context);
     const at = place();
     const role = at.role("numbers");
     const operator = await startCoordinator(stage, at, [role]);
     await startPythonWorker(stage, at, { worker_id: "w-python", roles: { [role]: "produce" } });
-    // A whole number of 64 bits, which MongoDB has as well; in a text, for JavaScript has no such number.
+    // An integer of 64 bits, which MongoDB also supports. It is a string here, because JavaScript's numbers cannot hold it.
     const graph = `{"nodes":[{"node_id":"n","type":"${role}","io":{"input_inline":{"batches":1,"number":9223372036854775807}}}]}`;
     const body = `{"params":{},"graph":${graph}}`;
     const made = await fetch(`${operator.url}/flowkit/v1/tasks`, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -65,7 +65,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     expect(shown).toContain('"number":9223372036854775807');
   });
 
-  it("[A25] shares one consumer group with ours: every node is done once, by either", async (context) => {
+  it("[A25] shares one consumer group with our worker: every node is done once, by one of the two", async (context) => {
     const stage = openStage(context);
     const at = place();
     const role = at.role("produce");
@@ -89,7 +89,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     for (const { node_id } of nodes) expect(await skusOf(operator, id, node_id)).toEqual(items(4));
   });
 
-  it("is tried again after a failure that passes, and not after one that does not", async (context) => {
+  it("runs a node again after a temporary failure, but not after a permanent one", async (context) => {
     const stage = openStage(context);
     const at = place();
     const role = at.role("fail");
@@ -98,19 +98,19 @@ describe.concurrent("a Python worker under our coordinator", () => {
     const retry_policy = { max: 3, backoff_sec: 0.1 };
     const passing = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { good: 1, until: 1 } } }]);
     expect((await operator.ended(passing)).status).toBe("finished");
-    // Two, or three: a worker that is still busy with its last words drops the next command, which is sent again after a while.
+    // Two or three attempts: a worker that still sends its last events drops the next command, which is sent again later.
     expect(epochOf(await operator.read(passing), "f")).toBeGreaterThan(1);
     const lasting = await operator.submit([{ node_id: "f", type: role, retry_policy, io: { input_inline: { permanent: true } } }]);
     expect(await operator.ended(lasting)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed", attempt_epoch: 1 }] } });
   });
 
-  it("stops when its task is cancelled, also where it takes a cancel for the end of its input", async (context) => {
+  it("stops when its task is cancelled, also when it mistakes the cancel for the end of its input", async (context) => {
     const stage = openStage(context);
     const at = place();
     const [slow, sink] = [at.role("slow"), at.role("sink")];
     const operator = await startCoordinator(stage, at, [slow, sink]);
     await Promise.all([python(stage, at, "w-slow", slow, "slow"), python(stage, at, "w-sink", sink, "consume")]);
-    // The pulling node waits for a batch that never comes; an edge that does not wait lets it begin.
+    // The pulling node waits for a batch that is never written. It can begin because its edge does not wait.
     const id = await operator.submit([
       { node_id: "s", type: slow },
       { node_id: "p", type: sink, io: { input_inline: { input_adapter: PULL, input_args: { from_node: "s", poll_ms: 25 } } } },
@@ -120,12 +120,12 @@ describe.concurrent("a Python worker under our coordinator", () => {
     const { state, graph } = await operator.ended(id);
     expect(state).toBe("cancelled");
     expect(graph.nodes.map(({ attempt_epoch }) => attempt_epoch)).toEqual([1, 1]);
-    // Both are free again.
+    // Both workers are free again.
     const next = await operator.submit([{ node_id: "s", type: slow, io: { input_inline: { ms: 1 } } }]);
     expect(await operator.ended(next)).toMatchObject({ status: "finished" });
   });
 
-  it("[A07] that is killed loses its node to ours, with the next epoch, and nothing else", async (context) => {
+  it("[A07] that is killed loses only its node, which our worker does in the next epoch", async (context) => {
     const stage = openStage(context);
     const at = place();
     const role = at.role("produce");
@@ -137,12 +137,12 @@ describe.concurrent("a Python worker under our coordinator", () => {
     first.child.signal("SIGKILL");
     await ours(stage, at, "w-ours", role, "produce");
     expect((await operator.ended(id)).status).toBe("finished");
-    // Two, or more: until Kafka has taken its partitions from the dead one, commands may wait there.
+    // Two or more attempts: commands may wait in the partitions of the dead worker until Kafka reassigns these.
     expect(epochOf(await operator.read(id), "u")).toBeGreaterThan(1);
     expect((await skusOf(operator, id, "u")).sort()).toEqual(items(80).sort());
   });
 
-  it("[A16] continues while our coordinator is killed; its events are read afterwards", async (context) => {
+  it("[A16] continues while our coordinator is down; the coordinator reads its events after the restart", async (context) => {
     const stage = openStage(context);
     const at = place();
     const [src, sink] = [at.role("src"), at.role("sink")];
@@ -159,7 +159,7 @@ describe.concurrent("a Python worker under our coordinator", () => {
     expect((await skusOf(operator, id, "d")).sort()).toEqual(items(60).sort());
   });
 
-  it("whose own way of writing artifacts MongoDB refuses has them written for it", async (context) => {
+  it("whose artifacts MongoDB refuses loses none, because the coordinator writes them", async (context) => {
     const stage = openStage(context);
     const at = place();
     const [src, sink] = [at.role("src"), at.role("sink")];

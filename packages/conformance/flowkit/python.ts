@@ -1,4 +1,4 @@
-// The Python programs of FlowKit's protocol: a worker, and a coordinator that plays a script.
+// The Python programs of FlowKit's protocol: a worker, and a coordinator that follows a script.
 import { fileURLToPath } from "node:url";
 import type { Child } from "../src/child.ts";
 import type { Stage } from "../src/stage.ts";
@@ -31,7 +31,7 @@ export interface PythonWorker {
   readonly child: Child;
 }
 
-/** How many batches it has worked on: of one whose way of writing MongoDB refuses, each write of an artifact is printed. */
+/** How many batches the worker has processed. A worker whose writes MongoDB refuses prints a line for each write of an artifact. */
 export function workedOn({ child }: PythonWorker): number {
   return child.output().match(/upsert_partial\.failed/g)?.length ?? 0;
 }
@@ -51,7 +51,7 @@ export interface GraphNode {
   [field: string]: unknown;
 }
 
-/** One thing that the Python coordinator does before the next; see `programs/coordinator.py`. */
+/** One step of the Python coordinator's script; see `programs/coordinator.py`. */
 export type Step =
   | { do: "online"; type: string }
   | { do: "offline" | "flag" | "again" }
@@ -82,7 +82,7 @@ export interface Script {
   steps: readonly Step[];
 }
 
-/** Resolves when it listens to every topic. */
+/** Resolves when it is subscribed to every topic. */
 export async function startPythonCoordinator(stage: Stage, place: Place, script: Script): Promise<PythonCoordinator> {
   const taskId = crypto.randomUUID();
   const { types, nodes, steps } = script;
@@ -103,7 +103,7 @@ export async function startPythonCoordinator(stage: Stage, place: Place, script:
 
 const servicesOf = ({ brokers, mongo, database, prefix }: Place): Record<string, string> => ({ brokers, mongo, database, prefix });
 
-/** Nothing starts in the reference without these two. */
+/** The reference starts no node without these two. */
 const defaulted = (node: GraphNode): GraphNode => ({ status: "queued", attempt_epoch: 0, ...node });
 
 function heardIn(output: string): Heard[] {

@@ -1,4 +1,5 @@
-// A broker as it comes: it makes every topic that a program names, with one partition. Workers in Python and our server come in any order.
+// A broker with its default settings creates every topic that a program names, with one partition. Python workers and our server start in any
+// order.
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, openStage } from "../src/stage.ts";
 import { until } from "../src/until.ts";
@@ -15,12 +16,12 @@ beforeAll(async () => {
 
 const WORKERS = 3;
 const NODES = 6;
-/** Of a worker: how often it looks for new partitions. With aiokafka's default this test would last five minutes. */
+/** How often a worker looks for new partitions. With aiokafka's default, this test would last five minutes. */
 const LOOK_MS = 500;
 
 describe.concurrent("Python workers of one role, on a broker that creates topics automatically", () => {
   it.for([["after"], ["before"]] as const)(
-    "all get work, and nothing is lost, when they start %s our coordinator",
+    "all get work, and no work is lost, when they start %s our coordinator",
     async ([when], context) => {
       const stage = openStage(context);
       const at = place();
@@ -28,7 +29,7 @@ describe.concurrent("Python workers of one role, on a broker that creates topics
       const options = { roles: { [role]: "produce" as const }, overlapping_upsert: true, metadata_max_age_ms: LOOK_MS };
       const start = () => Promise.all(Array.from({ length: WORKERS }, () => startPythonWorker(stage, at, options)));
       const early = when === "before" ? await start() : [];
-      // The role is not named in its configuration: announcements name it.
+      // The role is not in its configuration: announcements name it.
       const operator = await startCoordinator(stage, at, []);
       const workers = when === "after" ? await start() : early;
       await until("work for each of them", async () => {

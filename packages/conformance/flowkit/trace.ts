@@ -1,7 +1,7 @@
-// The story that the reference left on a real broker, as a script for the Python coordinator.
+// What the reference did on a real broker, as a script for the Python coordinator.
 import type { Script } from "./python.ts";
 
-/** Two nodes, the second of which streams from the first; `before` is done when workers of both are there. */
+/** Two nodes; the second reads the output of the first as a stream. `before` runs when the workers of both are ready. */
 export function trace(src: string, sink: string, before: Script["steps"] = []): Script {
   const rechunk = { from_node: "u", size: 2, poll_ms: 25, meta_list_key: "skus" };
   const pull = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: rechunk };

@@ -1,4 +1,4 @@
-// Our worker with the roles of the Python one, as a program of its own.
+// Our worker with the same roles as the Python worker, as a separate program.
 import { fileURLToPath } from "node:url";
 import type { Child } from "../src/child.ts";
 import type { Stage } from "../src/stage.ts";
@@ -8,9 +8,9 @@ import type { Habit } from "./python.ts";
 export interface OurWorkerOptions {
   roles: Record<string, Habit>;
   workerId: string;
-  /** Tasks at once; one by default, as the Python worker. */
+  /** Tasks at the same time. Default: one, as in the Python worker. */
   slots?: number;
-  /** A server of ours that keeps the artifacts, in place of MongoDB. */
+  /** The address of one of our servers, which stores the artifacts instead of MongoDB. */
   url?: string;
   leaseTtlSec?: number;
   hbIntervalSec?: number;

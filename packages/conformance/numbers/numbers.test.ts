@@ -1,5 +1,5 @@
-// Numbers that no double holds, from a Python client through two steps on a Python worker and back. Python's whole numbers have no limit, so
-// both ends compare what they get with what was sent, digit by digit.
+// Integers that no double can hold go from a Python client through two steps on a Python worker and back. Python's integers have no limit, so
+// both ends can compare each digit of what they receive with what was sent.
 
 import { fileURLToPath } from "node:url";
 import { graph, task } from "longshore";
@@ -18,14 +18,14 @@ const python = (stage: Stage, role: "client" | "worker", protocol: string, url: 
     env: { SERVER_URL: url, SOURCE: JSON.stringify(source) },
   });
 
-it.each(["conductor", "workflow_graph"])("keep all their digits on %s", async (protocol) => {
+it.each(["conductor", "workflow_graph"])("integers keep all their digits on %s", async (protocol) => {
   const stage = openStage({ onTestFinished });
   const { url } = await startOurServer(stage);
   await python(stage, "worker", protocol, url).printed(/ready/);
   await python(stage, "client", protocol, url).printed(/^exact$/m);
 });
 
-it("keep all their digits on stepflow, where the worker is called over HTTP", async (context) => {
+it("integers keep all their digits on stepflow, where the worker is called over HTTP", async (context) => {
   const stage = openStage(context);
   const [, port] = await python(stage, "worker", "stepflow", "").printed(/ready (\d+)/);
   const plugins = { p: { type: "stepflow", url: `http://127.0.0.1:${port}/` } };

@@ -1,4 +1,4 @@
-// One foreign process: its output as it comes, its end, and a stop that waits until it has really ended.
+// One process of a foreign program: its output while it runs, its exit, and a stop that waits until it has really ended.
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface ChildOptions {
@@ -19,18 +19,18 @@ export interface Child {
   /** `code 0`, or the name of the signal that ended it. */
   readonly ended: Promise<string>;
   signal(signal: NodeJS.Signals): void;
-  /** Asks it to end, forces it after a while, and also ends what it started. May be called twice. */
+  /** Sends SIGTERM, after a while SIGKILL, and also ends the processes that it started. May be called twice. */
   stop(): Promise<string>;
 }
 
-/** The time to end before a peer is killed. Our own server is the slowest, and needs much less. */
+/** The time that a peer has to end before it is killed. Our own server is the slowest, and needs much less. */
 const STOP_MS_MAX = 10_000;
 
 /** A process reports that it is ready within milliseconds; a busy machine needs longer. */
 const PRINT_MS_MAX = 60_000;
 
 export function startChild(command: string, args: readonly string[], options: ChildOptions): Child {
-  // A process group of its own, so that what it started can be ended with it.
+  // A separate process group, so that the processes that it started can be ended with it.
   const process_ = spawn(command, args, {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
@@ -52,7 +52,7 @@ class RunningChild implements Child {
   constructor(child: ChildProcess, name: string) {
     this.process = child;
     this.name = name;
-    // No pid means that the program could not be started at all; the error event says why.
+    // No pid means that the program could not be started at all; the error event has the reason.
     this.pid = child.pid ?? 0;
     this.ended = new Promise<string>((resolve) => {
       child.once("error", (error) => resolve(error.message));

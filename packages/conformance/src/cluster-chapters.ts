@@ -5,7 +5,10 @@ const of = (...paths: readonly string[]): string[] => paths.map((path) => `packa
 /** The tests of behaviour that only a cluster has. */
 export const ofClusters = of("cluster/**/*");
 
-/** In every run, beside the same tests with a single server: for each protocol the requests whose answers are recorded, or its fastest workers. */
+/**
+ * Tests that every run repeats with a cluster: for each protocol, the requests whose responses are recorded, or the tests with its fastest
+ * workers.
+ */
 const inEveryRun = of(
   "conductor/differential/differential",
   "stepflow/differential/differential",

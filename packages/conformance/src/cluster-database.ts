@@ -1,10 +1,10 @@
-// Set up once for the tests that run through a node of a cluster: the database that the nodes share.
+// Starts the database that the nodes of a cluster share, once for all tests that run through a node.
 import type { TestProject } from "vitest/node";
 import { postgresMissing, TestPostgres } from "../../longshore/test/support/postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The address of the database, or what is missing. Absent when our server is a single process. */
+    /** The address of the database, or the name of what is missing. Absent when our server is a single process. */
     clusterDatabase: { readonly url: string } | { readonly missing: string };
   }
 }

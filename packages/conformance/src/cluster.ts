@@ -13,7 +13,7 @@ export function isCluster(): boolean {
   return inject("clusterDatabase") !== undefined;
 }
 
-/** The address of the data that belongs to a folder: a schema of its own, whose name stays in the folder. Undefined for a single server. */
+/** The address of the data that belongs to a folder: a separate schema, whose name is stored in the folder. Undefined for a single server. */
 export function sharedStore(folder: string): string | undefined {
   const database = inject("clusterDatabase");
   if (database === undefined) return undefined;
@@ -23,7 +23,7 @@ export function sharedStore(folder: string): string | undefined {
   return `${database.url}${readFileSync(file, "utf8")}`;
 }
 
-/** Both nodes as one server: signals go to both, and it has ended when both have. */
+/** Both nodes as one server: signals go to both nodes, and the server has ended when both have. */
 export function bothNodes(owner: Child, other: Child): Child {
   const ended = Promise.all([other.ended, owner.ended]).then(([how]) => how);
   return {

@@ -33,7 +33,7 @@ export function exchange(url: string, { method, path, headers, body }: Request):
   });
 }
 
-/** Without a length Node would send a body in chunks, and an empty POST with no length at all. */
+/** Without this header, Node would send a body in chunks, and an empty POST without any length. */
 function lengthOf(method: string, body: string | undefined): Record<string, string> {
   if (body !== undefined) return { "content-length": String(Buffer.byteLength(body)) };
   return method === "POST" ? { "content-length": "0" } : {};

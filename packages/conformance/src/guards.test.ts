@@ -1,4 +1,4 @@
-// The guards of this package fire: a missing tool or peer is named with the way to get it, and nothing that was started stays.
+// Tests the guards of this package: errors name a missing tool or peer and how to get it, and no started process stays behind.
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { peerBinary } from "./peers.ts";
 import { assertPrivateNetwork } from "./private-network.ts";
@@ -27,7 +27,7 @@ describe("what is missing", () => {
     );
   });
 
-  it("a peer that listens on all interfaces is refused, except where loopback is the only one", () => {
+  it("a peer that listens on all interfaces is refused, except when loopback is the only interface", () => {
     expect(() => assertPrivateNetwork("peer", ["lo"])).not.toThrow();
     expect(() => assertPrivateNetwork("peer", ["lo", "eth0"])).toThrow(/eth0[\s\S]*npm run conformance/);
   });
@@ -42,7 +42,7 @@ describe("a stage", () => {
     for (const cleanup of cleanups) await cleanup();
     expect(await child.ended).toBe("SIGTERM");
     expect(() => process.kill(child.pid, 0)).toThrow("ESRCH");
-    // The orphan is reaped by the namespace's first process, a moment later.
+    // The first process of the namespace reaps the orphan a moment later.
     await until("the grandchild to end", () => {
       try {
         process.kill(Number(pid), 0);

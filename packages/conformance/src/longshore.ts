@@ -1,4 +1,4 @@
-// Our own server and worker, started the way a user starts them: the built command, in a process of its own.
+// Our server and worker, started as a user starts them: the built command in a separate process.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,20 +11,20 @@ const command = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import
 export interface OurServer {
   readonly url: string;
   readonly data: string;
-  /** Of a cluster, both nodes. */
+  /** Of a cluster: both nodes. */
   readonly child: Child;
-  /** The node that owned the data at the start, where our server is a cluster. */
+  /** The node that owned the data at the start, when our server is a cluster. */
   readonly owner?: Child;
 }
 
 export interface OurServerOptions {
-  /** A folder of an earlier server, to go on where it ended. */
+  /** The data folder of an earlier server, to continue with its data. */
   data?: string;
   port?: number;
   workflows?: string;
-  /** A configuration of Stepflow, as text or as what is written as JSON. */
+  /** A Stepflow configuration, as text or as a value that is written as JSON. */
   stepflow?: string | Record<string, unknown>;
-  /** FlowKit's services, and its configuration. */
+  /** The services of FlowKit and its configuration. */
   flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
 }
 
@@ -56,7 +56,7 @@ function flowkitFlags(folder: string, { brokers, mongo, config = {} }: NonNullab
 
 function stepflowConfig(folder: string, config: string | Record<string, unknown>): string {
   const file = join(folder, "stepflow-config.yml");
-  // JSON is YAML.
+  // Every JSON text is also YAML.
   writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config, null, 2));
   return file;
 }

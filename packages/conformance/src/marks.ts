@@ -1,4 +1,4 @@
-// A file in which workers write a line for each execution. The lines stay when a worker dies.
+// A file to which workers add a line for each execution. The lines stay when a worker dies.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stage } from "./stage.ts";

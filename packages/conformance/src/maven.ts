@@ -1,4 +1,4 @@
-// Services written in Java, fetched by Maven with all they need: Apache Kafka, and a server that answers as MongoDB does.
+// Services written in Java, which Maven fetches with their dependencies: Apache Kafka, and a server that behaves like MongoDB.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CachedPeer, execute } from "./cache.ts";
@@ -42,7 +42,7 @@ export interface SecureListener {
   readonly user: { readonly name: string; readonly password: string };
 }
 
-/** One node that is broker and controller, with as few partitions of its own topics as it needs, on loopback alone. */
+/** One node that is both broker and controller and listens on loopback only. Its internal topics have as few partitions as possible. */
 export function kafkaConfig(place: KafkaPlace): string {
   return `${commonConfig(place)}${place.secure === undefined ? "" : secureConfig(place.secure)}`;
 }
@@ -52,7 +52,7 @@ interface KafkaPlace {
   readonly controllerPort: number;
   readonly data: string;
   readonly secure?: SecureListener;
-  /** A topic is made by the first program that names it, with one partition, as Kafka does when its configuration does not mention it. */
+  /** The first program that names a topic creates it, with one partition. This is Kafka's default. */
   readonly makesTopics?: boolean;
 }
 

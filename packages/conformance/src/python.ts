@@ -1,8 +1,8 @@
-// Python packages in an environment of their own, apart from the system's.
+// Python packages in a virtual environment, separate from those of the system.
 import { join } from "node:path";
 import { type CachedPeer, execute } from "./cache.ts";
 
-/** An environment with these requirements; its Python is `bin/python` in the folder. */
+/** A virtual environment with these requirements. Its Python is `bin/python` in the folder. */
 export function pythonPeer(folder: string, requirements: readonly string[]): CachedPeer {
   return { folder, tools: ["venv"], fetch: (path) => installWheels(path, requirements) };
 }

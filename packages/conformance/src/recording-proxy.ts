@@ -5,7 +5,7 @@ import type { Answer, Request } from "./exchange.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Exchange {
-  /** Its place in the order in which requests came. */
+  /** Its number, in the order in which requests arrived. */
   place: number;
   request: Required<Request>;
   answer: Answer;
@@ -13,15 +13,15 @@ export interface Exchange {
 
 export interface RecordingProxy {
   readonly url: string;
-  /** Finished exchanges, in the order in which they were answered. */
+  /** Finished exchanges, in the order of their responses. */
   readonly exchanges: readonly Exchange[];
-  /** The paths of requests whose connection to the server broke before the answer. */
+  /** The paths of requests whose connection to the server broke before the response. */
   readonly broken: readonly string[];
-  /** Where requests go; may change when the server comes back on another port. */
+  /** The address to which requests are sent. It may change when the server starts again on another port. */
   forwardTo(url: string): void;
-  /** How many requests are still being answered. */
+  /** How many requests have no complete response yet. */
   unfinished(): number;
-  /** `held` keeps requests waiting, `cut` drops their connections, `open` lets everything through, the held ones first. */
+  /** `held` delays requests, `cut` drops their connections, `open` passes on everything, the held requests first. */
   set(state: State): void;
 }
 
@@ -106,7 +106,7 @@ async function relay(
         outgoing.write(part);
       }
     };
-    // A client may disconnect from a stream after the event that it needs. Its request then counts as answered.
+    // A client may disconnect from a stream after the event that it needs. Its exchange then counts as finished.
     const isStream = String(answer.headers["content-type"]).includes("text/event-stream");
     await passOn().catch((error: unknown) => {
       if (!isStream) throw error;
@@ -118,7 +118,7 @@ async function relay(
     outgoing.end();
     return true;
   } catch {
-    // The server is down or went away: the peer sees what it would see without a proxy, a broken connection.
+    // The server is down or has ended. The peer sees what it would see without a proxy: a broken connection.
     outgoing.destroy();
     return isPeerGone;
   }

@@ -1,5 +1,5 @@
-// The whole suite in shards, side by side. Most tests wait for the leases and polls of foreign programs, and each shard has a private
-// network of its own, so two shards disturb each other no more than two machines would.
+// Runs the whole suite in shards at the same time. Most tests wait for the leases and polls of foreign programs, and each shard has its own
+// private network. So two shards disturb each other as little as two machines would.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { runInPrivateNetwork } from "./private-network.ts";

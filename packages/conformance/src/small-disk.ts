@@ -1,4 +1,4 @@
-// A disk that is really full, for servers that must survive one.
+// A disk that is really full, for tests of servers that must survive this.
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Stage } from "./stage.ts";
 /** Large enough for the database, and small enough to fill quickly. */
 const DISK_BYTES = 16 * 1024 * 1024;
 
-/** A disk of its own, which only a mount namespace allows: the suite runs in one. */
+/** A separate disk. This needs a mount namespace, and the suite runs in one. */
 export function mountSmallDisk(stage: Stage): string {
   const folder = stage.folder();
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "none", folder], { encoding: "utf8" });
@@ -24,7 +24,7 @@ export function fillDisk(folder: string): string {
     try {
       writeSync(file, Buffer.alloc(bytes));
     } catch {
-      // Full for a piece of this size: smaller ones may still fit.
+      // The disk is full for a piece of this size. Smaller pieces may still fit.
       bytes = Math.floor(bytes / 2);
     }
   }

@@ -1,4 +1,4 @@
-// What one test starts and must not leave behind: processes, folders, listeners. Closed in reverse order when the test is over.
+// What one test starts and must not leave behind: processes, folders, listeners. They are closed in reverse order when the test is over.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export interface Stage {
   onClose(cleanup: () => unknown): void;
 }
 
-/** A stage that a whole file of tests shares, for peers that are slow to start. Opened where the tests are described, not inside one. */
+/** A stage that all tests of a file share, for peers that are slow to start. Call it in a `describe` block, not in a test. */
 export function openFileStage(): Stage {
   return openStage({ onTestFinished: (cleanup) => afterAll(cleanup) });
 }

@@ -1,6 +1,6 @@
 // Waits for something that a peer does: checks for it again and again until it is true.
 
-/** Often enough to lose no time, seldom enough to leave the processor to the peers. */
+/** Short enough to lose no time, long enough to leave the processor to the peers. */
 const ASK_EVERY_MS = 50;
 
 /** Longer than every wait that a peer causes (a lease of 60 s, and the return of its task), and shorter than the timeout of a test. */

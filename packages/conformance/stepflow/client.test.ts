@@ -1,4 +1,4 @@
-// The SDK's own client, unchanged: what it gets from our server is what it gets from the real orchestrator.
+// The SDK's own client, unchanged: it receives the same from our server as from the real orchestrator.
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { openStage, type Stage } from "../src/stage.ts";
@@ -22,6 +22,7 @@ it("StepflowClient sees on our server what it sees on the real orchestrator", as
   const stage = openStage(context);
   const real = await asClientSees(stage, await startOrchestrator(stage, "0.13"));
   const ours = await asClientSees(stage, await startStepflowServer(stage, QUEUE));
-  // The real one gives two events of one run the same number. And ids of ours need not be UUIDs: a run may have been named by another protocol.
+  // The real orchestrator gives two events of one run the same number. Our ids need not be UUIDs, because another protocol may have chosen
+  // the id of a run.
   expect(ours).toEqual({ ...real, "events rise": true, "bad run": "NOT_FOUND" });
 });

@@ -1,9 +1,9 @@
-// The foreign programs of Stepflow, fetched once into the user's cache folder from PyPI: orchestrators, whose program lies inside a wheel,
-// and Python SDKs. Of every dialect the newest release.
+// Fetches the programs of Stepflow once from PyPI into the user's cache folder: orchestrators, whose program is inside a wheel, and Python
+// SDKs. Fetches the newest release of every dialect.
 import { join } from "node:path";
 import { type CachedPeer, execute, fetchedFolder, fetchIntoCache } from "../src/cache.ts";
 
-/** Releases by the name that tests use, with what they speak: Streamable HTTP in one of its two dialects, or the queue protocol. */
+/** The name of each release in the tests, and what it speaks: Streamable HTTP in one of two dialects, or the queue protocol. */
 export const releases = {
   "0.9": { speaks: "http", orchestrator: "0.9.0", sdk: "0.9.2", extra: "http" },
   "0.11": { speaks: "http", orchestrator: "0.11.1", sdk: "0.11.2", extra: "http" },
@@ -15,13 +15,13 @@ export type Release = keyof typeof releases;
 
 export const releaseNames = Object.keys(releases) as Release[];
 
-/** One pip for all of them: making one for each environment would cost four seconds of the processor every time. */
+/** One pip for all environments: a separate one for each would cost four seconds of processor time. */
 const pip: CachedPeer = { folder: "stepflow-pip", tools: ["venv"], fetch: (folder) => execute("python3", ["-m", "venv", folder]) };
 
-/** They wait for the network more than they compute. */
+/** Downloads mostly wait for the network. */
 const FETCHES_AT_ONCE = 3;
 
-/** Fetches what is not in the cache yet, some at a time. */
+/** Fetches what is not in the cache yet, several at the same time. */
 export async function fetchStepflow(say: (line: string) => void): Promise<void> {
   await fetchIntoCache(pip, say);
   const wanted = releaseNames.flatMap((release) => [sdkPeer(release), orchestratorPeer(release)]);
@@ -43,7 +43,7 @@ export function pythonWithSdk(release: Release): string {
 
 function orchestratorPeer(release: Release): CachedPeer {
   const wheel = `stepflow-orchestrator==${releases[release].orchestrator}`;
-  // Nothing but the program is wanted of it, so neither an environment nor its Python dependencies.
+  // Only the program in it is needed, so neither an environment nor Python dependencies are installed.
   return { folder: folderOf(wheel), tools: [], fetch: (folder) => pipInstall(["--no-deps", "--target", folder, wheel]) };
 }
 

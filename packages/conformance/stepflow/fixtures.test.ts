@@ -1,5 +1,5 @@
-// Records the real programs and holds the committed fixtures against the recording. The protocol's unit tests read those fixtures, so this
-// is what keeps them true. `npm run conformance -- stepflow/fixtures -u` writes them again.
+// Records the real programs and compares the recording with the committed fixtures. The protocol's unit tests read those fixtures, so this
+// test keeps them correct. `npm run conformance -- stepflow/fixtures -u` writes them again.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
@@ -32,16 +32,16 @@ describe("the committed API fixtures are what the real orchestrator returns", ()
     const file = fixtureFile(chapter.name);
     const committed = existsSync(file) ? readFileSync(file, "utf8") : "null";
     const seen = { peer: PEER, chapter: chapter.name, exchanges: recorded(played) };
-    // The order of keys is another each time, so it counts for nothing.
+    // The order of keys changes each time, so it is not compared.
     const text = isDeepStrictEqual(JSON.parse(committed), seen) ? committed : asText(seen);
     await expect(text).toMatchFileSnapshot(file);
   });
 
-  it("shows what every step waits for", () => {
+  it("every step that waits has received what it waits for", () => {
     expect(waitedInVain).toEqual([]);
   });
 
-  it("gives every step of a chapter a name of its own", () => {
+  it("every step of a chapter has a different name", () => {
     for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
   });
 });

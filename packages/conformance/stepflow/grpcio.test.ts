@@ -1,5 +1,5 @@
-// Our gRPC against the one that most of its users have: Python's grpcio, as a client of our server and as a server for our client. Messages go
-// through Google's own Protocol Buffers there, so ours are read and written by both.
+// Our gRPC with the library that most users have: Python's grpcio, as a client of our server and as a server for our client. It uses Google's
+// own Protocol Buffers, so both implementations read and write the same messages.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -65,7 +65,7 @@ function resultsOf(child: Child): Record<string, unknown> {
   return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as Record<string, unknown>;
 }
 
-describe.each(transports)("grpcio as a client of our server, %s", (transport) => {
+describe.each(transports)("grpcio as a client of our server (%s)", (transport) => {
   function methods(begun: (text: string) => Promise<void>, left: (text: string) => void): GrpcMethod[] {
     return [
       unary(Echo.Say, "task.report", (request) => request),
@@ -102,7 +102,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
   const client = (context: TestContext, server: TestServer, what: string): Child =>
     python(openStage(context), "grpcio_client.py", [`localhost:${server.port}`, token, transport === "with TLS" ? pem("cert") : "", what]);
 
-  it("calls, streams, fails, waits and cancels", async (context) => {
+  it("makes calls and streams, receives errors, sets deadlines and cancels", async (context) => {
     const waiting = latch();
     const left: string[] = [];
     const server = await serve([
@@ -139,7 +139,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
     expect(server.metrics.text()).toContain('longshore_grpc_calls_total{method="/test.Echo/Wait",code="CANCELLED"}');
   });
 
-  it("is notified when the server closes, and finds its successor", async (context) => {
+  it("is notified when the server closes, and connects to the next server", async (context) => {
     const all = methods(
       async () => {},
       () => {},
@@ -154,7 +154,7 @@ describe.each(transports)("grpcio as a client of our server, %s", (transport) =>
   });
 });
 
-describe.each(transports)("grpcio as a server for our client, %s", (transport) => {
+describe.each(transports)("grpcio as a server for our client (%s)", (transport) => {
   async function setup(context: TestContext, options: ChannelOptions = {}): Promise<{ child: Child; channel: GrpcChannel }> {
     const secure = transport === "with TLS";
     const child = python(openStage(context), "grpcio_server.py", secure ? [pem("cert"), pem("key")] : ["", ""]);
@@ -165,7 +165,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     return { child, channel };
   }
 
-  it("answers, streams and fails", async (context) => {
+  it("returns responses, streams and errors", async (context) => {
     const { channel } = await setup(context);
     expect(await channel.unary(Echo.Say, { text: "hällo 🚢", count: 7 })).toMatchObject({ text: "hällo 🚢", count: 7 });
     const counts: number[] = [];
@@ -200,7 +200,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     await child.printed(/"gone": "left"/);
   });
 
-  it("may refuse too many pings, after which calls continue", async (context) => {
+  it("may refuse pings that are too frequent; calls continue afterwards", async (context) => {
     const { channel } = await setup(context, { pingMs: 20 });
     const reading = channel.serverStream(Echo.Open, { text: "pinged" });
     await reading.next();
@@ -208,7 +208,7 @@ describe.each(transports)("grpcio as a server for our client, %s", (transport) =
     expect(await channel.unary(Echo.Say, { text: "still" })).toMatchObject({ text: "still" });
   });
 
-  it("that dies fails the open calls", async (context) => {
+  it("fails the open calls when it dies", async (context) => {
     const { child, channel } = await setup(context);
     const call = channel.unary(Echo.Wait, { text: "killed" });
     const failed = expect(call).rejects.toMatchObject({ code: 14 });

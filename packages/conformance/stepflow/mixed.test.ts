@@ -1,4 +1,4 @@
-// One flow, three protocols: its steps are done by a Stepflow worker in Python, a worker of a Conductor SDK and a handler of ours.
+// One flow, three protocols: a Stepflow worker in Python, a worker of a Conductor SDK and a handler of ours do its steps.
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { javascriptWorker } from "../conductor/workers.ts";
@@ -14,7 +14,7 @@ import { ourGrpcWorker, ourNatsWorker, pythonGrpcWorker, pythonNatsWorker } from
 const handlers = fileURLToPath(new URL("./programs/letters.mjs", import.meta.url));
 const MANY = 400;
 
-it("a flow is done by a Stepflow worker, a Conductor worker and a handler of ours, each a step", async (context) => {
+it("a Stepflow worker, a Conductor worker and a handler of ours each do one step of a flow", async (context) => {
   const stage = openStage(context);
   const { url, address } = await startStepflowServer(stage, QUEUE);
   pythonGrpcWorker(stage, "0.13", address);
@@ -39,8 +39,8 @@ it("a flow is done by a Stepflow worker, a Conductor worker and a handler of our
   expect(status).toBe("completed");
 });
 
-describe("a Python worker and ours, of one pool", () => {
-  /** Long enough for each of them to get its share. */
+describe("a Python worker and our worker in one pool", () => {
+  /** Long enough that each worker gets a share. */
   const ITEM_MS = 20;
 
   it("share a queue over gRPC", async (context) => {
@@ -66,7 +66,7 @@ describe("a Python worker and ours, of one pool", () => {
     await sharedOut(operator, theirs, ours);
   });
 
-  /** Every item is done once, by the one or by the other, and neither stands idle. */
+  /** Every item is done once, by one of the two workers, and both do some. */
   async function sharedOut(operator: Operator, theirs: Marks, ours: Marks): Promise<void> {
     const both: Marks = { file: "", counts: () => merged(theirs.counts(), ours.counts()) };
     await everyItemOnce(operator, both, MANY, ITEM_MS);

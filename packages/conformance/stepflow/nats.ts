@@ -6,12 +6,12 @@ import { requireTool } from "../src/tools.ts";
 export interface Nats {
   readonly url: string;
   readonly port: number;
-  /** Holds its streams; a server started on it again goes on where this one ended. */
+  /** The folder of its streams. A server that is started with the same folder continues with its data. */
   readonly data: string;
   readonly child: Child;
 }
 
-/** Chosen by the server. */
+/** The server chooses it. */
 const ANY_PORT = -1;
 
 export async function startNats(stage: Stage, options: { data?: string; port?: number } = {}): Promise<Nats> {

@@ -1,5 +1,5 @@
-// The person at the other end of an orchestrator, real or ours: stores flows, starts runs and reads them over REST. The releases answer in
-// three shapes; what comes out here is the same for all.
+// An operator of an orchestrator, real or ours: stores flows, starts runs and reads them over REST. Releases return responses in three
+// shapes; this class returns the same for all.
 import { type Answer, exchange } from "../src/exchange.ts";
 import { until } from "../src/until.ts";
 import type { Release } from "./fetch.ts";
@@ -10,10 +10,10 @@ export type Status = "running" | "completed" | "failed" | "cancelled" | "paused"
 export interface Item {
   status: Status;
   output?: unknown;
-  /** As the release writes it: a number of TaskErrorCode, of JSON-RPC, or of HTTP. */
+  /** As the release writes it: a number of TaskErrorCode, a JSON-RPC code, or an HTTP status. */
   code?: number;
   message?: string;
-  /** Everything that is said about the error, for what a release tells only there. */
+  /** The complete error, for details that some releases report only there. */
   details?: string;
 }
 
@@ -34,23 +34,23 @@ export interface Flow {
 export interface Operator {
   readonly url: string;
   readonly release: Release;
-  /** Stores a flow; answers its id. */
+  /** Stores a flow and returns its id. */
   store(flow: Flow): Promise<string>;
   /** Runs a flow for each of these inputs, and waits for the end. */
   run(flow: Flow | string, inputs: readonly unknown[], more?: Record<string, unknown>): Promise<Outcome>;
-  /** Starts a run and does not wait; not on 0.9, which always does. */
+  /** Starts a run and does not wait. Not for 0.9, which always waits. */
   start(flow: Flow | string, inputs: readonly unknown[], more?: Record<string, unknown>): Promise<string>;
   read(runId: string): Promise<Outcome>;
   /** Waits until the run has ended, also across a restart of the orchestrator. */
   ended(runId: string): Promise<Outcome>;
   cancel(runId: string): Promise<void>;
-  /** The names of the components that are known; asking is what makes 0.12 look for them. */
+  /** The names of the known components. Only this request makes 0.12 look for them. */
   components(): Promise<string[]>;
-  /** Waits until a component is known, which is the only ready sign of a worker that pulls. */
+  /** Waits until a component is known: the only sign that a worker that pulls is ready. */
   knows(component: string): Promise<void>;
 }
 
-/** A flow of one step that gives its whole input to a component; its output is the component's. */
+/** A flow of one step that passes its whole input to a component. The flow's output is the component's output. */
 export function flowOf(component: string, more: Record<string, unknown> = {}): Flow {
   const step = { id: "s1", component, input: { $input: "$" }, ...more };
   return { name: component.split("/").at(-1) ?? "", description: "one step", steps: [step], output: { $step: "s1" } };
@@ -93,7 +93,7 @@ export function operatorOf(url: string, release: Release): Operator {
     components,
     async run(flow, inputs, more = {}) {
       const outcome = outcomeOf(await create(flow, inputs, { wait: true, timeoutSecs: WAIT_SECONDS, ...more }));
-      // 0.9 answers the result of a single item only.
+      // 0.9 returns only the result of a single item.
       return outcome.items.length === inputs.length ? outcome : read(outcome.runId);
     },
     async start(flow, inputs, more = {}) {
@@ -103,7 +103,7 @@ export function operatorOf(url: string, release: Release): Operator {
     async ended(runId) {
       let seen: unknown;
       const ask = async (): Promise<Outcome | undefined> => {
-        // A server that was killed refuses connections until it is there again.
+        // A server that was killed refuses connections until it runs again.
         const outcome = await read(runId).catch(String);
         seen = outcome;
         return typeof outcome !== "string" && outcome.status !== "running" ? outcome : undefined;

@@ -14,7 +14,7 @@ export interface Orchestrator {
   /** Without a scheme, as the queue protocol writes addresses. */
   readonly address: string;
   readonly port: number;
-  /** Holds its configuration, and its database where it has one. */
+  /** The folder of its configuration and, if it has one, of its database. */
   readonly data: string;
   readonly child: Child;
 }
@@ -22,13 +22,13 @@ export interface Orchestrator {
 export interface OrchestratorOptions {
   data?: string;
   port?: number;
-  /** How its plugin `python` reaches a worker; without it, by the queue `python`. */
+  /** How its plugin `python` reaches a worker. Default: through the queue `python`. */
   plugin?: Record<string, unknown>;
-  /** Keeps what it knows in a database; otherwise everything is gone with the process. */
+  /** Stores its data in a database. Without it, all data is lost when the process ends. */
   durable?: boolean;
   retry?: Record<string, unknown>;
   env?: Record<string, string>;
-  /** The whole configuration, instead of one that is made from the options above. */
+  /** The whole configuration. The options above are then ignored. */
   config?: string;
 }
 
@@ -37,11 +37,11 @@ export async function startOrchestrator(stage: Stage, release: Release, options:
   assertPrivateNetwork(name);
   const data = options.data ?? stage.folder();
   const config = join(data, "stepflow-config.yml");
-  // JSON is YAML.
+  // Every JSON text is also YAML.
   writeFileSync(config, options.config ?? JSON.stringify(configuration(release, data, options), null, 2));
   const args = ["--port", String(options.port ?? 0), "--config", config, "--log-level", "warn"];
   const child = stage.start(orchestratorProgram(release), args, { name, cwd: data, env: options.env ?? {} });
-  // With a worker on its stream it does not end when it is asked to.
+  // While a worker is connected to its stream, it does not end on SIGTERM.
   stage.onClose(() => child.signal("SIGKILL"));
   const [, port = ""] = await child.printed(/^\{"port":\s*(\d+)\}$/m);
   const url = `http://127.0.0.1:${port}`;
@@ -53,7 +53,7 @@ export async function startOrchestrator(stage: Stage, release: Release, options:
 }
 
 function configuration(release: Release, data: string, { plugin, durable, retry }: OrchestratorOptions): Record<string, unknown> {
-  // Since 0.13 a route is a plain prefix, before it was a pattern.
+  // A route is a plain prefix since 0.13; before, it was a pattern.
   const route = (prefix: string): string => (release === "0.13" ? prefix : `${prefix}/{*component}`);
   return {
     plugins: { builtin: { type: "builtin" }, python: plugin ?? { type: "grpc", queueName: "python" } },

@@ -1,4 +1,4 @@
-// Our server with a plugin `python` that reaches its workers in one of the ways there are, and with Longshore's own tasks beside it.
+// Our server with a plugin `python`, which reaches its workers in one of the possible ways, and with routes to Longshore's own tasks.
 import { type OurServer, type OurServerOptions, startOurServer } from "../src/longshore.ts";
 import type { Stage } from "../src/stage.ts";
 
@@ -7,7 +7,7 @@ export interface StepflowServer extends OurServer {
   readonly address: string;
 }
 
-/** A machine that is busy must not use up the retries that a killed process costs. */
+/** A killed process costs retries. On a busy machine there must still be enough left. */
 const PATIENT = { transportMaxRetries: 50, backoff: { type: "constant", delayMs: 500 } };
 
 export const QUEUE = { type: "grpc", queueName: "python" };

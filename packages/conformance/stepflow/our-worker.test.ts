@@ -8,7 +8,7 @@ import { startOrchestrator } from "./orchestrator.ts";
 import { allMarked, cancelled, type Expected, everyEnding, everyItemOnce, someBegun, startMarks } from "./scenarios.ts";
 import { ourCommand, ourCommandLine, ourGrpcWorker, ourHttpWorker } from "./workers.ts";
 
-/** As a Python worker's, but that a component that is missing has its own code where the protocol has one. */
+/** The same errors as a Python worker's, except that a missing component has its own code when the protocol defines one. */
 const expected: Record<Release, Expected> = {
   "0.9": { failed: 500, unavailable: 500, missing: { code: 500, text: "(-32001)" }, retries: false },
   "0.11": { failed: -32100, unavailable: -32102, missing: { code: -32001, text: "nosuch" }, retries: true },
@@ -17,12 +17,12 @@ const expected: Record<Release, Expected> = {
 };
 
 const MANY = 1_000;
-/** Enough for a kill to come in the middle. */
+/** Enough items that the kill happens while some are still open. */
 const SOME = 100;
-/** A machine that is busy must not use up the retries that a killed process costs. */
+/** A killed process costs retries. On a busy machine there must still be enough left. */
 const PATIENT = { transportMaxRetries: 50, backoff: { type: "constant", delayMs: 500 } };
 
-// They wait more than they compute, so all go at the same time.
+// The tests mostly wait, so all run at the same time.
 describe.concurrent("our worker, called over HTTP, on the real orchestrator", () => {
   it.for(["0.9", "0.11"] as const)("%s, called: does everything", async (release, context) => {
     const stage = openStage(context);
@@ -59,10 +59,11 @@ describe.concurrent("our worker, called over HTTP, on the real orchestrator", ()
     await cancelled(operatorOf(orchestrator.url, "0.11"), worker.child);
   });
 
-  it("0.11, called: loses nothing when it is killed in the middle", async (context) => {
+  it("0.11, called: loses no item when it is killed in the middle", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
-    // A runtime that is told an address initialises what it finds there once, and not again what follows it.
+    // A runtime that is configured with an address initialises the worker at this address once. It does not initialise a later worker at the
+    // same address.
     const options = { marks: marks.file, env: { HANDSHAKE: "no" } };
     const first = await ourHttpWorker(stage, options);
     const orchestrator = await startOrchestrator(stage, "0.11", { plugin: { type: "stepflow", url: first.url }, retry: PATIENT });
@@ -113,7 +114,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
     await cancelled(operator, worker);
   });
 
-  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: loses nothing when it is killed in the middle", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: loses no item when it is killed in the middle", async (release, context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const orchestrator = await startOrchestrator(stage, release, { retry: PATIENT });
@@ -129,7 +130,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
   });
 
   it.for(["0.12", "0.13"] as const)(
-    "[S9-26] %s, pulling: loses nothing when the orchestrator is killed in the middle",
+    "[S9-26] %s, pulling: loses no item when the orchestrator is killed in the middle",
     async (release, context) => {
       const stage = openStage(context);
       const marks = openMarks(stage);
@@ -148,7 +149,7 @@ describe.concurrent("our worker, pulling over gRPC, from the real orchestrator",
   );
 });
 
-/** A component that kills its own process is done by the next one, as the second attempt. */
+/** When a component kills its own process, the next process does it, as the second attempt. */
 async function diesOnce(operator: Operator): Promise<void> {
   expect(await operator.run(flowOf("/python/die"), [{}])).toMatchObject({ status: "completed", items: [{ output: { attempt: 2 } }] });
 }

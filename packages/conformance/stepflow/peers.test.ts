@@ -1,4 +1,4 @@
-// The real orchestrators with the real Python workers: shows that what the other tests ask of ours is what Stepflow does, release by release.
+// The real orchestrators with the real Python workers: shows, for each release, that the other tests expect what Stepflow really does.
 import { describe, it } from "vitest";
 import { openStage } from "../src/stage.ts";
 import { type Release, releaseNames, releases } from "./fetch.ts";
@@ -7,7 +7,7 @@ import { startOrchestrator } from "./orchestrator.ts";
 import { type Expected, everyEnding } from "./scenarios.ts";
 import { pythonGrpcWorker, pythonHttpWorker } from "./workers.ts";
 
-/** 0.9 tells the worker's code in words only; 0.13 does not ask a worker for what none has registered. */
+/** 0.9 reports the worker's code only as text. 0.13 does not send a component to a worker when no worker has registered it. */
 const expected: Record<Release, Expected> = {
   "0.9": { failed: 500, unavailable: 500, missing: { code: 500, text: "(-32001)" }, retries: false },
   "0.11": { failed: -32100, unavailable: -32100, missing: { code: -32001, text: "not found" }, retries: true },
@@ -18,7 +18,7 @@ const expected: Record<Release, Expected> = {
 const onHttp = releaseNames.filter((release) => releases[release].speaks === "http");
 const onGrpc = releaseNames.filter((release) => releases[release].speaks === "grpc");
 
-// They wait more than they compute, so all go at the same time.
+// The tests mostly wait, so all run at the same time.
 describe.concurrent("a Python worker on the real orchestrator of its release", () => {
   it.for(onHttp)("%s, called over HTTP, does everything", async (release, context) => {
     const stage = openStage(context);

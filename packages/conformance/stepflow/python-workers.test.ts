@@ -1,4 +1,4 @@
-// The Python workers of every release, unchanged, on our server; and what is left when one of the two, or what lies between, is killed.
+// The Python workers of every release, unchanged, on our server, also when the worker, the server or the broker between them is killed.
 import { describe, expect, it } from "vitest";
 import { openMarks } from "../src/marks.ts";
 import { openStage, type Stage } from "../src/stage.ts";
@@ -19,15 +19,15 @@ import {
 } from "./scenarios.ts";
 import { pythonGrpcWorker, pythonHttpWorker, pythonNatsWorker } from "./workers.ts";
 
-/** HTTP workers have one code for every exception; those of queues have none for what is missing. */
+/** HTTP workers have one code for all exceptions. Queue workers have no code for a missing component. */
 const called: Expected = { failed: 3, unavailable: 3, missing: { code: 6, text: "nosuch" }, retries: true, prefixed: true };
 const pulling: Expected = { failed: 3, unavailable: 7, missing: { code: 3, text: "nosuch" }, retries: true, prefixed: true };
 
 const MANY = 1_000;
-/** Enough for a kill to come in the middle. */
+/** Enough items that the kill happens while some are still open. */
 const SOME = 100;
 
-// They wait more than they compute, so all go at the same time.
+// The tests mostly wait, so all run at the same time.
 describe.concurrent("a Python worker that is called by our server", () => {
   it.for(["0.9", "0.11"] as const)("%s, called: does everything", async (release, context) => {
     const stage = openStage(context);
@@ -44,7 +44,7 @@ describe.concurrent("a Python worker that is called by our server", () => {
     await everyItemOnce(operatorOf(url, "0.13"), marks, MANY);
   });
 
-  it.for(["0.9", "0.11"] as const)("%s, called: nothing is lost when it is killed in the middle", async (release, context) => {
+  it.for(["0.9", "0.11"] as const)("%s, called: no item is lost when it is killed in the middle", async (release, context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const first = await pythonHttpWorker(stage, release, { marks: marks.file });
@@ -59,7 +59,7 @@ describe.concurrent("a Python worker that is called by our server", () => {
   });
 });
 
-describe.concurrent("functions of users, which a Python worker gets as blobs", () => {
+describe.concurrent("user functions, which a Python worker receives as blobs,", () => {
   const serve = async (stage: Stage, release: Release) => {
     if (releases[release].speaks === "http") {
       const worker = await pythonHttpWorker(stage, release);
@@ -72,7 +72,7 @@ describe.concurrent("functions of users, which a Python worker gets as blobs", (
     return operator;
   };
 
-  it.for(releaseNames)("[S9-20, S9-21] %s: are run, and their exceptions are failures", async (release, context) => {
+  it.for(releaseNames)("[S9-20, S9-21] %s: run, and their exceptions become failures", async (release, context) => {
     await functions(await serve(openStage(context), release));
   });
 });
@@ -87,7 +87,7 @@ describe.concurrent("a Python worker that pulls from our server", () => {
     await everyEnding(operator, pulling);
   });
 
-  it.for(["0.12", "0.13"] as const)("%s, pulling: survives an input that its gRPC does not take", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("%s, pulling: survives an input that is too large for its gRPC", async (release, context) => {
     const stage = openStage(context);
     const { url, address } = await startStepflowServer(stage, QUEUE);
     const worker = pythonGrpcWorker(stage, release, address);
@@ -116,7 +116,7 @@ describe.concurrent("a Python worker that pulls from our server", () => {
     await everyItemOnce(operator, marks, MANY);
   });
 
-  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: nothing is lost when it is killed in the middle", async (release, context) => {
+  it.for(["0.12", "0.13"] as const)("[S9-30] %s, pulling: no item is lost when it is killed in the middle", async (release, context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const { url, address } = await startStepflowServer(stage, QUEUE);
@@ -132,7 +132,7 @@ describe.concurrent("a Python worker that pulls from our server", () => {
   });
 
   it.for(["0.12", "0.13"] as const)(
-    "[S9-26, S9-33] %s, pulling: nothing is lost when our server is killed in the middle",
+    "[S9-26, S9-33] %s, pulling: no item is lost when our server is killed in the middle",
     async (release, context) => {
       const stage = openStage(context);
       const marks = openMarks(stage);
@@ -161,7 +161,7 @@ describe.concurrent("a Python worker that our server reaches by NATS", () => {
     await everyEnding(operator, pulling);
   });
 
-  it("0.13, by NATS: nothing is lost when NATS, the worker and our server are killed one after the other", async (context) => {
+  it("0.13, by NATS: no item is lost when NATS, the worker and our server are killed one after the other", async (context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);
     const nats = await startNats(stage);

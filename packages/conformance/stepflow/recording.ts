@@ -1,5 +1,5 @@
-// What the real programs say to each other, recorded between them: over gRPC by a proxy that knows the SDK's own schema, over HTTP word for
-// word. Ids and times are fixed, so that a recording is the same each time.
+// Records the messages between the real programs: over gRPC with a proxy that knows the SDK's own schema, over HTTP literally. Ids and times
+// are replaced by fixed values, so that each recording is the same.
 import { fileURLToPath } from "node:url";
 import { exchange } from "../src/exchange.ts";
 import { openRecordingProxy } from "../src/recording-proxy.ts";
@@ -10,7 +10,9 @@ import { flowOf, type Operator, operatorOf } from "./operator.ts";
 import { startOrchestrator } from "./orchestrator.ts";
 import { pythonGrpcWorker, pythonHttpWorker } from "./workers.ts";
 
-/** One after the other, so that the order of messages is theirs. Objects have one key where a release shuffles keys. */
+/**
+ * One step after the other, so that the order of messages does not depend on chance. When a release shuffles keys, objects have only one key.
+ */
 async function session(operator: Operator): Promise<void> {
   const once = (component: string, input: unknown, more: Record<string, unknown> = {}) => operator.run(flowOf(component, more), [input]);
   await once("/python/echo", { list: [1, -1.5, null, true, "ü", {}, []] });
@@ -31,7 +33,7 @@ export interface RecordedMessage {
   hex: string;
 }
 
-/** Fixed, because the address is in the messages; free, because the network is private. */
+/** A fixed port, because messages contain the address. It is always free, because the network is private. */
 const PORTS: Record<Release, number> = { "0.9": 17_090, "0.11": 17_110, "0.12": 17_120, "0.13": 17_130 };
 
 export async function recordGrpc(stage: Stage, release: Release): Promise<RecordedMessage[]> {
@@ -40,7 +42,7 @@ export async function recordGrpc(stage: Stage, release: Release): Promise<Record
   const env = { STEPFLOW_ORCHESTRATOR_URL: recorder };
   const orchestrator = await startOrchestrator(stage, release, { port: PORTS[release], env });
   const program = fileURLToPath(new URL("./programs/recorder.py", import.meta.url));
-  // The schema of 0.13 reads 0.12 as well; it has other names for the same numbers.
+  // The schema of 0.13 also reads messages of 0.12; only some names differ, the numbers are the same.
   const recording = stage.start(pythonWithSdk("0.13"), [program, orchestrator.address, String(port)], { name: "recorder" });
   await recording.printed(/^recording$/m);
   pythonGrpcWorker(stage, release, recorder);
@@ -53,7 +55,7 @@ export async function recordGrpc(stage: Stage, release: Release): Promise<Record
   return withoutRepeats(messages.map((message) => ({ session: name, ...message })));
 }
 
-/** By method, because a response may overtake another call; and each message once. */
+/** Grouped by method, because a response may overtake another call. Each message is kept once. */
 function withoutRepeats(messages: readonly RecordedMessage[]): RecordedMessage[] {
   const distinct = [...new Map(messages.map((one) => [JSON.stringify(one), one])).values()];
   const key = ({ method, direction }: RecordedMessage): string => `${method} ${direction}`;
@@ -78,7 +80,7 @@ export async function recordHttp(stage: Stage, release: Release): Promise<Record
   await operator.components();
   await session(operator);
   await exchange(proxy.url, { method: "GET", path: "/health" });
-  // A stream goes on for a moment after the event that its caller waited for.
+  // A stream continues for a moment after the event that its caller waited for.
   await until("every exchange to be over", () => (proxy.unfinished() === 0 ? true : undefined));
   const mask = createMask();
   const inOrder = [...proxy.exchanges].sort((a, b) => a.place - b.place);
@@ -94,13 +96,13 @@ function pick(headers: object, mask: (text: string) => string): Record<string, s
   );
 }
 
-/** JSON as what it says, an event stream as its events, anything else as it is. */
+/** JSON is parsed, an event stream becomes a list of its events, and anything else stays text. */
 function bodyOf(text: string): unknown {
   if (text.startsWith("data: ")) return text.split("\n\n").slice(0, -1);
   return text === "" ? "" : JSON.parse(text);
 }
 
-/** Replaces what is another each time by fixed values of the same form, the same id always by the same. */
+/** Replaces values that differ each time by fixed values of the same form. The same id always gets the same replacement. */
 function createMask(): (text: string) => string {
   const ids = new Map<string, string>();
   const known = (id: string, make: (n: number) => string): string => {

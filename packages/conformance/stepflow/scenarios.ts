@@ -1,11 +1,11 @@
-// What a worker must get done on an orchestrator, in every combination: the same for our worker and for the Python workers.
+// The work that each worker must do on each orchestrator: the same for our worker and for the Python workers.
 import { expect } from "vitest";
 import type { Child } from "../src/child.ts";
 import type { Marks } from "../src/marks.ts";
 import { until } from "../src/until.ts";
 import { flowOf, type Item, type Operator, type Outcome } from "./operator.ts";
 
-/** Every kind of value that JSON has, with numbers that a double can hold. */
+/** Every type of JSON value, with numbers that a double can hold. */
 const VALUES = {
   whole: 42,
   part: -1.5,
@@ -17,24 +17,26 @@ const VALUES = {
   empty: "",
 };
 
-/** A worker that pulls and is silent for so long is taken for dead, so its heartbeats are what keeps it. */
+/** A worker that pulls and sends nothing for this time is considered dead, so it needs its heartbeats. */
 const SLOW_SECONDS = 12;
 
-/** The errors of this pair of worker and orchestrator; undefined where the orchestrator keeps the worker's code to itself. */
+/** The error codes of this pair of worker and orchestrator. Undefined when the orchestrator does not show the worker's code. */
 export interface Expected {
   /** An exception of a component. */
   failed: number;
   /** A component without a worker. */
   missing: { code: number; text: string };
-  /** Where an exception names what is not there at the moment; the same as `failed` where the protocol has one code for all. */
+  /**
+   * An exception because a service is not available at the moment. The same as `failed` when the protocol has one code for all exceptions.
+   */
   unavailable: number;
-  /** Whether `onError: retry` does anything. */
+  /** Whether `onError: retry` has an effect. */
   retries: boolean;
-  /** Whether a blob is also found by its id with the name of the hash before it. */
+  /** Whether a blob is also found when the name of the hash function precedes its id. */
   prefixed?: boolean;
 }
 
-/** Every single behaviour at once, as a busy worker meets them. */
+/** All behaviours at the same time, as in a busy worker. */
 export async function everyEnding(operator: Operator, expected: Expected): Promise<void> {
   await Promise.all([
     values(operator),
@@ -50,7 +52,7 @@ export async function everyEnding(operator: Operator, expected: Expected): Promi
   ]);
 }
 
-/** A run of one item, and its item. */
+/** Runs one item and returns the run and the item. */
 async function one(
   operator: Operator,
   component: string,
@@ -133,10 +135,10 @@ async function slow(operator: Operator): Promise<void> {
   expect((await one(operator, "/python/slow", { seconds: SLOW_SECONDS })).item.output).toEqual({ slept: SLOW_SECONDS });
 }
 
-/** Long enough for a cancel to come in the middle. */
+/** Long enough that the cancel arrives in the middle. */
 const CANCELLED_SECONDS = 3;
 
-/** A run whose component is in the middle of its work is cancelled, and its worker goes on with others. */
+/** A run is cancelled while its component works, and its worker continues with other runs. */
 export async function cancelled(operator: Operator, worker: Pick<Child, "printed">): Promise<void> {
   const runId = await operator.start(flowOf("/python/slow"), [{ seconds: CANCELLED_SECONDS }]);
   await worker.printed(/slow begins/);
@@ -145,7 +147,7 @@ export async function cancelled(operator: Operator, worker: Pick<Child, "printed
   expect((await one(operator, "/python/echo", { after: true })).item.output).toEqual({ after: true });
 }
 
-/** An input above the 4 MiB that libraries of gRPC take fails its step with its size, and no other. */
+/** An input above 4 MiB, the default limit of gRPC libraries, fails only its own step. The error contains the size. */
 export async function largeInput(operator: Operator): Promise<void> {
   const [large, small] = await Promise.all([
     one(operator, "/python/echo", { text: "x".repeat(5 * 1024 * 1024) }),
@@ -156,7 +158,7 @@ export async function largeInput(operator: Operator): Promise<void> {
   expect((await one(operator, "/python/echo", { again: true })).item.output).toEqual({ again: true });
 }
 
-/** The source of a function, and what it makes of an input. */
+/** The source of a function, an input, and the expected output. */
 const FUNCTIONS: [code: string, input: Record<string, unknown>, output: unknown][] = [
   ["input['x'] + input['y']", { x: 3, y: 4 }, 7],
   ["input['x'] * input['y']", { x: 3, y: 4 }, 12],
@@ -165,7 +167,7 @@ const FUNCTIONS: [code: string, input: Record<string, unknown>, output: unknown]
   ["{'words': len(input['text'].split()), 'loud': input['text'].upper()}", { text: "to be" }, { words: 2, loud: "TO BE" }],
 ];
 
-/** Functions that are kept as blobs and run by the SDK's own component; of workers in Python only. */
+/** Functions that are stored as blobs and run by the SDK's own component. Only for workers in Python. */
 export async function functions(operator: Operator): Promise<void> {
   const call = async (code: string, input: Record<string, unknown>): Promise<Item> => {
     const data = { code, input_schema: { type: "object" } };
@@ -181,21 +183,21 @@ export async function functions(operator: Operator): Promise<void> {
   expect(failed).toMatchObject({ status: "failed", code: 3, details: expect.stringContaining("Function execution failed: not today") });
 }
 
-/** One run whose items each leave a mark, counted from `first` on, and last for a while if told. */
+/** One run whose items each write a mark, numbered from `first`. With `ms`, each item takes this time. */
 export function startMarks(operator: Operator, total: number, ms = 0, first = 0): Promise<string> {
   const inputs = Array.from({ length: total }, (_none, index) => ({ n: first + index, ms }));
   return operator.start(flowOf("/python/mark"), inputs, { maxConcurrency: CONCURRENCY });
 }
 
-/** Enough to keep every worker busy. */
+/** Enough items to keep every worker busy. */
 const CONCURRENCY = 20;
 
-/** Waits until some, and by far not all, of the items have been begun. */
+/** Waits until some items have begun, but long before all have. */
 export async function someBegun(marks: Marks, some: number): Promise<void> {
   await until(`${some} items to be begun`, () => (marks.counts().size >= some ? true : undefined));
 }
 
-/** Every item of such a run has ended with its own number. */
+/** Checks that every item of such a run has ended with its own number. */
 export async function allMarked(operator: Operator, runId: string, marks: Marks, total: number, first = 0): Promise<void> {
   const { status, items } = await operator.ended(runId);
   const numbers = Array.from({ length: total }, (_none, index) => first + index);

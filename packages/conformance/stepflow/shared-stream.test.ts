@@ -1,5 +1,6 @@
-// Two of our servers with stores of their own publish to one stream of NATS, and one pool of workers serves both. Either may be killed:
-// the runs of the other go on meanwhile, and its own when it is there again. Every run ends at the server that it was started on.
+// Two of our servers, each with its own store, publish to one NATS stream, and one pool of workers serves both. Either server may be killed:
+// the runs of the other continue meanwhile, and its own runs continue when it is started again. Every run ends at the server that it was
+// started on.
 import { describe, it } from "vitest";
 import type { Child } from "../src/child.ts";
 import { openMarks } from "../src/marks.ts";
@@ -18,10 +19,10 @@ const pools: [string, StartWorker][] = [
 ];
 
 const WORKERS = 2;
-/** Of each run: enough for a kill to come in the middle. */
+/** Items of each run: enough that the kill happens while some are still open. */
 const SOME = 60;
 
-describe.concurrent("one pool of workers between two of our servers", () => {
+describe.concurrent("one pool of workers shared by two of our servers", () => {
   it.for(pools)("[S-QUEUE-21] %s: every run ends at its own server, whichever of the two is killed", async ([, startWorker], context) => {
     const stage = openStage(context);
     const marks = openMarks(stage);

@@ -1,5 +1,5 @@
-// Our tables of messages, enums and services against the descriptors inside Stepflow's own Python packages, which Google's compiler made of the
-// .proto files: every message, field, number, type, oneof, enum and method, in both directions.
+// Compares our tables of messages, enums and services with the descriptors in Stepflow's own Python packages, which Google's compiler made
+// from the .proto files: every message, field, number, type, oneof, enum and method, in both directions.
 
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -20,9 +20,9 @@ interface Descriptors {
   readonly services: Readonly<Record<string, Readonly<Record<string, Method>>>>;
 }
 
-/** For machines that run workers in a sandbox; it is on no connection that we have. */
+/** A service for machines that run workers in a sandbox. None of our connections uses it. */
 const unused = ["VsockTaskEnvelope"];
-/** Fields that 0.13 renamed. Their numbers stayed. */
+/** Fields that 0.13 renamed without changing their numbers. */
 const renamed: Readonly<Record<string, string>> = { name: "componentId", component: "componentId" };
 
 const exported = Object.entries({ ...messages, ...apiMessages });
@@ -36,7 +36,7 @@ function descriptorsOf(release: Release): Descriptors {
   return JSON.parse(execFileSync(pythonWithSdk(release), [program], { encoding: "utf8" }));
 }
 
-/** By number, with the types as the descriptors name them. */
+/** Fields by number, with the type names of the descriptors. */
 function rowsOf({ fields }: Message): Row[] {
   return sorted(Object.entries(fields).map(([name, [number, type, rule]]) => [name, number, typeName(type), rule ?? null]));
 }
@@ -61,7 +61,7 @@ describe("our tables and the descriptors of Stepflow 0.13", () => {
     expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(wanted.map(([name, rows]) => [name, sorted(rows)])));
   });
 
-  it("have the same enums, whose values are written without the enum's name", () => {
+  it("have the same enums; our values have no enum name before them", () => {
     const enums = exported.filter(([name, value]) => /^[A-Z]/.test(name) && !isMessage(value));
     const full = enums.map(([name, values]) => [
       `stepflow.v1.${name}`,
@@ -82,16 +82,16 @@ describe("our tables and the descriptors of Stepflow 0.13", () => {
     expect(methods.sort()).toEqual(wanted.sort());
   });
 
-  it("agree on what gRPC's errors carry", () => {
+  it("agree on the details of gRPC errors", () => {
     const carried = [status.ErrorInfo, status.BadRequest, status.Status].flatMap((message) => [message, ...innerOf(message)]);
     expect(carried).toHaveLength(5);
-    // Google adds fields to these, and ours read what they need.
+    // Google adds fields to these messages. Ours read only the fields that they need.
     for (const message of carried)
       expect([message.name, theirs.messages[message.name]]).toEqual([message.name, expect.arrayContaining(rowsOf(message))]);
   });
 });
 
-it("what 0.12 has is in our tables under the same numbers, and only four fields have another name", () => {
+it("our tables have everything of 0.12 with the same numbers, and only four fields have another name", () => {
   const theirs = descriptorsOf("0.12");
   const other = new Set<string>();
   for (const [name, rows] of Object.entries(theirs.messages).filter(([each]) => each.startsWith("stepflow.v1."))) {

@@ -1,5 +1,5 @@
-// Fetches what is missing of the Stepflow peers and prints where they are, as one line of JSON: for the benchmarks, which are compiled
-// apart from this package.
+// Fetches the Stepflow peers that are missing, and prints the paths of all as one line of JSON. The benchmarks run this program, because they
+// are compiled separately from this package.
 import { fetchStepflow, orchestratorProgram, pythonWithSdk, releaseNames } from "./fetch.ts";
 
 await fetchStepflow((line) => process.stderr.write(`${line}\n`));

@@ -1,11 +1,11 @@
-// Workers with the same components: the unchanged Python SDKs of every release, and ours. Each is a program of its own.
+// Workers with the same components: the unchanged Python SDKs of every release, and ours. Each is a separate program.
 import { fileURLToPath } from "node:url";
 import type { Child } from "../src/child.ts";
 import type { Stage } from "../src/stage.ts";
 import { pythonWithSdk, type Release, releases } from "./fetch.ts";
 
 export interface WorkerOptions {
-  /** Where the component `mark` leaves a line for each execution. */
+  /** The file to which the component `mark` adds a line for each execution. */
   marks?: string;
   env?: Record<string, string>;
 }
@@ -26,12 +26,12 @@ export function ourHttpWorker(stage: Stage, options: WorkerOptions & { port?: nu
   return called(startOurs(stage, "http", { ...options, env: { PORT: String(options.port ?? 0), ...options.env } }));
 }
 
-/** What an orchestrator is told that shall start our worker itself, in an environment of nothing else. */
+/** The command with which an orchestrator starts our worker itself, and the complete environment of that process. */
 export function ourCommand(transport: "http" | "grpc"): Record<string, unknown> {
   return { command: process.execPath, args: [program("our-worker.mjs")], env: { TRANSPORT: transport, PATH: process.env.PATH ?? "" } };
 }
 
-/** The same for `longshore work`, which is told where it is called by `--port`, or by Stepflow's variables where its queue is. */
+/** The same for `longshore work`. `--port` sets the port on which it is called; Stepflow's variables have the address of its queue. */
 export function ourCommandLine(options: readonly string[] = []): Record<string, unknown> {
   const longshore = fileURLToPath(new URL("../../longshore/dist/cli/main.js", import.meta.url));
   return {
@@ -50,7 +50,7 @@ export interface PullingOptions extends WorkerOptions {
   queue?: string;
 }
 
-/** A worker that pulls its tasks over a stream. It has no ready sign of its own: who needs one asks the orchestrator for its components. */
+/** A worker that pulls its tasks over a stream. It does not report when it is ready: ask the orchestrator for its components instead. */
 export function pythonGrpcWorker(stage: Stage, release: Release, address: string, options: PullingOptions = {}): Child {
   return startPython(stage, release, ["--grpc"], { ...options, env: { ...pullingFrom(address, options), ...options.env } });
 }
@@ -59,7 +59,7 @@ export function ourGrpcWorker(stage: Stage, address: string, options: PullingOpt
   return startOurs(stage, "grpc", { ...options, env: { ...pullingFrom(address, options), ...options.env } });
 }
 
-/** Where tasks come by NATS: the server, and the orchestrator that keeps blobs. */
+/** For tasks over NATS: the addresses of the NATS server and of the orchestrator that stores blobs. */
 export interface NatsAddresses {
   readonly nats: string;
   readonly orchestrator: string;
@@ -73,7 +73,7 @@ export function ourNatsWorker(stage: Stage, addresses: NatsAddresses, options: W
   return startOurs(stage, "nats", { ...options, env: { ...fetchingFrom(addresses), ...options.env } });
 }
 
-/** The names are those that workers and plugins have by default. */
+/** The default names of workers and plugins. */
 function fetchingFrom({ nats, orchestrator }: NatsAddresses): Record<string, string> {
   return { STEPFLOW_NATS_URL: nats, STEPFLOW_BLOB_URL: orchestrator };
 }
@@ -88,7 +88,7 @@ function startPython(stage: Stage, release: Release, args: readonly string[], { 
     cwd: stage.folder(),
     env: { STEPFLOW_LOG_LEVEL: "WARNING", ...(marks === undefined ? {} : { MARKS_FILE: marks }), ...env },
   });
-  // An idle one does not hear SIGTERM before the next task comes.
+  // An idle worker notices SIGTERM only when the next task arrives.
   stage.onClose(() => child.signal("SIGKILL"));
   return child;
 }

@@ -1,12 +1,12 @@
-// Counts real executions of a job by the lines that its command leaves in a file, independent of what any server says.
+// Counts real executions of a job: its command adds a line to a file. So the count does not depend on what a server reports.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stage } from "../src/stage.ts";
 
 export interface Executions {
-  /** A shell command that leaves one line. */
+  /** A shell command that adds one line to the file. */
   readonly mark: string;
-  /** A shell condition: true from the nth execution on, once `mark` has run in it. */
+  /** A shell condition that is true from the nth execution on. `mark` must run before it. */
   from(nth: number): string;
   count(): number;
 }

@@ -1,5 +1,5 @@
-// Records the real programs and holds the committed fixtures against the recording. The protocol's unit tests read those fixtures, so
-// this is what keeps them true. `npm run conformance -- fixtures -u` writes them again.
+// Records the real programs and compares the recording with the committed fixtures. The protocol's unit tests read those fixtures, so this
+// test keeps them correct. `npm run conformance -- fixtures -u` writes them again.
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, type TestContext } from "vitest";
 import { openRecordingProxy } from "../src/recording-proxy.ts";
@@ -18,14 +18,14 @@ const asText = (content: unknown): string => `${JSON.stringify(content, null, 2)
 
 type Worker = (stage: Stage, url: string) => unknown;
 
-/** Lets a worker work on the real server, as the operator directs, and answers every exchange between the two. */
+/** Runs a worker on the real server, with an operator's requests, and returns every exchange between the worker and the server. */
 async function record(context: TestContext, worker: Worker, direct: (operator: Operator) => Promise<void>): Promise<Recorded[]> {
   const stage = openStage(context);
   const server = await startReferenceServer(stage);
   const proxy = await openRecordingProxy(stage, server.url);
   const answered = (body: string): number => proxy.exchanges.filter(({ answer }) => answer.body === body).length;
   worker(stage, proxy.url);
-  // An empty claim before and one after, so that the beginning and the end do not depend on who was faster.
+  // One empty claim before and one after, so that the recording does not depend on timing at its start and end.
   await until("the first empty claim", () => (answered("null") > 0 ? true : undefined));
   await direct(operatorOf(server.url));
   const before = answered("null");
@@ -34,7 +34,7 @@ async function record(context: TestContext, worker: Worker, direct: (operator: O
   return withoutRepeats(proxy.exchanges.map(({ request, answer }) => note(request, answer)));
 }
 
-/** One job that takes its time, a pair of which the second waits for the first, one that fails twice. */
+/** One slow job, two jobs of which the second waits for the first, and one job that fails twice. */
 const severalJobs =
   (seconds: number) =>
   async (operator: Operator): Promise<void> => {
@@ -46,9 +46,9 @@ const severalJobs =
     await operator.finished(failing);
   };
 
-/** Every worker here beats each 10 seconds. */
+/** Every worker here sends a heartbeat each 10 seconds. */
 const pastFirstBeat = severalJobs(11);
-/** The beat that the blocking worker could not send goes out beside its next request, in either order; so none may fall due. */
+/** The blocking worker sends a delayed heartbeat at the same time as its next request, in either order. So no heartbeat may become due. */
 const beforeFirstBeat = severalJobs(1);
 
 async function cancelled(operator: Operator): Promise<void> {
@@ -97,7 +97,7 @@ describe("the committed fixtures are what the real programs return", () => {
     await context.expect(asText({ peer: "careless, in Go", exchanges })).toMatchFileSnapshot(fixture("careless-go-worker"));
   });
 
-  it("the server's answers, chapter by chapter", async (context) => {
+  it("the server's responses, chapter by chapter", async (context) => {
     const stage = openStage(context);
     const recorded = [];
     for (const chapter of chapters) {

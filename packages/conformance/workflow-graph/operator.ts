@@ -1,4 +1,4 @@
-// The person at the other end of a workflow-graph server: creates, runs, cancels and reads workflows over its HTTP API.
+// An operator of a workflow-graph server: creates, runs, cancels and reads workflows over its HTTP API.
 import { type Answer, exchange } from "../src/exchange.ts";
 import { until } from "../src/until.ts";
 
@@ -37,27 +37,27 @@ export interface WorkerInfo {
   status: "idle" | "busy" | "offline";
 }
 
-/** A job as the API takes it, with what the wire demands filled in. */
+/** A job for the API. Adds the fields that the protocol requires. */
 export function job(id: string, command: string, more: Partial<Job> = {}): Job {
   return { id, name: id, status: "queued", command, depends_on: [], ...more };
 }
 
 export interface Operator {
-  /** Creates and starts a workflow of these jobs; answers its id. */
+  /** Creates and starts a workflow of these jobs. Returns its id. */
   run(...jobs: Job[]): Promise<string>;
-  /** Creates and starts the server's built-in sample of eight jobs; answers its id. */
+  /** Creates and starts the server's built-in sample of eight jobs. Returns its id. */
   runSample(): Promise<string>;
   rerun(id: string): Promise<void>;
   cancel(id: string): Promise<void>;
   /** The state of every job, by job id. */
   states(id: string): Promise<Record<string, Status>>;
   job(id: string, jobId: string): Promise<Job>;
-  /** Waits until no job is queued or running, and answers the states. */
+  /** Waits until no job is queued or running, and returns the states. */
   finished(id: string): Promise<Record<string, Status>>;
   /** Waits until one job has the state. */
   reaches(id: string, jobId: string, status: Status): Promise<Job>;
   logs(id: string, jobId: string): Promise<Chunk[]>;
-  /** Waits until the log text of a job contains the words. */
+  /** Waits until the log text of a job contains this text. */
   logged(id: string, jobId: string, words: string): Promise<string>;
   workers(): Promise<WorkerInfo[]>;
 }

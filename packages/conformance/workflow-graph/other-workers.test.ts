@@ -1,4 +1,4 @@
-// Further habits of small workers in other languages, on our server.
+// Small workers in other languages, which use the protocol in other ways, on our server.
 import { describe, it } from "vitest";
 import { startOurServer } from "../src/longshore.ts";
 import { openRecordingProxy } from "../src/recording-proxy.ts";
@@ -8,13 +8,13 @@ import { job, operatorOf } from "./operator.ts";
 import { blockingNode, carelessGo, impatientPython, type PlainWorker, plainPython } from "./plain-workers.ts";
 import { startReferenceWorker } from "./reference.ts";
 
-describe("workers of other habits on our server", () => {
-  it.concurrent("[W-PY-09] the 60 seconds that the blocking Node worker requested last without a heartbeat", async (context) => {
+describe("small workers in other languages on our server", () => {
+  it.concurrent("[W-PY-09] the lease of 60 seconds that the blocking Node worker requested lasts without a heartbeat", async (context) => {
     const stage = openStage(context);
     const { url } = await startOurServer(stage);
     const proxy = await openRecordingProxy(stage, url);
     const tries = countExecutions(stage);
-    // One of the two takes the job; the other would take it again if the lease were only 30 seconds long.
+    // One of the two workers takes the job. The other would take it again if the lease were only 30 seconds long.
     blockingNode(stage, proxy.url);
     blockingNode(stage, proxy.url);
     const operator = operatorOf(url);
@@ -25,7 +25,7 @@ describe("workers of other habits on our server", () => {
     context.expect(statuses).toEqual([200]);
   });
 
-  it.concurrent("[W-PY-09] the careless Go worker's heartbeat, empty but typed as JSON, renews its lease", async (context) => {
+  it.concurrent("[W-PY-09] the careless Go worker's heartbeat, which has a JSON content type but no body, renews its lease", async (context) => {
     const stage = openStage(context);
     const { url } = await startOurServer(stage);
     const proxy = await openRecordingProxy(stage, url);
@@ -40,7 +40,7 @@ describe("workers of other habits on our server", () => {
     context.expect(await operator.job(id, "bad")).toMatchObject({ attempt: 1, output: "no\n" });
   });
 
-  it.concurrent("[W-PY-09] a job whose worker died of its own time limit is given to another when the lease is over", async (context) => {
+  it.concurrent("[W-PY-09] when a worker dies because of its own time limit, another worker gets the job after the lease", async (context) => {
     const stage = openStage(context);
     const { url } = await startOurServer(stage);
     const tries = countExecutions(stage);

@@ -1,4 +1,4 @@
-// Our worker on the real server, which knows nothing of it. Tags in brackets are the scenarios of the protocol's conformance list.
+// Our worker on the real, unchanged server. Ids in brackets are the scenarios of the protocol's conformance list.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,7 +42,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 describe("our worker runs shell commands for the real server", () => {
-  it.concurrent("both streams of a job's log arrive, numbered in one sequence, bytes that are no text included", async (context) => {
+  it.concurrent("both streams of a job's log arrive, numbered in one sequence, also bytes that are not text", async (context) => {
     const { stage, url, operator } = await setup(context);
     startOurWorker(stage, url);
     const id = await operator.run(
@@ -55,7 +55,7 @@ describe("our worker runs shell commands for the real server", () => {
     context.expect(chunks.map(({ sequence }) => sequence)).toEqual(chunks.map((_, index) => index));
   });
 
-  it.concurrent("a failing command is tried again within the server's budget and ends with its exit code and its last words", async (context) => {
+  it.concurrent("a failing command is retried as often as the server allows, and ends with its exit code and its last output", async (context) => {
     const { stage, url, operator } = await setup(context);
     startOurWorker(stage, url);
     const tries = countExecutions(stage);
@@ -70,14 +70,14 @@ describe("our worker runs shell commands for the real server", () => {
     context.expect(output).toContain("the reason");
   });
 
-  it.concurrent("[G54] a cancelled command ends with everything it started and is not run again", async (context) => {
+  it.concurrent("[G54] a cancelled command ends with all processes that it started, and is not run again", async (context) => {
     const { stage, url, operator } = await setup(context);
     startOurWorker(stage, url);
     const file = join(stage.folder(), "pids");
     const id = await operator.run(job("endless", `sleep 600 & echo $$ $! >> ${file}; echo begins; wait`, { max_retries: 5 }));
     await operator.logged(id, "endless", "begins");
     await operator.cancel(id);
-    // The reference turns a report after a cancel into a failure; that it is not queued again is what the report is worded for.
+    // The reference turns a report after a cancel into a failure. The report is written so that the job is not queued again.
     const { output } = await operator.reaches(id, "endless", "failure");
     context.expect(output).toBe("cancelled");
     const pids = readFileSync(file, "utf8").trim().split(/\s+/).map(Number);
@@ -85,7 +85,7 @@ describe("our worker runs shell commands for the real server", () => {
     await until("the command and its child to end", () => (pids.some(isAlive) ? undefined : true));
   });
 
-  it.concurrent("outputs of a command reach the next one as environment", async (context) => {
+  it.concurrent("outputs of a command reach the next command as environment variables", async (context) => {
     const { stage, url, operator } = await setup(context);
     startOurWorker(stage, url);
     const id = await operator.run(
@@ -107,7 +107,7 @@ describe("our worker runs shell commands for the real server", () => {
     context.expect(textOf(await operator.logs(id, "gpu"), "stdout")).toBe("by the gpu worker\n");
   });
 
-  it.concurrent("[G55] a result that cannot be delivered is kept and delivered when the server is reachable again", async (context) => {
+  it.concurrent("[G55] a result that cannot be delivered is stored, and delivered when the server is reachable again", async (context) => {
     const { stage, url, operator } = await setup(context);
     const proxy = await openRecordingProxy(stage, url);
     startOurWorker(stage, proxy.url);
@@ -122,7 +122,7 @@ describe("our worker runs shell commands for the real server", () => {
     context.expect(tries.count()).toBe(1);
   });
 
-  it.concurrent("[G56] finishes its job after a stop signal, takes no other and exits", async (context) => {
+  it.concurrent("[G56] after a stop signal, finishes its job, takes no other job and exits", async (context) => {
     const { stage, url, operator } = await setup(context);
     const worker = startOurWorker(stage, url);
     const id = await operator.run(job("last", "echo begins; sleep 2; echo ends"), job("next", "true", { depends_on: ["last"] }));
@@ -133,8 +133,8 @@ describe("our worker runs shell commands for the real server", () => {
   });
 });
 
-describe("our handlers run for the real server", () => {
-  it.concurrent("a command names its handler as JSON or as @name, and outputs travel as texts", async (context) => {
+describe("our handlers on the real server", () => {
+  it.concurrent("a command names its handler as JSON or as @name, and outputs are sent as texts", async (context) => {
     const { stage, url, operator } = await setup(context);
     startProgram(stage, url);
     const id = await operator.run(
@@ -147,7 +147,7 @@ describe("our handlers run for the real server", () => {
     context.expect(said).toEqual({ json: { text: "Hello, Ada!", letters: "3" }, at: { text: "Hello, Grace!", letters: "5" } });
   });
 
-  it.concurrent("handlers are advertised as labels, so that the server's own rule finds the worker for them", async (context) => {
+  it.concurrent("the worker registers its handlers as labels, so that the server's own rule finds the right worker", async (context) => {
     const { stage, url, operator } = await setup(context);
     startHandlers(stage, url, ["linux"]);
     const id = await operator.run(job("labelled", '@greet {"name":"Ada"}', { required_labels: ["handler:greet", "linux"] }));
@@ -156,7 +156,7 @@ describe("our handlers run for the real server", () => {
     context.expect(worker?.labels).toEqual(context.expect.arrayContaining(["linux", "handler:greet", "handler:report"]));
   });
 
-  it.concurrent("a thrown error is tried again, a terminal one is not", async (context) => {
+  it.concurrent("a job is retried after a plain error, but not after a terminal error", async (context) => {
     const { stage, url, operator } = await setup(context);
     startHandlers(stage, url);
     const id = await operator.run(job("flaky", "@flaky", { max_retries: 2 }), job("hopeless", "@hopeless", { max_retries: 2 }));
@@ -165,7 +165,7 @@ describe("our handlers run for the real server", () => {
     context.expect((await operator.job(id, "hopeless")).output).toContain("this can never work");
   });
 
-  it.concurrent("with the shell off a shell command fails at once, permanently, and names the switch", async (context) => {
+  it.concurrent("with the shell off, a shell command fails at once and permanently, and the error names the option", async (context) => {
     const { stage, url, operator } = await setup(context);
     const proxy = await openRecordingProxy(stage, url);
     startHandlers(stage, proxy.url);
@@ -175,7 +175,7 @@ describe("our handlers run for the real server", () => {
     context.expect(proxy.exchanges.filter(({ request }) => request.path.endsWith("/fail"))).toHaveLength(1);
   });
 
-  it.concurrent("[G52, G60] after a restart that lost everything it drops the job, reports nothing, and registers again", async (context) => {
+  it.concurrent("[G52, G60] after the server restarts without its data, drops the job, reports nothing, and registers again", async (context) => {
     const stage = openStage(context);
     const first = await startReferenceServer(stage);
     const proxy = await openRecordingProxy(stage, first.url);
@@ -192,7 +192,7 @@ describe("our handlers run for the real server", () => {
     await worker.printed(/aborted: LONGSHORE_LEASE_LOST/);
     const operator = operatorOf(second.url);
     await until("the worker to register again", async () => ((await operator.workers()).length > 0 ? true : undefined));
-    // The slot is free again: the new server's work is done.
+    // The slot is free again: the worker does the new server's job.
     const next = await operator.run(job("greet", '@greet {"name":"Ada"}'));
     context.expect(await operator.finished(next)).toEqual({ greet: "success" });
     const reports = proxy.exchanges.filter(({ request }) => /\/(complete|fail)$/.test(request.path));

@@ -1,5 +1,5 @@
-// What the habits of a plain Python worker ask of our server, one by one. The worker is workers/plain.py; the requirement ids in
-// brackets name the habits.
+// What our server must support for a plain Python worker, one behaviour at a time. The worker is workers/plain.py. The ids in brackets name
+// the behaviours.
 
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ const sent = (proxy: RecordingProxy, ending: string): Exchange[] => proxy.exchan
 
 const emptyClaims = (proxy: RecordingProxy): number => sent(proxy, "/claim").filter(({ answer }) => answer.body === "null").length;
 
-/** Another empty claim: the worker is alive and has nothing to do. */
+/** One more empty claim shows that the worker is alive and has no job. */
 async function pollsAgain(proxy: RecordingProxy): Promise<void> {
   const before = emptyClaims(proxy);
   await until("another empty claim", () => (emptyClaims(proxy) > before ? true : undefined));
@@ -57,9 +57,9 @@ describe("the plain Python worker on our server", () => {
     context.expect(sent(proxy, "/register")).toHaveLength(1);
   });
 
-  // The disk of a cluster is PostgreSQL's.
+  // A cluster stores its data on the disk of PostgreSQL.
   if (!isCluster())
-    it.concurrent("[W-PY-02] gets null, never an error, while the disk is full, and continues when there is space", async (context) => {
+    it.concurrent("[W-PY-02] receives null and no error while the disk is full, and continues when there is space again", async (context) => {
       let disk = "";
       const { stage, proxy, operator } = await setup(context, (stage) => {
         disk = mountSmallDisk(stage);
@@ -81,7 +81,7 @@ describe("the plain Python worker on our server", () => {
       context.expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]));
     });
 
-  it.concurrent("[W-PY-03] beats without body and content type, ten seconds after the claim, and keeps its lease", async (context) => {
+  it.concurrent("[W-PY-03] keeps its lease with heartbeats that have no body and no content type, the first ten seconds after the claim", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const id = await operator.run(job("long", "sleep 11"));
@@ -92,10 +92,10 @@ describe("the plain Python worker on our server", () => {
     context.expect([beat?.answer.status, beat?.answer.body]).toEqual([200, ""]);
   });
 
-  it.concurrent("[W-PY-04] reports on an expired lease: 409, and the results of others stay", async (context) => {
+  it.concurrent("[W-PY-04] gets 409 for a report on an expired lease, and the results of other workers stay", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
-    // A lease of two seconds is over long before the first heartbeat. The first execution takes longer than that, the second does not.
+    // A lease of two seconds ends long before the first heartbeat. The first execution takes longer than the lease, the second does not.
     const slow = plainPython(stage, proxy.url, { LEASE_SECONDS: "2", WHO: "the slow one" });
     const id = await operator.run(
       job("work", `${tries.mark}; if ${tries.from(2)}; then true; else sleep 8; fi; echo by $WHO; test "$WHO" = "the quick one"`),
@@ -111,7 +111,7 @@ describe("the plain Python worker on our server", () => {
     context.expect(tries.count()).toBe(2);
   });
 
-  it.concurrent("[W-PY-04] never polls for a cancel, finishes late, and the job stays cancelled", async (context) => {
+  it.concurrent("[W-PY-04] never polls for a cancel and finishes late, but the job stays cancelled", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const worker = plainPython(stage, proxy.url);
     const id = await operator.run(job("work", "sleep 3"), job("after", "true", { depends_on: ["work"] }));
@@ -123,7 +123,7 @@ describe("the plain Python worker on our server", () => {
     context.expect(await operator.states(id)).toEqual({ work: "cancelled", after: "cancelled" });
   });
 
-  it.concurrent("[W-PY-05] sends one chunk, number 0, after the command, also when there is nothing in it", async (context) => {
+  it.concurrent("[W-PY-05] sends one log chunk, number 0, after the command, also when it is empty", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const id = await operator.run(job("silent", "echo unseen >&2"), job("loud", "printf 'two\\nlines\\n'"));
@@ -136,7 +136,7 @@ describe("the plain Python worker on our server", () => {
     context.expect(await operator.logs(id, "loud")).toMatchObject([{ sequence: 0, stream: "stdout", data: "two\nlines\n" }]);
   });
 
-  it.concurrent("[W-PY-05] keeps number 0 for every attempt, and no attempt's chunk is lost", async (context) => {
+  it.concurrent("[W-PY-05] uses number 0 in every attempt, and no attempt's log chunk is lost", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     plainPython(stage, proxy.url);
@@ -149,12 +149,12 @@ describe("the plain Python worker on our server", () => {
     ]);
   });
 
-  it.concurrent("[W-PY-06] fails with 4096 characters of stderr, or with none, always calling it worth another try", async (context) => {
+  it.concurrent("[W-PY-06] fails with 4096 characters of stderr or with none, and always allows a retry", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const id = await operator.run(
       job("wordless", "exit 1"),
-      // Two bytes a character, so that a limit counted in bytes would show.
+      // Two bytes for each character, which would show a limit that counts bytes.
       job("wordy", "head -c 6000 /dev/zero | sed 's/\\x00/ü/g' >&2; exit 1"),
     );
     context.expect(await operator.finished(id)).toEqual({ wordless: "failure", wordy: "failure" });
@@ -169,7 +169,7 @@ describe("the plain Python worker on our server", () => {
     context.expect((await operator.job(id, "wordy")).output).toBe("ü".repeat(4096));
   });
 
-  it.concurrent("[W-PY-07, W-PY-08] sends more heartbeats with every finished job, also after the last report, and is never refused", async (context) => {
+  it.concurrent("[W-PY-07, W-PY-08] sends more heartbeats after every finished job, also after the last report, and none is refused", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     plainPython(stage, proxy.url);
     const quick = await operator.run(...["a", "b", "c", "d", "e"].map((name) => job(name, "true")));
@@ -178,10 +178,10 @@ describe("the plain Python worker on our server", () => {
     context.expect(await operator.finished(long)).toEqual({ long: "success" });
 
     const beats = (status: number): Exchange[] => sent(proxy, "/heartbeat").filter(({ answer }) => answer.status === status);
-    // The five threads of earlier jobs and the job's own beat one lease.
+    // The threads of five earlier jobs and of the current job all send heartbeats for one lease.
     context.expect(beats(200)).toHaveLength(6);
     context.expect(new Set(beats(200).map(({ request }) => request.path)).size).toBe(1);
-    // All of them beat once more, on a lease that is over, and end on the answer.
+    // Each thread sends one more heartbeat, after the lease has ended, and ends when it gets the response.
     await until("the late beats", () => (beats(409).length === 6 ? true : undefined));
     context.expect(beats(409).map(({ answer }) => answer.body)).toEqual(Array(6).fill(""));
     context.expect(sent(proxy, "/heartbeat")).toHaveLength(12);

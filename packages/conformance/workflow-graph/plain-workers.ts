@@ -1,4 +1,4 @@
-// Starts the small workers of workers/, which know nothing of Longshore: each is a plain program of its language.
+// Starts the small workers of workers/, which are independent of Longshore: each is a plain program in its language.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,7 @@ export const carelessGo: PlainWorker = (stage, url, env) => {
   requireTool("go");
   const folder = stage.folder();
   const binary = join(folder, "careless");
-  // Nothing but the standard library is used, so the build needs no network; these settings keep it from looking for one.
+  // The program uses only the standard library, so the build needs no network. With these settings it does not try to use one.
   const build = spawnSync("go", ["build", "-o", binary, "."], {
     cwd: source("go"),
     encoding: "utf8",

@@ -1,5 +1,5 @@
-// Turns what passed through a recording proxy into a fixture that is the same each time: ids and times are replaced by fixed ones of
-// the same length (so that content-length stays true), and an exchange that repeats word for word is kept once.
+// Turns what passed through a recording proxy into a fixture that is the same each time. Ids and times are replaced by fixed values of the
+// same length, so that content-length stays correct. An exchange that repeats literally is kept once.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Answer, Request } from "../src/exchange.ts";
 
@@ -12,7 +12,7 @@ export interface Recorded {
 /** Headers that belong to the protocol rather than to a library's version, a host or a date. */
 const keptHeaders = ["content-type", "content-length", "allow", "cache-control"];
 
-/** Longer bodies only show a limit; the fixture tells their length instead. */
+/** Longer bodies only test a limit, so the fixture contains only their length. */
 const BODY_CHARS_MAX = 100_000;
 
 const fixedTimes: Record<string, number> = {
@@ -25,7 +25,7 @@ const fixedTimes: Record<string, number> = {
   last_heartbeat_ms: 1_794_700_005_000,
 };
 
-/** A recorder gives out the same replacement for the same id, so one is made for each session. */
+/** A recorder always replaces the same id by the same value, so each session needs its own recorder. */
 export function createRecorder(): (request: Request, answer: Answer, step?: string) => Recorded {
   const uuids = new Map<string, string>();
   const stable = (text: string): string =>

@@ -13,11 +13,11 @@ export async function startReferenceServer(stage: Stage, options: { port?: numbe
   assertPrivateNetwork("workflow-graph-server");
   const child = stage.start(peerBinary("workflow-graph-server"), [], {
     name: "workflow-graph-server",
-    // It serves its working directory and reads ./workflows, so it gets an empty one.
+    // It serves its working directory and reads ./workflows, so it gets an empty directory.
     cwd: stage.folder(),
     env: { PORT: String(options.port ?? 0) },
   });
-  // It may take another port than the one it was given; the line it prints tells the truth.
+  // It may listen on another port than the configured one, so the port is read from its output.
   const [, port] = await child.printed(/listening on http:\/\/localhost:(\d+)/);
   if (options.port && String(options.port) !== port) throw new Error(`workflow-graph-server took port ${port}, not ${options.port}`);
   return { url: `http://127.0.0.1:${port}`, child };

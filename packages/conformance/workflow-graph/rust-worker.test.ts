@@ -1,4 +1,4 @@
-// The real Rust worker, unchanged, on our server. Tags in brackets are the scenarios of the protocol's conformance list.
+// The real Rust worker, unchanged, on our server. Ids in brackets are the scenarios of the protocol's conformance list.
 import { describe, it, type TestContext } from "vitest";
 import { startOurServer } from "../src/longshore.ts";
 import { type Exchange, openRecordingProxy, type RecordingProxy } from "../src/recording-proxy.ts";
@@ -18,7 +18,7 @@ const sent = (exchanges: readonly Exchange[], ending: string): Exchange[] =>
   exchanges.filter(({ request }) => request.path.split("?")[0]?.endsWith(ending));
 
 describe("the Rust worker on our server", () => {
-  it.concurrent("[G18, G19] is given what its labels allow, past a job that they do not", async (context) => {
+  it.concurrent("[G18, G19] gets the job that its labels allow, although a job that they do not allow is older", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     startReferenceWorker(stage, proxy.url, { env: { WHO: "plain" } });
     const id = await operator.run(job("gpu", "echo by $WHO", { required_labels: ["gpu"] }), job("anywhere", "echo by $WHO"));
@@ -43,7 +43,7 @@ describe("the Rust worker on our server", () => {
     context.expect((await operator.logs(id, "train")).map(({ data }) => data)).toEqual(["by gpu\n", "by gpu\n", "by gpu\n"]);
   });
 
-  it.concurrent("[G30, G33] tries a failing job as often as its budget allows, and the status names the attempt", async (context) => {
+  it.concurrent("[G30, G33] tries a failing job as often as the job allows, and the status contains the attempt", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     startReferenceWorker(stage, proxy.url);
@@ -67,25 +67,25 @@ describe("the Rust worker on our server", () => {
     );
     await operator.logged(id, "endless", "begins");
     await operator.cancel(id);
-    // The worker polls, kills its shell and reports a failure that it calls worth another try.
+    // The worker polls, kills its shell and reports a failure that allows a retry.
     const [report] = await until("the report", () =>
       sent(proxy.exchanges, "/fail").length > 0 ? sent(proxy.exchanges, "/fail") : undefined,
     );
     context.expect(JSON.parse(report?.request.body ?? "")).toEqual({ error: "cancelled", retryable: true });
     context.expect(report?.answer.status).toBe(200);
     context.expect(sent(proxy.exchanges, "/cancelled").at(-1)?.answer.body).toBe("true");
-    // Another run passes through the same worker, so a second hand-out of the cancelled job would have come before it.
+    // The same worker does another run. If the cancelled job were handed out a second time, the worker would get it before this run.
     const other = await operator.run(job("other", "true"));
     await operator.finished(other);
     context.expect(await operator.states(id)).toEqual({ endless: "cancelled", after: "cancelled" });
     context.expect(tries.count()).toBe(1);
   });
 
-  it.concurrent("[G44] a run after a cancel is a run of its own", async (context) => {
+  it.concurrent("[G44] a run after a cancel is independent of the cancelled run", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     startReferenceWorker(stage, proxy.url);
-    // The second execution outlasts a poll for cancellation, which a cancel that stuck would answer with true.
+    // During the second execution the worker polls for cancellation. If the old cancel still applied, the poll would return true.
     const id = await operator.run(job("work", `${tries.mark}; echo begins; if ${tries.from(2)}; then sleep 3; else sleep 600; fi`));
     await operator.logged(id, "work", "begins");
     await operator.cancel(id);
@@ -106,7 +106,7 @@ describe("the Rust worker on our server", () => {
       .toEqual([["", undefined, 200]]);
   });
 
-  it.concurrent("[G29] killed in the middle of a job, it is replaced when its lease is over", async (context) => {
+  it.concurrent("[G29] when it is killed in the middle of a job, another worker gets the job after its lease", async (context) => {
     const { stage, proxy, operator } = await setup(context);
     const tries = countExecutions(stage);
     const first = startReferenceWorker(stage, proxy.url);

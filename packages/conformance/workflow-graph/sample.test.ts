@@ -1,5 +1,5 @@
-// Every worker finishes the eight jobs of the built-in sample on every server: foreign workers on ours, ours on the foreign server, and,
-// so that the small workers are known to be honest, those on the foreign server too.
+// Every worker finishes the eight jobs of the built-in sample: foreign workers on our server, and our worker on the foreign server. The small
+// workers also run on the foreign server, which shows that they use the protocol correctly.
 import { describe, it, type TestContext } from "vitest";
 import { startOurServer, startOurWorker } from "../src/longshore.ts";
 import { type Exchange, openRecordingProxy } from "../src/recording-proxy.ts";
@@ -11,7 +11,7 @@ import { startReferenceServer, startReferenceWorker } from "./reference.ts";
 type Server = (stage: Stage) => Promise<{ url: string }>;
 type Worker = (stage: Stage, url: string) => unknown;
 
-/** What each job of the sample depends on and prints, as the real server has it. */
+/** What each job of the sample depends on and prints, on the real server. */
 const sample: Record<string, { after: string[]; prints: string }> = {
   "unit-tests": { after: [], prints: "Running unit tests\n" },
   lint: { after: [], prints: "Running linter\n" },
@@ -44,8 +44,8 @@ async function finishesSample(context: TestContext, server: Server, worker: Work
 }
 
 /**
- * The jobs that were given out, one name for each time. A claim answers `null` or a job with its lease, and nothing else; our worker also gets a
- * job in the answer to a report.
+ * The names of the jobs that were handed out, one for each time. The response to a claim is `null` or a job with its lease. Our worker also
+ * gets jobs in responses to reports.
  */
 function claimed(exchanges: readonly Exchange[]): string[] {
   return exchanges
@@ -54,7 +54,7 @@ function claimed(exchanges: readonly Exchange[]): string[] {
     .flatMap((answer) => (answer === null ? [] : [`${answer.job.job_id}${answer.lease.lease_id === "" ? " without a lease" : ""}`]));
 }
 
-/** Requests that the server turned down; a worker that does its job meets none. */
+/** Requests that the server refused. A correct worker sends none of these. */
 function refused(exchanges: readonly Exchange[]): string[] {
   return exchanges
     .filter(({ answer }) => answer.status >= 400)

@@ -1,4 +1,4 @@
-// Uses the built client on the runtime that runs this file: MODULE URL SOURCE, where SOURCE is a workflow of one step.
+// Uses the built client on the runtime that runs this file. Arguments: MODULE URL SOURCE, where SOURCE is a workflow of one step.
 const [module, url, source] = process.argv.slice(2);
 const { connect, RunFailed } = await import(module);
 const client = connect(url);

@@ -1,5 +1,5 @@
-// Every request that both servers are asked, in the order in which they are asked. Chapters share one server, so each uses names of its own;
-// the two about definitions come first, because they list everything there is.
+// Every request that both servers receive, in this order. Chapters share one server, so each uses its own names. The two chapters about
+// definitions come first, because they list all definitions of the server.
 
 import type { Chapter } from "../../src/differential/script.ts";
 import { dynamic, forks, switches } from "./chapters/branches.ts";

@@ -1,4 +1,4 @@
-// Where our answers differ from the real server's on purpose. Each reason is also an entry of the protocol's README, under "Differences".
+// Where our responses differ from the real server's on purpose. Each reason is also an entry of the protocol's README, under "Differences".
 import { type Accepted, anyOf, fields, isError, type Place, steps } from "../../src/differential/accepted.ts";
 
 const isTime = (field: string): boolean => field === "createTime" || field === "updateTime";

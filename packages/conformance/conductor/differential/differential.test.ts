@@ -1,4 +1,4 @@
-// Our answers to Conductor's clients, held against the real server's.
+// Compares our responses to Conductor's clients with those of the real server.
 import { differentialSuite } from "../../src/differential/suite.ts";
 import { startOurServer } from "../../src/longshore.ts";
 import { chapters } from "./chapters.ts";

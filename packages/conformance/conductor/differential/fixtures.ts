@@ -16,8 +16,8 @@ export function recorded(played: readonly Played[]): Recorded[] {
 }
 
 /**
- * What the real server meant to say. It looks at a JOIN by itself, and a look that began before the run failed writes `IN_PROGRESS` over the
- * `CANCELED` that was noted meanwhile: a lost update of its own, seen now and then. Never applied to our answers.
+ * Corrects a lost update of the real server, which is seen now and then. The server checks a JOIN in the background. A check that began
+ * before the run failed overwrites `CANCELED` with `IN_PROGRESS`. Never applied to our responses.
  */
 export function withoutLostUpdates(exchanges: readonly Recorded[]): Recorded[] {
   return exchanges.map((exchange) => {

@@ -4,21 +4,21 @@ import { hostname } from "node:os";
 import type { Plain, Recorded } from "../../src/differential/compare.ts";
 import type { Answer, Request } from "../../src/exchange.ts";
 
-/** Any moment of the clock; 0 means "never" and is kept. */
+/** A time in milliseconds; 0 means "never" and is kept. */
 const SOME_TIME = 1_794_700_000_000;
 const SOME_ISO_TIME = "2026-11-15T00:26:40.000Z";
 
-/** Above this a number is a moment in milliseconds, not a count or a limit. */
+/** A number above this is a time in milliseconds, not a count or a limit. */
 const EARLIEST_TIME = 1_600_000_000_000;
 
-/** Spans of time: how long something took is not promised. */
+/** Durations: they differ from run to run. */
 const spans = new Set(["queueWaitTime", "executionTime"]);
 
-/** The reference looks at tasks of these types by itself, as often as it likes, and notes it. */
+/** The reference checks tasks of these types in the background, and counts how often it did. */
 const looksBySelf = new Set(["JOIN", "SUB_WORKFLOW", "WAIT"]);
 const isLookedAt = ({ taskType }: { [key: string]: Plain }): boolean => looksBySelf.has(String(taskType));
 
-/** The reference's ids, and ours: a run's, and a task's that begins with its run's. */
+/** Ids of the reference and of our server: ids of runs, and ids of tasks, which begin with the id of their run. */
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b01[0-9A-HJKMNP-TV-Z]{24}(?:f|[-.]\d+)*/g;
 
 export function createRecorder(): (step: string, request: Request, answer: Answer) => Recorded {
@@ -34,15 +34,15 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
       .replace(/\b1[6-9]\d{11}\b/g, String(SOME_TIME));
 
   const mask = (value: Plain, key = "", owner: { [key: string]: Plain } = {}): Plain => {
-    // Noted some moments after the task or the run has changed.
+    // Written some moments after the task or the run has changed.
     if (key === "executed" && String(owner.status).startsWith("COMPLETED")) return true;
     if (key === "updateTime" && "workflowDefinition" in owner) return SOME_TIME;
     if (isLookedAt(owner)) {
       if (key === "pollCount") return 0;
       if (key === "updateTime") return SOME_TIME;
-      // A JOIN fills its output while it looks; what it has seen so far is chance.
+      // A JOIN fills its output during its checks, so what it contains at one moment is chance.
       if (key === "outputData" && owner.taskType === "JOIN" && owner.status === "IN_PROGRESS") return {};
-      // One that was cancelled and taken up again by a retry still has its end, unless a look has overwritten it.
+      // A JOIN that was cancelled and then continued by a retry still has its end time, unless a check has overwritten it.
       if (key === "endTime" && owner.status === "IN_PROGRESS") return 0;
     }
     if (Array.isArray(value))
@@ -78,7 +78,7 @@ function typeOf(contentType: string | undefined): { contentType?: string } {
   return contentType === undefined ? {} : { contentType };
 }
 
-/** JSON where it is JSON, text where it is not. */
+/** Parsed when it is JSON, otherwise the text itself. */
 function readBody(body: string, mask: (value: Plain) => Plain): Plain {
   try {
     return mask(JSON.parse(body) as Plain);
@@ -87,13 +87,13 @@ function readBody(body: string, mask: (value: Plain) => Plain): Plain {
   }
 }
 
-/** Lists that the reference fills from a set, in an order that changes from run to run. */
+/** Lists that the reference fills from a set: their order changes from run to run. */
 function ordered(key: string, list: Plain[]): Plain[] {
   if (key !== "validationErrors" && key !== "failedReferenceTaskNames" && key !== "failedTaskNames") return list;
   return list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
 }
 
-/** The reference names the fields it refuses in an order that changes from run to run. */
+/** The reference names the refused fields in an order that changes from run to run. */
 function orderedFieldErrors(message: string): string {
   const [opening = "", ...errors] = message.split(/(?=\[Field error )/);
   return opening + errors.toSorted().join("");

@@ -1,4 +1,4 @@
-// Words of the chapters about operators.
+// Helper functions of the chapters about operators.
 import type { Step } from "../../src/differential/script.ts";
 import { operator, post, simple, workflow, workflowDef } from "./steps.ts";
 
@@ -6,7 +6,7 @@ export const TYPE = "op_task";
 export const step = (ref: string, inputParameters: Record<string, unknown> = {}, more: Record<string, unknown> = {}) =>
   simple(TYPE, ref, inputParameters, more);
 
-/** No worker polls here: what one run left behind would be given to the next. */
+/** No worker polls in these chapters: a poll could return a task that an earlier run left in the queue. */
 export const done = (name: string, ref: string, output: Record<string, unknown> = {}): Step =>
   post(name, `/tasks/{{wf}}/${ref}/COMPLETED`, output);
 

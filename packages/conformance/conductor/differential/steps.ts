@@ -1,4 +1,4 @@
-// Words for the requests that many chapters make, so that a chapter reads as what happens in it.
+// Helper functions for requests that many chapters make, so that a chapter is easy to read.
 import type { Step } from "../../src/differential/script.ts";
 
 type More = Partial<Step>;
@@ -7,7 +7,7 @@ const JSON_HEADERS = { "content-type": "application/json" };
 
 export const get = (name: string, path: string, more: More = {}): Step => ({ name, method: "GET", path: `/api${path}`, ...more });
 
-/** A body that is a string is sent as it is; anything else as JSON; none as none. */
+/** A string is sent unchanged as the body, any other value as JSON, and undefined as no body. */
 const sending =
   (method: string) =>
   (name: string, path: string, body?: unknown, more: More = {}): Step => ({
@@ -22,7 +22,7 @@ export const post = sending("POST");
 export const put = sending("PUT");
 export const del = sending("DELETE");
 
-/** Registers task definitions of which nothing is recorded but that they were taken. */
+/** Registers task definitions. The recording only contains that the server accepted them. */
 export const taskDefs = (name: string, ...definitions: unknown[]): Step => post(name, "/metadata/taskdefs", definitions);
 
 export const workflowDef = (name: string, definition: unknown): Step => post(name, "/metadata/workflow", definition);
@@ -49,10 +49,10 @@ export const fail = (name: string, more: Record<string, unknown> = {}): Step =>
 
 export const run = (name: string, wf = "wf"): Step => get(name, `/workflow/{{${wf}}}`);
 
-/** The whole run, asked again until it shows what is waited for. */
+/** Reads the whole run again and again until it shows the expected state. */
 export const runUntil = (name: string, until: RegExp, wf = "wf"): Step => get(name, `/workflow/{{${wf}}}`, { until });
 
-/** Asked until the run's status is the given one; the answer is short and its key order fixed. */
+/** Reads the run's status until it is the given one. The response is short, and the order of its keys is fixed. */
 export const reaches = (name: string, status: string, wf = "wf"): Step =>
   get(name, `/workflow/{{${wf}}}/status`, { until: new RegExp(`"status":"${status}"`) });
 
@@ -79,7 +79,7 @@ export const workflow = (name: string, tasks: unknown[], more: Record<string, un
   ...more,
 });
 
-/** A task definition that tries again at once, so that no chapter waits. */
+/** A task definition whose retries start at once, so that no chapter waits. */
 export const quick = (name: string, more: Record<string, unknown> = {}) => ({
   name,
   retryCount: 0,

@@ -1,4 +1,4 @@
-// A worker as a user writes one: plain handlers, and the address of a Conductor server.
+// A worker as a user writes it: plain handlers, and the address of a Conductor server.
 import { appendFileSync } from "node:fs";
 import { TerminalError, task, work } from "longshore";
 import { conductor } from "longshore/conductor";

@@ -1,4 +1,4 @@
-// The same worker, written for the official JavaScript SDK, which is loaded from the folder that SDK names.
+// The same worker, written for the official JavaScript SDK. The variable SDK names the folder that the SDK is loaded from.
 import { appendFileSync } from "node:fs";
 import { createRequire } from "node:module";
 

@@ -1,4 +1,5 @@
-// The roles of handlers.py once more, as a user of Longshore writes them. The argument says where the services are and which role does what.
+// The same roles as in handlers.py, as a user of Longshore writes them. The argument has the addresses of the services, and what each role
+// does.
 import { setTimeout as pause } from "node:timers/promises";
 import { work } from "longshore";
 import { flowkit, streamTask } from "longshore/flowkit";
@@ -34,7 +35,7 @@ const produce = {
   },
 };
 
-/** Counts the items that an adapter brings, and tells who did it. */
+/** Counts the items that an adapter delivers, and returns the name of the worker. */
 const consume = {
   processBatch({ payload }, ctx) {
     const items = payload.items ?? payload.meta?.skus ?? [];
@@ -42,7 +43,7 @@ const consume = {
   },
 };
 
-/** Does `good` batches, then fails for `reason`; for good where it is told `permanent`, or up to the epoch `until`. */
+/** Does `good` batches, then fails with `reason`: permanently when `permanent` is set, or in each epoch up to `until`. */
 const fail = {
   *iterBatches({ input_inline: told }) {
     for (let index = 0; index <= (told.good ?? 0); index++) yield { batch_uid: `b${index}`, payload: { index, told } };

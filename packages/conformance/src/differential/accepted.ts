@@ -1,4 +1,5 @@
-// Differences between our answers and the real server's that are there on purpose, and the words in which protocols tell where they are.
+// The differences between our responses and the real server's that exist on purpose, and functions with which protocols describe where they
+// occur.
 import type { Difference, Recorded } from "./compare.ts";
 
 export interface Accepted {
@@ -10,9 +11,9 @@ export interface Accepted {
 export interface Place extends Difference {
   chapter: string;
   step: string;
-  /** The last word of `at`. */
+  /** The last name in the path `at`. */
   field: string;
-  /** The two statuses of HTTP. */
+  /** The two HTTP statuses. */
   theirs: number;
   our: number;
 }
@@ -39,7 +40,7 @@ export function acceptedBy(
 
 export const isError = (status: number): boolean => status >= 400;
 
-/** Everything in the answer to one of these steps, of one chapter. */
+/** Everything in the response to one of these steps of a chapter. */
 export const steps =
   (chapter: string, ...names: string[]): Rule =>
   (place) =>

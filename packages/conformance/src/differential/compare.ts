@@ -1,5 +1,5 @@
-// Puts two recorded answers side by side, value by value. Ids differ, so each of theirs is paired with the one of ours in its first place;
-// from then on the two must go together.
+// Compares two recorded responses, value by value. Ids differ, so the first time that an id of theirs occurs, it is paired with our id in the
+// same place. From then on, the two ids must always occur together.
 
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
 
@@ -10,7 +10,7 @@ export interface Recorded {
 }
 
 export interface Difference {
-  /** `status`, `contentType`, or a dotted path into the body; items of a list are written as `*` when the whole list is meant. */
+  /** `status`, `contentType`, or a dotted path into the body. `*` means all items of a list. */
   at: string;
   reference: Plain | undefined;
   ours: Plain | undefined;
@@ -18,7 +18,7 @@ export interface Difference {
 
 const ID = /00000000-0000-4000-8000-\d{12}/g;
 
-/** Compares the answers of one chapter, in order; ids are paired over the whole chapter. */
+/** Compares the responses of one chapter, in order. The pairs of ids apply to the whole chapter. */
 export function createComparison(): (reference: Recorded, ours: Recorded) => Difference[] {
   const paired = new Map<string, string>();
   const taken = new Map<string, string>();

@@ -1,5 +1,5 @@
-// The language of the differential test: chapters of literal requests, played one after the other on one server.
-// `{{name}}` in a path or body stands for a value that an earlier answer of the same chapter gave.
+// The language of the differential test: chapters of literal requests, which are sent one after the other to one server. `{{name}}` in a path
+// or body is replaced by a value from an earlier response of the same chapter.
 import { type Answer, exchange, type Request } from "../exchange.ts";
 
 export interface Step {
@@ -9,9 +9,9 @@ export interface Step {
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Values to keep from the answer, as name to dotted path into the JSON; an empty path keeps the whole text. */
+  /** Values to keep from the response: a name, and a dotted path into the JSON. An empty path keeps the whole text. */
   keep?: Record<string, string>;
-  /** The reference works some changes in a moment after its answer: ask again until the body matches. */
+  /** The reference makes some changes a moment after its response: repeat the request until the body matches. */
   until?: RegExp;
 }
 
@@ -25,11 +25,11 @@ export interface Played {
   step: Step;
   request: Request;
   answer: Answer;
-  /** What the step waits for has come, or it waits for nothing. */
+  /** The step has received what it waits for, or does not wait. */
   met: boolean;
 }
 
-/** A reference may look at a waiting run each 30 s at the latest; a change that has not shown by then is not coming. */
+/** The reference checks a waiting run at least every 30 s. A change that is not visible after this time will not happen. */
 const SETTLE_MS_MAX = 40_000;
 const SETTLE_EVERY_MS = 50;
 
@@ -49,7 +49,7 @@ function fillIn(step: Step, kept: Record<string, string>): Request {
   const fill = (text: string, write = (value: string): string => value): string =>
     text.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => write(kept[name] ?? whole));
   const body = step.body === undefined ? {} : { body: fill(step.body) };
-  // What was kept may be an error text instead of an id.
+  // The kept value may be an error text instead of an id.
   return { method: step.method, path: fill(step.path, encodeURIComponent), headers: step.headers ?? {}, ...body };
 }
 
@@ -62,7 +62,7 @@ async function settled(url: string, request: Request, pattern: RegExp | undefine
   }
 }
 
-/** A value that is not there is kept as `undefined`, so that later steps show what its absence leads to. */
+/** A missing value is kept as the text `undefined`, so that later steps show the consequences. */
 function valueAt(body: string, path: string): unknown {
   if (path === "") return body;
   try {

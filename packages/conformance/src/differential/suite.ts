@@ -1,5 +1,6 @@
-// The script of requests, played on our server; each answer is held against the recorded one of the real server. A protocol's
-// `fixtures.test.ts` keeps the recording true. A difference that is not listed fails, and so does a listed one that is gone.
+// Sends the script of requests to our server and compares each response with the recorded one of the real server. A protocol's
+// `fixtures.test.ts` keeps the recording up to date. A difference that is not listed fails the test, and so does a listed difference that no
+// longer exists.
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { openFileStage, type Stage } from "../stage.ts";
@@ -8,14 +9,14 @@ import { createComparison, type Difference, type Recorded } from "./compare.ts";
 import { type Chapter, type Played, play } from "./script.ts";
 
 export interface Differential {
-  /** The folder of the protocol, whose README tells the differences. */
+  /** The folder of the protocol; its README lists the differences. */
   protocol: string;
   chapters: readonly Chapter[];
   differences: readonly Accepted[];
   start(stage: Stage): Promise<{ url: string }>;
   fixtureFile(chapter: string): string;
   recorded(played: readonly Played[]): Recorded[];
-  /** Takes out what need not be the same. */
+  /** Removes what may differ. */
   comparable?(exchange: Recorded): Recorded;
 }
 
@@ -29,7 +30,7 @@ export function differentialSuite(differential: Differential): void {
     ({ url } = await start(stage));
   });
 
-  describe("our server answers as the real one does", () => {
+  describe("our server sends the same responses as the real one", () => {
     it.each(chapters)("$name", async (chapter) => {
       const { exchanges } = JSON.parse(readFileSync(fixtureFile(chapter.name), "utf8")) as { exchanges: Recorded[] };
       const answers = recorded(await play(url, chapter)).map(comparable);

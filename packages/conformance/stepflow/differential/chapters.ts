@@ -1,4 +1,4 @@
-// Every request that both servers are asked, in the order in which they are asked. Chapters share one server.
+// Every request that both servers receive, in this order. Chapters share one server.
 import type { Chapter } from "../../src/differential/script.ts";
 import { expressions, steps } from "./chapters/expressions.ts";
 import { diagnostics, flows, health } from "./chapters/flows.ts";

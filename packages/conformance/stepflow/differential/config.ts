@@ -1,5 +1,5 @@
-// The configuration that both orchestrators get: built-in components, and mock ones that answer as they are told. An input that a mock
-// answers to is a key of the file, so this is YAML and could not be JSON.
+// The configuration of both orchestrators: built-in components, and mock components with configured outputs. The input of a mock is a key of
+// the file and need not be a string, so the file is YAML and cannot be JSON.
 export const config = `
 plugins:
   builtin: { type: builtin }

@@ -1,11 +1,11 @@
-// Where our answers differ from the real orchestrator's on purpose. Each reason is also an entry of the protocol's README.
+// Where our responses differ from the real orchestrator's on purpose. Each reason is also an entry of the protocol's README.
 import { isDeepStrictEqual } from "node:util";
 import { type Accepted, anyOf, steps as exactSteps, fields, isError, type Place } from "../../src/differential/accepted.ts";
 
-/** Also those that store the flow of such a step. */
+/** Also the steps that store the flow of such a step. */
 const steps = (chapter: string, ...names: string[]) => exactSteps(chapter, ...names.flatMap((name) => [name, `store: ${name}`]));
 
-/** What is diagnosed from the routes alone. */
+/** Problems that can be found from the routes alone. */
 const ofRoutes = new Set(["mockComponent", "invalidComponent"]);
 
 function kindsOf(diagnostics: unknown): string[] {

@@ -1,4 +1,4 @@
-// Our answers to Stepflow's clients, held against the real orchestrator's.
+// Compares our responses to Stepflow's clients with those of the real orchestrator.
 import { differentialSuite } from "../../src/differential/suite.ts";
 import { startOurServer } from "../../src/longshore.ts";
 import { chapters } from "./chapters.ts";

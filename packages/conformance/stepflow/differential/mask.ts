@@ -1,5 +1,5 @@
-// Replaces what differs from run to run: ids of runs and flows, times, the build, the order of keys. The same id becomes the same replacement within one chapter,
-// so that a fixture still shows what belongs together. Ids of blobs stay: they are made from what is in them.
+// Replaces what differs from run to run: ids of runs and flows, times, the build, the order of keys. The same id becomes the same replacement
+// within one chapter, so that a fixture still shows what belongs together. Ids of blobs stay, because they are computed from the content.
 import type { Plain, Recorded } from "../../src/differential/compare.ts";
 import type { Played } from "../../src/differential/script.ts";
 
@@ -19,7 +19,7 @@ export function recorded(played: readonly Played[]): Recorded[] {
   }));
 }
 
-/** The real server gives the same flow another id each time, because it shuffles the keys of objects before it counts. */
+/** The real server gives the same flow a different id each time, because it shuffles the keys of objects before it computes the hash. */
 function flowIds(played: readonly Played[]): ReadonlySet<string> {
   return new Set(played.flatMap(({ answer }) => [...answer.body.matchAll(/"flowId":"([0-9a-f]{64})"/g)].map(([, id]) => id as string)));
 }
@@ -55,13 +55,13 @@ function createMask(flows: ReadonlySet<string>): { text(value: string): string; 
   return { text, body: (body) => value(parsed(body)) };
 }
 
-/** Lists that the real server fills from a set, in an order that is another each time. */
+/** Lists that the real server fills from a set: their order changes each time. */
 function ordered(key: string, list: Plain[]): Plain[] {
   if (key !== "diagnostics" && key !== "steps") return list;
   return list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
 }
 
-/** JSON where it is JSON, the events of a stream, text where it is neither. */
+/** JSON is parsed, a stream becomes a list of its events, and anything else stays text. */
 function parsed(body: string): Plain {
   if (/^(?:id: .*\n)?data: /.test(body)) return [...body.matchAll(/^data: ?(.*)$/gm)].map(([, data = ""]) => parsed(data));
   try {
@@ -75,13 +75,13 @@ function typeOf(contentType: string | undefined): { contentType?: string } {
   return contentType === undefined ? {} : { contentType };
 }
 
-/** Numbers of events: what they count is each server's own affair; what matters is the order, which a list of events has anyway. */
+/** Numbers of events. Each server counts in its own way, and only the order matters, which the list of events shows anyway. */
 const numbers = new Set(["sequenceNumber", "createdAtSeqno", "finishedAtSeqno", "journalSeqno"]);
 
 /** The real orchestrator never reports the end of an item, ours does. */
 const isItemEvent = (plain: Plain): boolean => JSON.stringify(plain).startsWith('{"event":{"ItemCompleted"');
 
-/** What of an answer two servers have in common: not the numbers of events, and not every event. */
+/** The part of a response that two servers have in common: without the numbers of events, and without some events. */
 export function comparable(exchange: Recorded): Recorded {
   const blur = (plain: Plain, key = ""): Plain => {
     if (numbers.has(key)) return 0;

@@ -1,4 +1,4 @@
-// Words for the requests of the chapters, so that a chapter reads as what happens in it.
+// Helper functions for the requests of the chapters, so that a chapter is easy to read.
 import type { Step } from "../../src/differential/script.ts";
 
 type More = Partial<Step>;
@@ -7,7 +7,7 @@ const JSON_HEADERS = { "content-type": "application/json" };
 
 export const get = (name: string, path: string, more: More = {}): Step => ({ name, method: "GET", path: `/api/v1${path}`, ...more });
 
-/** A body that is a string is sent as it is; anything else as JSON; none as none. */
+/** A string is sent unchanged as the body, any other value as JSON, and undefined as no body. */
 export const post = (name: string, path: string, body?: unknown, more: More = {}): Step => ({
   name,
   method: "POST",
@@ -25,7 +25,7 @@ export const store = (name: string, flow: unknown, as = "flow"): Step => post(na
 export const run = (name: string, input: readonly unknown[], more: Record<string, unknown> = {}): Step =>
   post(name, "/runs", { flowId: "{{flow}}", input, wait: true, ...more }, { keep: { run: "summary.runId" } });
 
-/** A flow that nothing is said against. */
+/** Stores a flow for which the server reports no problem. */
 export const flow = (steps: readonly unknown[], output: unknown, more: Record<string, unknown> = {}): Record<string, unknown> => ({
   name: "flow",
   description: "a flow",
@@ -41,7 +41,7 @@ export const step = (id: string, component: string, input: unknown = { $input: "
   ...more,
 });
 
-/** Stores a flow and runs it once: two steps that many chapters are made of. */
+/** Stores a flow and runs it once: two steps that many chapters have. */
 export const storeAndRun = (
   name: string,
   stored: Record<string, unknown>,

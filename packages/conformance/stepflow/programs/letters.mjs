@@ -1,4 +1,4 @@
-// One handler for `longshore work`: neither Stepflow nor Conductor knows that it is there.
+// One handler for `longshore work`, which neither Stepflow nor Conductor knows.
 import { task } from "longshore";
 
 export const tasks = [task("letters", ({ text }) => ({ letters: text.length }))];

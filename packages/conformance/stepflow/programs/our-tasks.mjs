@@ -1,4 +1,4 @@
-// A file of tasks, as `longshore work` takes it.
+// A file of tasks for `longshore work`.
 import { task } from "longshore";
 
 export const echo = task("echo", (input) => input);

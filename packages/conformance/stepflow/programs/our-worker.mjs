@@ -1,4 +1,4 @@
-// The components of worker.py once more, as a user of Longshore writes them. TRANSPORT says how it is reached.
+// The same components as in worker.py, as a user of Longshore writes them. TRANSPORT selects how the worker is reached.
 import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { task, work } from "longshore";
@@ -6,7 +6,7 @@ import { stepflowGrpc, stepflowHttp, stepflowNats, stepflowTask } from "longshor
 
 const marks = process.env.MARKS_FILE;
 
-/** What Node calls a service that is not there. */
+/** The error code that Node uses for a service that is not running. */
 const unavailable = (message) => Object.assign(new Error(message), { code: "ECONNREFUSED" });
 
 const tasks = [
@@ -67,7 +67,7 @@ function sorted(value) {
 
 const transports = {
   http: () => stepflowHttp({ port: Number(process.env.PORT ?? 0), handshake: process.env.HANDSHAKE !== "no" }),
-  // Where the orchestrator is, the variables of Stepflow tell.
+  // Stepflow's environment variables have the address of the orchestrator.
   grpc: () => stepflowGrpc(),
   nats: () => stepflowNats(),
 };

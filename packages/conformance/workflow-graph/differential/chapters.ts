@@ -1,10 +1,10 @@
-// Every request that both servers are asked, chapter by chapter. Maps have one key each: the reference writes the keys of a map in an
+// Every request that both servers receive, chapter by chapter. Maps have one key each, because the reference writes the keys of a map in an
 // order that changes from run to run.
 import type { Chapter, Step } from "./script.ts";
 
 const JSON_TYPE = "application/json";
 
-/** Past the reference's limit of 2 097 152 bytes for a body. */
+/** Above the reference's limit for a body, 2 097 152 bytes. */
 const TOO_LARGE = "x".repeat(2_097_153);
 
 const get = (name: string, path: string, more: Partial<Step> = {}): Step => ({ name, method: "GET", path, ...more });

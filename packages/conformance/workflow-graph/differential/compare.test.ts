@@ -8,7 +8,7 @@ const json = (body: unknown, status = 200): Answer => ({
   body: JSON.stringify(body),
 });
 
-describe("comparing two answers", () => {
+describe("comparing two responses", () => {
   it("finds another status, another header and another value", () => {
     const reference: Answer = { status: 405, headers: { allow: "GET,HEAD" }, body: "" };
     const ours: Answer = { status: 404, headers: { "content-type": "text/plain" }, body: "no" };
@@ -22,20 +22,20 @@ describe("comparing two answers", () => {
     expect(compare(json([]), json([1]))).toEqual([{ at: "body", reference: [], ours: [1] }]);
   });
 
-  it("lets ids, times and known additions differ but not unknown additions", () => {
+  it("allows different ids, different times and known additions, but no unknown additions", () => {
     const reference = json({ lease_id: "x", granted_at_ms: 1 });
     expect(compare(reference, json({ lease_id: "y", granted_at_ms: 2, expires_at_ms: 3 }))).toEqual([]);
     expect(compare(reference, json({ lease_id: "y", granted_at_ms: 2, more: 1 }))).toHaveLength(1);
     expect(compare(reference, json({ lease_id: "y", granted_at_ms: null }))).toHaveLength(1);
   });
 
-  it("takes two ways of writing that nothing is delayed for the same, and a delay for another", () => {
+  it("treats the two ways to write that there is no delay as equal, and a delay as different", () => {
     const reference = json({ enqueued_at_ms: 1000, delayed_until_ms: 1000 });
     expect(compare(reference, json({ enqueued_at_ms: 2000, delayed_until_ms: 0 }))).toEqual([]);
     expect(compare(reference, json({ enqueued_at_ms: 2000, delayed_until_ms: 3000 }))).toHaveLength(1);
   });
 
-  it("compares error texts up to their detail", () => {
+  it("compares error texts without their detail", () => {
     const text = (body: string): Answer => ({ status: 422, headers: { "content-type": "text/plain; charset=utf-8" }, body });
     expect(compare(text("Failed to read: line 1"), text("Failed to read: line 2"))).toEqual([]);
     expect(compare(text("Failed to read: line 1"), text("Wrong: line 1"))).toHaveLength(1);

@@ -1,4 +1,4 @@
-// Puts two answers side by side. Ids and times differ from run to run and are masked; everything else counts, value by value.
+// Compares two responses. Ids and times differ from run to run, so they are masked. Everything else is compared value by value.
 import type { Answer } from "../../src/exchange.ts";
 
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
@@ -10,7 +10,7 @@ export interface Difference {
   ours: Plain | undefined;
 }
 
-/** Fields that ours may have and the reference has not. Foreign workers ignore unknown fields, so they cost nothing. */
+/** Fields that our responses may have and the reference's do not. Foreign workers ignore unknown fields, so these do no harm. */
 const additions = new Set([
   ...["run_id", "timeout_secs", "kind"], // in a claimed job
   ...["expires_at_ms", "heartbeat_secs"], // in a lease
@@ -18,13 +18,13 @@ const additions = new Set([
   "attempt", // in a log chunk
 ]);
 
-/** Two readings of the clock in one request lie no further apart. */
+/** The largest difference between two clock readings in one request. */
 const AT_ONCE_MS = 50;
 
 type ComparedHeader = "content-type" | "allow" | "access-control-allow-origin";
 
 const comparedAlways: readonly ComparedHeader[] = ["content-type", "allow"];
-/** The reference writes its CORS headers on every answer; they mean something only to a page, which names its origin. */
+/** The reference sends its CORS headers in every response. They matter only to a web page, which sends its origin. */
 const comparedForPages: readonly ComparedHeader[] = [...comparedAlways, "access-control-allow-origin"];
 
 export function compare(reference: Answer, ours: Answer, options: { page?: boolean } = {}): Difference[] {
@@ -56,14 +56,14 @@ function compareValues(
 
 function headerOf(answer: Answer, name: ComparedHeader): string | undefined {
   const value = answer.headers[name];
-  // The order of methods means nothing, and neither does a space behind the comma.
+  // The order of methods and a space after the comma have no meaning.
   return name === "allow" ? value?.split(/, */).sort().join(",") : value;
 }
 
-/** JSON with ids and times masked; of an error text only the part before the detail, which is the framework's own wording. */
+/** JSON with ids and times masked. An error text is cut before its detail, because the framework writes the detail. */
 function bodyOf(answer: Answer): Plain {
   if (!answer.headers["content-type"]?.startsWith("application/json")) return answer.body.split(": ")[0] as string;
-  // The answer to HEAD has a JSON type and no body.
+  // The response to HEAD has a JSON type and no body.
   return answer.body === "" ? "" : masked(JSON.parse(answer.body) as Plain);
 }
 
@@ -75,7 +75,7 @@ function masked(value: Plain): Plain {
 
 function maskOf(key: string, owner: { [key: string]: Plain }): string | undefined {
   const value = owner[key];
-  // "At once" is written as 0 or as the moment of queueing.
+  // "At once" is written as 0 or as the time at which the job was queued.
   if (key === "delayed_until_ms" && Number(value) - Number(owner.enqueued_at_ms ?? 0) < AT_ONCE_MS) return "<at once>";
   // 0 and null mean "no time" and are kept.
   if (/_ms$|^started_at$/.test(key) && typeof value === "number" && value > 0) return "<time>";

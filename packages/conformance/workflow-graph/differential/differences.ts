@@ -1,5 +1,5 @@
-// Where our answers differ from the reference's on purpose, and why. A difference that is not listed fails the test, and so does a
-// listed one that is gone. Numbers in brackets are the scenarios that tests of this protocol are tagged with.
+// Where our responses differ from the reference's on purpose, and why. A difference that is not listed fails the test, and so does a listed
+// difference that no longer exists. Ids in brackets are the scenarios that also tag the tests of this protocol.
 import type { Difference, Plain } from "./compare.ts";
 
 export interface Intended {
@@ -9,7 +9,7 @@ export interface Intended {
 
 const jobStatus = (index: number, reference: string, ours: string): Difference => ({ at: `body.jobs.${index}.status`, reference, ours });
 
-/** The whole answer to a claim, where the other side returns null. */
+/** The whole response to a claim, when the other side returns null. */
 const givenOut = (jobId: string, more: { [key: string]: Plain }): Plain => ({
   job: {
     job_id: jobId,
@@ -26,7 +26,7 @@ const givenOut = (jobId: string, more: { [key: string]: Plain }): Plain => ({
   lease: { lease_id: "<id>", job_id: jobId, workflow_id: "<id>", worker_id: "w1", ttl_secs: 30, granted_at_ms: "<time>" },
 });
 
-/** A workflow as the reference echoes it; `jobs` are the parts in which its jobs differ from a plain one. */
+/** A workflow as the reference returns it. `jobs` are the fields in which its jobs differ from a plain job. */
 const created = (...jobs: { [key: string]: Plain }[]): Plain => ({
   id: "<id>",
   name: "n",

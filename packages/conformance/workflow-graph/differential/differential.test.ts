@@ -1,5 +1,5 @@
-// The same requests to the real server and to ours. The answers must agree in status, headers and body, except where
-// differences.ts says otherwise and why.
+// Sends the same requests to the real server and to ours. The responses must have the same status, headers and body, except for the
+// differences that differences.ts lists with their reasons.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startOurServer } from "../../src/longshore.ts";
 import { openStage } from "../../src/stage.ts";
@@ -10,7 +10,7 @@ import { intended } from "./differences.ts";
 import { play } from "./script.ts";
 
 describe("our server compared with the real one", () => {
-  it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("gives the same answer: %s", async (_name, chapter) => {
+  it.each(chapters.map((chapter) => [chapter.name, chapter] as const))("gives the same response: %s", async (_name, chapter) => {
     const stage = openStage({ onTestFinished });
     const [reference, ours] = await Promise.all([startReferenceServer(stage), startOurServer(stage)]);
     const [theirAnswers, ourAnswers] = await Promise.all([play(reference.url, chapter), play(ours.url, chapter)]);
@@ -32,12 +32,12 @@ describe("our server compared with the real one", () => {
     expect(Object.keys(intended).filter((name) => !steps.has(name))).toEqual([]);
   });
 
-  it("gives every step of a chapter a name of its own", () => {
+  it("every step of a chapter has a different name", () => {
     for (const { name, steps } of chapters) expect(new Set(steps.map((step) => step.name)).size, name).toBe(steps.length);
   });
 });
 
-/** In which order differences are found is of no interest. */
+/** The order in which differences are found does not matter. */
 function sorted(differences: Record<string, readonly Difference[]>): Record<string, readonly Difference[]> {
   const byPlace = (one: Difference, other: Difference): number => (one.at < other.at ? -1 : 1);
   return Object.fromEntries(Object.entries(differences).map(([name, found]) => [name, found.toSorted(byPlace)]));

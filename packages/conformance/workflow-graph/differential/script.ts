@@ -1,5 +1,5 @@
-// The language of the differential test: chapters of literal requests, played on a fresh server each.
-// `{name}` in a path or body stands for a value that an earlier answer of the same chapter gave.
+// The language of the differential test: chapters of literal requests; each chapter gets a fresh server. `{name}` in a path or body is
+// replaced by a value from an earlier response of the same chapter.
 import { type Answer, exchange, type Request } from "../../src/exchange.ts";
 
 export interface Step {
@@ -11,9 +11,9 @@ export interface Step {
   type?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Values to keep from the JSON answer, as name to dotted path. */
+  /** Values to keep from the JSON response: a name and a dotted path. */
   keep?: Record<string, string>;
-  /** The reference works some changes in a moment after its answer: ask again until the answer contains this text. */
+  /** The reference makes some changes a moment after its response: repeat the request until the response contains this text. */
   until?: string;
 }
 
@@ -28,7 +28,7 @@ export interface Played {
   answer: Answer;
 }
 
-/** A change that has not shown by then is not coming: the reference works through its events in microseconds. */
+/** The reference processes its events in microseconds. A change that is not visible after this time will not happen. */
 const SETTLE_MS_MAX = 1_000;
 const SETTLE_EVERY_MS = 20;
 
@@ -60,7 +60,7 @@ async function settled(url: string, request: Request, text: string | undefined):
   }
 }
 
-/** A value that is not there is kept as `undefined`, so that later steps show what its absence leads to. */
+/** A missing value is kept as the text `undefined`, so that later steps show the consequences. */
 function valueAt(body: string, path: string): unknown {
   try {
     return path.split(".").reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], JSON.parse(body));

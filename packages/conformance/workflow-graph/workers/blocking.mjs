@@ -1,5 +1,5 @@
-// A Node worker that runs each command with a call that blocks. Its heartbeat timer can therefore never fire while a command runs,
-// and the lease of 60 seconds that it asked for has to last by itself. It looks at no status and never asks about cancellation.
+// A Node worker that runs each command with a call that blocks. So its heartbeat timer cannot fire while a command runs, and the requested
+// lease of 60 seconds must last without heartbeats. It ignores all statuses and never polls for cancellation.
 import { execSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 
@@ -12,7 +12,7 @@ const BEAT_MS = 10_000;
 const POLL_MS = 2_000;
 const PATIENCE_MS = 300_000;
 
-// The content type is always JSON, also when there is no body at all.
+// The content type is always JSON, also without a body.
 const post = (path, body) =>
   fetch(base + path, {
     method: "POST",

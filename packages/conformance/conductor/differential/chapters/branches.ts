@@ -1,4 +1,4 @@
-// Operators that lead a run on several ways: tasks whose type is known late, switches, forks and joins.
+// Operators that choose or split the path of a run: tasks whose type is only known when they start, switches, forks and joins.
 import type { Chapter } from "../../../src/differential/script.ts";
 import { define, defined, done, fork, join, step, TYPE } from "../operator-steps.ts";
 import { operator, post, quick, reaches, run, runUntil, start, taskDefs } from "../steps.ts";

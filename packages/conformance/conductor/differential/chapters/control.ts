@@ -1,11 +1,11 @@
-// What an operator may do to a run: pause it, end it, begin it again.
+// What an operator can do with a run: pause it, end it, start it again.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import { del, get, operator, post, put, quick, reaches, run, runUntil, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
 
 const TYPE = "control_task";
 const chain = (name: string, more: Record<string, unknown> = {}) =>
   workflow(name, [simple(TYPE, "one", { k: "${workflow.input.k}" }), simple(TYPE, "two"), simple(TYPE, "three")], more);
-/** No worker polls here: what one run left behind would be given to the next. */
+/** No worker polls in this chapter: a poll could return a task that an earlier run left in the queue. */
 const next = (name: string): Step => {
   const [ref] = name.split(" ");
   return post(`complete ${name}`, `/tasks/{{wf}}/${ref}/COMPLETED`, { done: ref });

@@ -1,4 +1,4 @@
-// Definitions: what is taken, what is refused and how, what comes back.
+// Definitions: which are accepted, which are refused and how, and what the server returns for them.
 import type { Chapter } from "../../../src/differential/script.ts";
 import { del, get, operator, post, put, simple, workflow } from "../steps.ts";
 
@@ -115,7 +115,7 @@ const choice = (more: Record<string, unknown>) =>
 const given = (type: string, inputParameters: Record<string, unknown>) => operator(type, "op", { inputParameters });
 const defWith = (name: string, ...tasks: unknown[]) => workflow(name, tasks);
 
-/** The reference takes some of what ought to be refused, so every one has a name of its own. */
+/** The reference accepts some definitions that it should refuse, so each one has its own name. */
 const odd = (name: string, ...tasks: unknown[]) => defWith(name.replaceAll(" ", "_"), ...tasks);
 const refused = (name: string, ...tasks: unknown[]) => post(name, "/metadata/workflow", odd(name, ...tasks));
 

@@ -1,4 +1,4 @@
-// Tasks of workers, and every other operator that is served, in the smallest run that shows it.
+// Tasks of workers, and every other operator that our server supports, each in the smallest run that shows it.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import { define, defined, done, fork, join, step, TYPE } from "../operator-steps.ts";
 import { complete, fail, get, operator, poll, post, quick, reaches, run, runUntil, simple, start, taskDefs } from "../steps.ts";

@@ -1,4 +1,4 @@
-// Searching, executing while the caller waits, signals, and expressions.
+// Search, runs that are executed while the caller waits, signals, and expressions.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import {
   complete,

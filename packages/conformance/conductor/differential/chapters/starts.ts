@@ -1,4 +1,4 @@
-// The ways to start a run, to look at it, and to be refused.
+// The ways to start a run and to read it, and the requests that are refused.
 import type { Chapter } from "../../../src/differential/script.ts";
 import { get, post, put, quick, run, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
 

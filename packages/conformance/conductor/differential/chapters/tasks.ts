@@ -1,4 +1,4 @@
-// The worker's side: polling, reporting, logs, queues.
+// The requests of workers: polls, reports, logs, queues.
 import type { Chapter } from "../../../src/differential/script.ts";
 import {
   complete,

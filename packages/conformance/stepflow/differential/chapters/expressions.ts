@@ -1,4 +1,4 @@
-// Value expressions: flows without steps, whose output says what an expression makes of an input.
+// Value expressions: flows without steps, whose output shows the value of an expression for an input.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import { flow, step, storeAndRun } from "../steps.ts";
 

@@ -1,4 +1,4 @@
-// Flows: what is stored, what is said against them, and what is refused.
+// Flows: which are stored, which problems are reported, and which are refused.
 import type { Chapter } from "../../../src/differential/script.ts";
 import { del, flow, get, post, run, step, store } from "../steps.ts";
 

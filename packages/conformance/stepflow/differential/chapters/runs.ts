@@ -1,4 +1,4 @@
-// Runs: started, waited for, read in every way, steered and refused; and the components that are built in.
+// Runs: start, wait, every way to read, control, refusals. And the built-in components.
 import type { Chapter } from "../../../src/differential/script.ts";
 import { del, flow, get, post, run, step, store, storeAndRun } from "../steps.ts";
 
@@ -86,7 +86,7 @@ export const overrides: Chapter = {
 };
 
 const sub = (output: unknown) => ({ name: "sub", description: "one more", steps: [], output });
-/** Unless it is a literal, a step's input is resolved with the outer flow's input, also inside an inner flow. */
+/** A step's input is resolved with the outer flow's input, also inside an inner flow, except when it is a literal. */
 const inner = (output: unknown) => ({ $literal: sub(output) });
 const takesK = { k: { $input: "k" } };
 const golden = { message: "Hello, blobs!", number: 42, nested: { array: [1, 2, 3], boolean: true } };
@@ -101,10 +101,10 @@ export const builtIns: Chapter = {
     ),
     storeAndRun("create_messages without a prompt", flow([step("s", "/builtin/create_messages", {})], { $step: "s" })),
     storeAndRun("noop", flow([step("s", "/builtin/noop", { any: ["thing"] })], { $step: "s" })),
-    // From the input: the real server makes a double of every number in a flow, and takes none here.
+    // The number comes from the input, because the real server turns every number in a flow into a double, and accepts no double here.
     storeAndRun("sleep", flow([step("s", "/builtin/sleep")], { $step: "s" }), { duration_ms: 5, passthrough: { k: 1 } }),
     storeAndRun("sleep for no number", flow([step("s", "/builtin/sleep", { duration_ms: "long" })], { $step: "s" })),
-    // With one key: the real server shuffles the keys of a flow, and gives another id each time.
+    // Only one key, because the real server shuffles the keys of a flow, and so the id would change each time.
     storeAndRun("put_blob", flow([step("s", "/builtin/put_blob", { data: { k: "v" }, blob_type: "data" })], { $step: "s" })),
     storeAndRun(
       "put_blob, then get_blob",
