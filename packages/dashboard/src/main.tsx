@@ -9,7 +9,7 @@ import { applyTheme } from "./core/prefs.ts";
 import { followLinks, go, href, segments } from "./core/router.ts";
 import { openSession } from "./core/session.ts";
 import { navigation } from "./pages/navigation.ts";
-import { PageOf } from "./pages/pages.tsx";
+import { loadPages, PageOf } from "./pages/pages.tsx";
 import { DialogPlace, isDialogOpen, openDialog } from "./ui/dialog.tsx";
 import { Frame } from "./ui/frame.tsx";
 import { Help } from "./ui/help.tsx";
@@ -55,3 +55,5 @@ effect(() => {
 });
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);
+// With the rest of the code in the browser, a link shows its page at once, even while the server is away.
+addEventListener("load", () => setTimeout(() => void loadPages(), 1_000));

@@ -1,9 +1,10 @@
 // The addresses of the pages and of the API. A proxy may serve both below another path, so all of them are relative to the address of this
 // script.
 
-/** The file names of the web worker for graph layouts and of the styles. The build sets them. */
+/** The file names of the web worker for graph layouts, of the styles, and of the script of an exported run. The build sets them. */
 declare const WORKER_FILE: string;
 declare const STYLE_FILE: string;
+declare const VIEWER_FILE: string;
 
 /** The data inside the file of an exported run; null on a server. */
 export const exported: ExportedData | null = readExported();
@@ -28,8 +29,8 @@ export const apiUrl = `${serverUrl}/api/longshore/v1`;
 
 export const workerUrl = new URL(WORKER_FILE, script).href;
 
-/** The addresses of the answers that an exported run must contain. */
-export const ownFiles = { script, style: new URL(STYLE_FILE, script).href };
+/** The addresses of the files that an exported run must contain. */
+export const exportFiles = { script: new URL(VIEWER_FILE, script).href, style: new URL(STYLE_FILE, script).href };
 
 function readExported(): ExportedData | null {
   const element = document.getElementById("longshore-export");

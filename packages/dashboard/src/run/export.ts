@@ -2,7 +2,7 @@
 
 import { call, query } from "../core/api.ts";
 import { bytesText } from "../core/format.ts";
-import { type ExportedData, ownFiles, serverUrl } from "../core/place.ts";
+import { type ExportedData, exportFiles, serverUrl } from "../core/place.ts";
 import type { Journal, LogChunk, Page, Run, RunGraph, RunTimeline, Step } from "../core/shapes.ts";
 import { say } from "../ui/toast.tsx";
 import { stepsPage } from "./run-data.ts";
@@ -55,7 +55,7 @@ async function exportOf(run: Run): Promise<string> {
     [answers[at], answers[`${at}/attempts`]] = await Promise.all([call(at), call(`${at}/attempts`)]);
   }
   const data: ExportedData = { run: run.id, at: Date.now(), server: new URL(serverUrl).host, answers };
-  const [script, style] = await Promise.all([ownFiles.script, ownFiles.style].map(async (url) => (await fetch(url)).text()));
+  const [script, style] = await Promise.all([exportFiles.script, exportFiles.style].map(async (url) => (await fetch(url)).text()));
   return pageOf(data, script ?? "", style ?? "", run.workflow);
 }
 

@@ -1,8 +1,8 @@
 // Dialogs. They use the `dialog` element of the browser, which keeps the focus inside, closes on Escape, and then returns the focus.
 
 import { signal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../core/api.ts";
 import { Button } from "./parts.tsx";
 
@@ -20,6 +20,27 @@ export function isDialogOpen(): boolean {
   return opened.value !== null;
 }
 
+/**
+ * Opens the element before the browser paints, so that the next key is already for it; returns the focus at its end. The function closes this
+ * dialog, and no other that was opened since.
+ */
+export function useModal(element: RefObject<HTMLDialogElement | null>): () => void {
+  const content = useRef(opened.peek());
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const shown = element.current;
+    shown?.showModal();
+    return () => {
+      // While it is open, nothing behind it can have the focus.
+      shown?.close();
+      before?.focus?.();
+    };
+  }, []);
+  return () => {
+    if (opened.peek() === content.current) closeDialog();
+  };
+}
+
 /** The place of the open dialog. It is used once on the page. */
 export function DialogPlace() {
   const Content = opened.value;
@@ -34,18 +55,14 @@ interface DialogProps {
 
 export function Dialog({ title, children, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    element.current?.showModal();
-    return () => before?.focus?.();
-  }, []);
+  const close = useModal(element);
   return (
     <dialog
       ref={element}
       class={wide ? "wide" : ""}
       aria-labelledby="dialog-title"
-      onClose={closeDialog}
-      onCancel={closeDialog}
+      onClose={close}
+      onCancel={close}
       onClick={(event) => {
         if (event.target === element.current) closeDialog();
       }}

@@ -6,7 +6,7 @@ import { call, query } from "../core/api.ts";
 import { go, href } from "../core/router.ts";
 import type { Definition, Page, RunList } from "../core/shapes.ts";
 import { navigation } from "../pages/navigation.ts";
-import { closeDialog, openDialog } from "./dialog.tsx";
+import { closeDialog, openDialog, useModal } from "./dialog.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { activeKeys } from "./keys.ts";
 
@@ -31,11 +31,7 @@ function Palette() {
   const text = useSignal("");
   const active = useSignal(0);
   const found = useSignal<readonly Item[]>([]);
-  useEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    element.current?.showModal();
-    return () => before?.focus?.();
-  }, []);
+  const close = useModal(element);
   useEffect(() => {
     const wanted = text.value.trim();
     found.value = [];
@@ -73,7 +69,7 @@ function Palette() {
       ref={element}
       class="palette"
       aria-label="Search or do something"
-      onClose={closeDialog}
+      onClose={close}
       onClick={(event) => {
         if (event.target === element.current) closeDialog();
       }}
