@@ -20,7 +20,7 @@ describe("the options of a worker on a queue", () => {
       servers: ["nats://localhost:4222"],
       stream: "STEPFLOW_TASKS",
       consumer: "stepflow-default",
-      login: {},
+      access: {},
       orchestratorUrl: undefined,
     });
   });
@@ -59,10 +59,11 @@ describe("the options of a worker on a queue", () => {
     ["nats://ada:secret@h:4222", { user: "ada", pass: "secret" }, "nats://h:4222"],
     ["nats://a%40b:p%3A@h:4222", { user: "a@b", pass: "p:" }, "nats://h:4222"],
     ["nats://token@h:4222", { token: "token" }, "nats://h:4222"],
-    ["tls://h:4222", {}, "tls://h:4222"],
+    ["tls://token@h:4222", { token: "token", tls: {} }, "tls://h:4222"],
     ["h:4222", {}, "nats://h:4222"],
-  ])("may name a login in the address: %s", (url, login, server) => {
-    expect(natsSettings(url, { env: {} })).toMatchObject({ login, servers: [server] });
+    ["nats://ada:100%@h:4222", { user: "ada", pass: "100%" }, "nats://h:4222"],
+  ])("may name a login in the address: %s", (url, access, server) => {
+    expect(natsSettings(url, { env: {} })).toMatchObject({ access, servers: [server] });
   });
 
   it.each([

@@ -108,9 +108,9 @@ export class NatsServerConnection {
 
   async #connect(): Promise<Live> {
     const { client, url, streams } = this.#options;
-    const { servers, login } = serversOf(url);
+    const { servers, access } = serversOf(url);
     const connection = await client.transport.connect({
-      ...login,
+      ...access,
       servers: [...servers],
       name: "longshore",
       timeout: answerMs,

@@ -4,7 +4,16 @@ import { LongshoreError } from "../../../../core/errors.ts";
 
 export interface NatsServers {
   readonly servers: readonly string[];
-  readonly login: { readonly user?: string; readonly pass?: string; readonly token?: string };
+  /**
+   * Options of the NATS client. With `tls`, it refuses a server that does not speak TLS. It ignores the scheme of an address: without this
+   * option it would show its login to such a server as plain text.
+   */
+  readonly access: {
+    readonly user?: string;
+    readonly pass?: string;
+    readonly token?: string;
+    readonly tls?: Readonly<Record<string, never>>;
+  };
 }
 
 /**
@@ -15,13 +24,22 @@ export const liveness = { pingInterval: 15_000, maxPingOut: 2 } as const;
 
 export const urlDefault = "nats://localhost:4222";
 
-/** Accepts `nats://user:password@host:4222`, `nats://token@host:4222` and `host:4222`; several are separated by commas. */
+/**
+ * Accepts `nats://user:password@host:4222`, `nats://token@host:4222` and `host:4222`; several are separated by commas. When one of them
+ * begins with `tls://`, all connections must use TLS.
+ */
 export function serversOf(url: string): NatsServers {
   const urls = url.split(",").map((each) => parse(each.trim(), url));
   const { username, password } = urls.find((each) => each.username !== "") ?? { username: "", password: "" };
-  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
+  const [user, pass] = [decoded(username), decoded(password)];
   const login = user === "" ? {} : pass === "" ? { token: user } : { user, pass };
-  return { servers: urls.map(({ protocol, host }) => `${protocol}//${host}`), login };
+  const tls = urls.some(({ protocol }) => protocol === "tls:") ? { tls: {} } : {};
+  return { servers: urls.map(({ protocol, host }) => `${protocol}//${host}`), access: { ...login, ...tls } };
+}
+
+/** A percent sign without two digits stays a percent sign. */
+function decoded(text: string): string {
+  return decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, "%25"));
 }
 
 function parse(text: string, all: string): URL {

@@ -102,10 +102,10 @@ class NatsStream implements QueueSource {
   }
 
   #connect(): Promise<NatsConnection> {
-    const { servers, login, connection, workerId } = this.settings;
+    const { servers, access, connection, workerId } = this.settings;
     // The client reconnects by itself, also to other servers of the cluster.
     const keeping = { maxReconnectAttempts: -1, ...liveness };
-    return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...login, ...connection, servers: [...servers] });
+    return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...access, ...connection, servers: [...servers] });
   }
 
   /** Pulls from the consumer until the worker drains or the connection is closed permanently. */
