@@ -4,20 +4,20 @@ import { closedLoop, Witness } from "./closed-loop.ts";
 const SHORT = { concurrency: 4, warmUpSeconds: 0, seconds: 0.02 };
 
 describe("closed loop", () => {
-  it("counts each task once when the side is honest", async () => {
+  it("counts each task once when every task is executed once", async () => {
     const witness = new Witness();
     const result = await closedLoop({ submit: async (input) => witness.handler(input) }, witness, SHORT);
     expect(result.tasks).toBeGreaterThan(0);
     expect(result).toMatchObject({ lost: 0, repeated: 0, wrong: 0 });
   });
 
-  it("sees a task that was answered but never executed", async () => {
+  it("detects a task that has a result but was never executed", async () => {
     const witness = new Witness();
     const submit = async (input: { sequence: number; padding: string }) => (input.sequence === 1 ? input : witness.handler(input));
     expect(await closedLoop({ submit }, witness, SHORT)).toMatchObject({ lost: 1, repeated: 0 });
   });
 
-  it("sees a task that was executed twice and one that no client submitted", async () => {
+  it("detects a task that was executed twice, and one that no client submitted", async () => {
     const witness = new Witness();
     const submit = async (input: { sequence: number; padding: string }) => {
       if (input.sequence === 0) witness.handler(input);
@@ -29,7 +29,7 @@ describe("closed loop", () => {
     expect(witness.check(result.tasks).repeated).toBeGreaterThan(1);
   });
 
-  it("sees an answer that belongs to another task", async () => {
+  it("detects a result that belongs to another task", async () => {
     const witness = new Witness();
     const submit = async (input: { sequence: number; padding: string }) => ({ ...witness.handler(input), sequence: -1 });
     const result = await closedLoop({ submit }, witness, SHORT);

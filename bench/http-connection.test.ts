@@ -11,7 +11,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-/** Returns each request, once its last line has come, with what `answer` writes. */
+/** Answers each request with what `answer` writes, as soon as the last line of the request has arrived. */
 async function serve(answer: (request: string, socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -23,7 +23,7 @@ async function serve(answer: (request: string, socket: Socket) => void): Promise
 }
 
 describe.each(CLIENTS)("the %s connection", (client) => {
-  it("joins an answer that arrives in pieces, and reads the next one from the same socket", async () => {
+  it("joins a response that arrives in pieces, and reads the next one from the same socket", async () => {
     let requests = 0;
     const url = await serve((_, socket) => {
       requests++;

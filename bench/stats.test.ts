@@ -14,7 +14,7 @@ describe("statistics", () => {
     expect(values).toEqual([30, 10, 20]);
   });
 
-  it("answers not-a-number for no values rather than zero", () => {
+  it("returns not-a-number, and not zero, when there are no values", () => {
     expect(median([])).toBeNaN();
   });
 

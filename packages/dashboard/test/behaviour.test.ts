@@ -37,7 +37,7 @@ async function signedIn(path: string, token = tokens.operator) {
 }
 
 describe("the list of runs", () => {
-  it("shows a new run and its end by itself", async () => {
+  it("shows a new run and its end without a reload", async () => {
     const { page, faults } = await signedIn("/ui/runs");
     const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
     const row = page.getByRole("row").filter({ has: page.locator(`a[href$="${id}"]`) });
@@ -47,7 +47,7 @@ describe("the list of runs", () => {
     expect(faults).toEqual([]);
   });
 
-  it("moves no row while the user is in it, and says how many newer runs there are", async () => {
+  it("moves no row while the user works in the list, and shows how many newer runs there are", async () => {
     const { page } = await signedIn("/ui/runs");
     await page.getByRole("grid", { name: "Runs" }).focus();
     const before = await page.locator(".table-row a").first().getAttribute("href");
@@ -58,7 +58,7 @@ describe("the list of runs", () => {
     await page.locator(`a[href$="${id}"]`).waitFor();
   });
 
-  it("has only the rows in view in the document", async () => {
+  it("keeps only the visible rows in the document", async () => {
     const starts = Array.from({ length: 150 }, () => town.api("POST", "/runs", { workflow: "training", input: null, delayMs: 3_600_000 }));
     await Promise.all(starts);
     const { page } = await signedIn("/ui/runs");
@@ -68,7 +68,7 @@ describe("the list of runs", () => {
     expect(await page.locator(".table-row").count()).toBeLessThan(60);
   });
 
-  it("keeps its query in the address, and searches the data of all runs", async () => {
+  it("has its query in the address, and searches the data of all runs", async () => {
     const { page } = await signedIn("/ui/runs");
     await page.keyboard.press("/");
     await page.keyboard.type("input.customer:Mallory");
@@ -81,7 +81,7 @@ describe("the list of runs", () => {
   });
 });
 
-it("a person with a keyboard finds the failed run, its cause, runs it again with another input and cancels that", async () => {
+it("with the keyboard alone, a user finds a failed run and its cause, runs it again with another input, and cancels the new run", async () => {
   const { page, faults } = await signedIn("/ui");
   await page.keyboard.press("Control+k");
   await page.keyboard.type("runs");
@@ -123,7 +123,7 @@ it("a person with a keyboard finds the failed run, its cause, runs it again with
   expect(faults).toEqual([]);
 });
 
-it("an order says before what it does, and does the same", async () => {
+it("the preview of a bulk action shows what the action then does", async () => {
   const { page, faults } = await signedIn(`/ui/runs/${town.runs.done}?step=price`);
   await page.getByRole("button", { name: "Run again from here" }).click();
   const expected = page.getByRole("group", { name: "What will happen" });
@@ -148,7 +148,7 @@ async function stepsOf(run: string) {
 }
 
 describe("a token", () => {
-  it("that only reads shows every page, and greys what it does not allow with the reason", async () => {
+  it("that only allows reading shows every page, and disables what it does not allow, with the reason", async () => {
     const { page, faults } = await signedIn(`/ui/runs/${town.runs.failed}`, tokens.read);
     const retry = page.getByRole("button", { name: /^Retry/ });
     await retry.waitFor();
@@ -166,7 +166,7 @@ describe("a token", () => {
     expect(faults).toEqual([]);
   });
 
-  it("that the server does not know is asked for again, and none is in an address, the document or a log", async () => {
+  it("that is unknown to the server makes the page ask for another, and no token is in an address, the document or a log", async () => {
     const logs: string[] = [];
     const { page, requests } = await openPage(browser, town.url);
     page.on("console", (message) => logs.push(message.text()));
@@ -231,7 +231,7 @@ describe("a server that is killed", () => {
     );
   }
 
-  it("is announced, and the page goes on by itself when it is back, without a reload", async () => {
+  it("is reported, and the page continues without a reload when the server is back", async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     await start(port);
@@ -243,7 +243,7 @@ describe("a server that is killed", () => {
     await page.locator(`a[href$="${first.id}"]`).waitFor();
     await page.evaluate("globalThis.isSamePage = true");
     child?.kill("SIGKILL");
-    // A request of the page may fail too, with the same words.
+    // A request of the page may also fail, with the same message.
     const words = page.getByText("The server does not answer.");
     await words.first().waitFor();
     await start(port);

@@ -1,4 +1,5 @@
-// Every page, in both themes and on a wide and a narrow screen: nothing for axe to find, nothing against the policy, no request to another host.
+// Every page, in both themes and on a wide and a narrow screen: axe finds no fault, nothing violates the content security policy, and no
+// request goes to another host.
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -67,7 +68,7 @@ describe("the pages", () => {
     });
   }
 
-  it("lay a graph of 300 steps out beside the page, and keep few elements in the document", async () => {
+  it("compute the layout of a graph of 300 steps in a worker, and keep few elements in the document", async () => {
     const { page, faults } = await openPage(browser, town.url);
     await page.goto(`${town.url}/ui/runs/${town.runs.wide}`);
     await untilTrue(async () => (await page.evaluate("performance.getEntriesByName('longshore:graph').length")) !== 0);
@@ -113,7 +114,7 @@ describe("the pages", () => {
     expect({ found, faults }).toEqual({ found: [], faults: [] });
   });
 
-  it("show a fresh server the way to its first run", async () => {
+  it("show how to start the first run on an empty server", async () => {
     const fresh = await openTown({}, { isEmpty: true });
     const { page, faults } = await openPage(browser, fresh.url);
     await page.goto(`${fresh.url}/ui`);
@@ -153,7 +154,7 @@ describe("what workers and clients send", () => {
   });
 });
 
-it("a run is one file that opens without a server, with the same steps, log and data", async () => {
+it("the export of a run is one file that opens without a server and has the same steps, log and data", async () => {
   const { page, faults } = await openPage(browser, town.url);
   await page.goto(`${town.url}/ui/runs/${town.runs.failed}`);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
@@ -163,7 +164,7 @@ it("a run is one file that opens without a server, with the same steps, log and 
   const requests: string[] = [];
   other.on("request", (request) => requests.push(request.url()));
   other.on("pageerror", (error) => void faults.push(error.message));
-  // A browser shows a file as a page only with the ending of one.
+  // A browser shows a file as a page only when its name ends with .html.
   const { copyFileSync } = await import("node:fs");
   copyFileSync(new URL(file), new URL(`${file}.html`));
   await other.goto(`${file}.html`);

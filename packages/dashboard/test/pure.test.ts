@@ -16,7 +16,7 @@ const graphs = fc.integer({ min: 1, max: 60 }).chain((count) =>
 );
 
 describe("the layout of a graph", () => {
-  it("puts no two nodes over each other, and gives every node a place", () => {
+  it("gives every node a place, and no two nodes overlap", () => {
     fc.assert(
       fc.property(graphs, (graph) => {
         const { layer, place } = layOut(graph);
@@ -35,7 +35,7 @@ describe("the layout of a graph", () => {
     );
   });
 
-  it("leads every edge of a graph without cycles to a later layer", () => {
+  it("has every edge lead to a later layer in a graph without cycles", () => {
     const forward = graphs.map(({ count, edges }) => ({ count, edges: edges.filter(([from, to]) => from < to) }));
     fc.assert(
       fc.property(forward, (graph) => {
@@ -61,7 +61,7 @@ describe("the layout of a graph", () => {
   });
 });
 
-it("an edge is left out only where a longer way says the same", () => {
+it("an edge is left out only when a longer path has the same meaning", () => {
   expect(
     withoutShortcuts(3, [
       [0, 1],
@@ -89,7 +89,7 @@ describe("a query of runs", () => {
     ]);
   });
 
-  it("is written so that it is read as the same", () => {
+  it("is the same after it was written and read again", () => {
     const text = fc.string({ maxLength: 12 }).map((given) => given.replace(/["\s:]/g, "").trim());
     const term = fc.record({ key: fc.constantFrom("", "state", "error", "input.x"), value: text.filter((value) => value !== "") });
     fc.assert(
@@ -115,7 +115,7 @@ describe("a query of runs", () => {
 });
 
 describe("a line of a log", () => {
-  it("has its colours, and nothing else of what a terminal obeys", () => {
+  it("has its colours, but no other control sequence of a terminal", () => {
     expect(parseAnsi("\u001b[1;31mred\u001b[0m and \u001b]0;title\u0007plain\u001b[2K\u0008")).toEqual([
       { text: "red", classes: "ansi-red ansi-bold" },
       { text: " and ", classes: "" },
@@ -123,20 +123,20 @@ describe("a line of a log", () => {
     ]);
   });
 
-  it("shows marks that would turn its direction", () => {
+  it("shows control characters that would change the direction of the text", () => {
     expect(parseAnsi("a\u202Eb")).toEqual([{ text: "a⟨U+202E⟩b", classes: "" }]);
   });
 
-  it("is read to its end, whatever it holds", () => {
+  it("is read to its end, for any content", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("\u001b", "[", "]", "m", "1", ";", "\u0007", "x") }), (line) => void parseAnsi(line)),
     );
   });
 });
 
-it("a number keeps its digits where JavaScript cannot hold it", () => {
+it("a number that JavaScript cannot hold keeps its digits", () => {
   const value = exactJson('{"id": 12345678901234567890, "price": 19.5}') as { id: { text?: string }; price: number };
   expect(value.price).toBe(19.5);
-  // Older versions of Node do not pass the source of a number.
+  // Older versions of Node do not pass the source text of a number to the reviver.
   if (typeof value.id === "object") expect(value.id.text).toBe("12345678901234567890");
 });

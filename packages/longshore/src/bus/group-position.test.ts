@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GroupPosition, type Range } from "./group-position.ts";
 
-describe("a place in a topic", () => {
-  it("hands out what was given back before anything new", () => {
+describe("the position of a group in a topic", () => {
+  it("hands out returned records before new records", () => {
     const place = new GroupPosition(0, []);
     const first = place.take(10, 3) as Range;
     expect(place.take(10, 3)).toEqual({ first: 4, last: 6 });
@@ -14,7 +14,7 @@ describe("a place in a topic", () => {
     expect(place.take(10, 9)).toBe(null);
   });
 
-  it("moves on over what was done out of order", () => {
+  it("moves past records that were done out of order", () => {
     const place = new GroupPosition(0, []);
     Object.assign(place, place.after({ first: 4, last: 6 }));
     expect([place.position, place.done]).toEqual([0, [{ first: 4, last: 6 }]]);
@@ -22,7 +22,7 @@ describe("a place in a topic", () => {
     expect([place.position, place.done]).toEqual([6, []]);
   });
 
-  it("continues behind removed records", () => {
+  it("continues after removed records", () => {
     const place = new GroupPosition(0, [{ first: 5, last: 6 }]);
     place.skipTo(5);
     expect([place.position, place.done]).toEqual([6, []]);

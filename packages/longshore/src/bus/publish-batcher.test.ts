@@ -20,7 +20,7 @@ function setup(more: { bytesMax?: number; recordsMax?: number; refuse?: (records
 
 const record = (value: string): Outgoing => ({ topic: "a", key: null, value });
 
-describe("gathering", () => {
+describe("the publish batcher", () => {
   it("sends the records of one turn together, and those that arrive during the send next", async () => {
     const { gather, sent } = setup();
     const first = Promise.all([gather.add([record("1")]), gather.add([record("2"), record("3")])]);
@@ -33,7 +33,7 @@ describe("gathering", () => {
     ]);
   });
 
-  it("splits calls where a request is full, and resolves each when its last record is sent", async () => {
+  it("splits calls when a request is full, and resolves each call when its last record is sent", async () => {
     const { gather, sent } = setup({ recordsMax: 2 });
     const done: number[] = [];
     await Promise.all([
@@ -46,7 +46,7 @@ describe("gathering", () => {
     await gather.idle();
   });
 
-  it("sends a record that is larger than a request should be alone", async () => {
+  it("sends a record alone when it is larger than a request should be", async () => {
     const { gather, sent } = setup({ bytesMax: 100 });
     await Promise.all([gather.add([record("a")]), gather.add([record("x".repeat(200))]), gather.add([record("b")])]);
     expect(sent.map((values) => values.map((value) => value.length))).toEqual([[1], [200], [1]]);
@@ -60,7 +60,7 @@ describe("gathering", () => {
     expect(sent).toEqual([["4"]]);
   });
 
-  it("lets a record that is too large fail its own call alone", async () => {
+  it("fails only the call of a record that is too large", async () => {
     const tooLarge = new LongshoreError("LONGSHORE_LIMIT", "too large");
     const { gather, sent } = setup({ refuse: (records) => (records.some(({ value }) => value === "huge") ? tooLarge : undefined) });
     const calls = [[record("1")], [record("huge"), record("2")], [record("3")]];

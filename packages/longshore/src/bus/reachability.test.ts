@@ -17,7 +17,7 @@ function setup() {
   return { clock, told, reach, bus, broker };
 }
 
-it("is unreachable from the first failure to the next success of any call", async () => {
+it("the bus is unreachable from the first failure to the next success of any call", async () => {
   const { clock, reach, bus, told, broker } = setup();
   expect(reach.out).toBeNull();
   broker.away = new Error("connection refused");
@@ -32,7 +32,7 @@ it("is unreachable from the first failure to the next success of any call", asyn
   expect(told).toEqual(["publishing to Kafka at broker:9092"]);
 });
 
-it("stays in reach when records cannot be handled", () => {
+it("the bus stays reachable when records cannot be handled", () => {
   const { reach, told } = setup();
   reach.failing("handling records of the group g, written from Kafka at broker:9092", new Error("the disk is full"));
   expect(reach.out).toBeNull();

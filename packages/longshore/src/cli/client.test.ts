@@ -17,13 +17,13 @@ function saying(status: number, body: string): Promise<string> {
   return serverThat((_, response) => response.writeHead(status).end(body));
 }
 
-describe("a refusal becomes one sentence", () => {
+describe("the error for a refused request is one sentence", () => {
   it("with the server's own message, and the place in a file", async () => {
     const url = await saying(400, '{"error":{"code":"LONGSHORE_BAD_DEFINITION","message":"Job a is empty.","line":3,"column":5}}');
     await expect(connect({ on: url }).get("/runs")).rejects.toThrow("3:5: Job a is empty.");
   });
 
-  it("with what to do about tokens", async () => {
+  it("with what to do when a token is missing or wrong", async () => {
     const unauthorized = await saying(401, "{}");
     await expect(connect({ on: unauthorized }).get("/runs")).rejects.toThrow(/requires a token.*LONGSHORE_TOKEN/);
     await expect(connect({ on: unauthorized, token: "x" }).get("/runs")).rejects.toThrow(/does not know the token.*LONGSHORE_TOKEN/);
@@ -31,7 +31,7 @@ describe("a refusal becomes one sentence", () => {
     await expect(connect({ on: forbidden }).get("/runs")).rejects.toThrow("This needs the scope operator. Give a token that allows more.");
   });
 
-  it("that doubts a server which is not ours", async () => {
+  it("that reports when the server is probably not Longshore", async () => {
     await expect(connect({ on: await saying(404, "<html>not here") }).get("/runs")).rejects.toThrow(
       /answered 404: <html>.*Is that a Longshore server\?/,
     );
@@ -62,7 +62,7 @@ describe("a request", () => {
     });
   });
 
-  it("without a server fails, and may be tried again", async () => {
+  it("without a server fails, and may be retried", async () => {
     await expect(connect({ on: "http://127.0.0.1:9" }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
     const cut = await serverThat((request) => void request.socket.destroy());
     await expect(connect({ on: cut }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
@@ -70,7 +70,7 @@ describe("a request", () => {
 });
 
 describe("events", () => {
-  it("resume after an id, end with the server's end, and distinguish a break from it", async () => {
+  it("resume after an id, end when the server ends them, and report a broken connection as an error", async () => {
     const url = await serverThat((request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(`id: 1\ndata: after ${request.headers["last-event-id"]}\n\n`, () => {

@@ -22,18 +22,18 @@ it("an error is a line for a person and a JSON object for a program", () => {
   ]);
 });
 
-it("a mistake in the arguments is JSON too, and help is not an error", () => {
+it("a mistake in the arguments is also reported as JSON, and help is not an error", () => {
   const mistake = new CommanderError(1, "commander.unknownOption", "error: unknown option '--prot'");
   expect(reported(mistake, true)).toEqual({
     code: 2,
     lines: ['{"error":{"code":"LONGSHORE_BAD_INPUT","message":"unknown option \'--prot\'"}}'],
   });
-  // Commander has printed it.
+  // Commander has already printed it.
   expect(reported(mistake, false)).toEqual({ code: 2, lines: [] });
   expect(reported(new CommanderError(0, "commander.helpDisplayed", "(outputHelp)"), true)).toEqual({ code: 0, lines: [] });
 });
 
-it("JSON is asked for by an option, not by an argument behind the end of the options", () => {
+it("JSON output is requested by an option, not by an argument after the end of the options", () => {
   expect(wantsJson(["runs", "--json"])).toBe(true);
   expect(wantsJson(["runs", "--", "--json"])).toBe(false);
 });

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import { continuationNote, untilInterrupted } from "./interruption.ts";
 
-it("Ctrl-C ends the command, with the reminder that the run goes on and the exit code of a shell", async () => {
+it("Ctrl-C ends the command with a note that the run continues, and with the exit code that shells use", async () => {
   const source = new EventEmitter();
   let given: AbortSignal | undefined;
   const follow = (signal: AbortSignal) => {
@@ -18,7 +18,7 @@ it("Ctrl-C ends the command, with the reminder that the run goes on and the exit
   expect({ aborted: given?.aborted, listeners: source.listenerCount("SIGINT") }).toEqual({ aborted: true, listeners: 0 });
 });
 
-it("without a signal the result is returned, and nothing listens for signals any more", async () => {
+it("without a signal the result is returned, and no listener for signals remains", async () => {
   const source = new EventEmitter();
   expect(await untilInterrupted(async () => 7, "", source)).toBe(7);
   expect(source.listenerCount("SIGTERM")).toBe(0);

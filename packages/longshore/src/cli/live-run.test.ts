@@ -1,4 +1,4 @@
-// The drawing in place, read back the way a terminal would: by moving a cursor over lines.
+// Tests the drawing in place. The output is read as a terminal reads it: by moving a cursor over lines.
 
 import { expect, it } from "vitest";
 import type { Run, Step } from "./api.ts";
@@ -7,7 +7,7 @@ import { type Screen, showRun } from "./live-run.ts";
 
 const control = String.fromCharCode(27);
 
-/** A terminal that knows the three sequences that are used. */
+/** A terminal that supports the three control sequences that are used. */
 class FakeTerminal implements Screen {
   readonly isTTY = true;
   readonly columns = 60;
@@ -30,7 +30,7 @@ class FakeTerminal implements Screen {
   }
 }
 
-/** Returns one state of affairs after the other. */
+/** Returns these states, one after the other. */
 function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[]): Client {
   let at = 0;
   const now = () => states[Math.min(at, states.length - 1)] as (typeof states)[number];
@@ -50,11 +50,11 @@ function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[
   };
 }
 
-it("draws over itself, leaves the end on the screen and gives the cursor back", async () => {
+it("draws over its earlier output, leaves the last state on the screen and shows the cursor again", async () => {
   const terminal = new FakeTerminal();
   const client = clientOf([
     { state: "running", step: { state: "queued" } },
-    // A follower of a paused run is still there when it continues.
+    // The command still follows a paused run when the run continues.
     { state: "paused", step: { state: "held", lastLine: "compiling" } },
     { state: "succeeded", step: { state: "done", lastLine: "compiled" } },
   ]);

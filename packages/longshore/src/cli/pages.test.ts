@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Client, Query } from "./client.ts";
 import { readList } from "./pages.ts";
 
-/** A list of numbers from 0, in pages of at most 1,000, the second of which is empty. */
+/** A list of numbers from 0, in pages of at most 1,000. The second page is empty. */
 function listOf(count: number) {
   const asked: Query[] = [];
   const get = async (_path: string, query: Query = {}) => {

@@ -10,7 +10,7 @@ import { serverSettings } from "./server-settings.ts";
 interface Given {
   readonly typed?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The content of a file, whose name ends like this. */
+  /** The content of a file whose name has this ending. */
   readonly file?: string;
   readonly ending?: string;
 }
@@ -35,7 +35,7 @@ describe("the value of a setting", () => {
   const env = { LONGSHORE_PORT: "2" };
   const file = '{ "port": 3 }';
 
-  it("is that of the command line, else of the environment, else of the file, else the default", async () => {
+  it("comes from the command line, else from the environment, else from the file, else it is the default", async () => {
     expect((await settle({ typed: ["--port", "1"], env, file })).values.port).toBe(1);
     expect((await settle({ env, file })).values.port).toBe(2);
     expect((await settle({ file })).values.port).toBe(3);
@@ -44,7 +44,7 @@ describe("the value of a setting", () => {
     expect((await settle({ env: { LONGSHORE_PORT: " " }, file })).values.port).toBe(3);
   });
 
-  it("knows its place", async () => {
+  it("has its place", async () => {
     const { list } = await settle({ typed: ["--host", "::1"], env, file: '{\n  "keepFor": "1d"\n}' });
     const places = list.filter(({ source }) => source !== "default").map(({ setting, place }) => [setting.key, place]);
     expect(places).toEqual([
@@ -54,7 +54,7 @@ describe("the value of a setting", () => {
     ]);
   });
 
-  it.each(["json", "yaml", "mjs"])("may be of every kind in a file that ends with %s", async (ending) => {
+  it.each(["json", "yaml", "mjs"])("may have any type in a file that ends with %s", async (ending) => {
     const content = {
       port: 0,
       ephemeral: true,
@@ -69,7 +69,7 @@ describe("the value of a setting", () => {
     });
   });
 
-  it("may be of every kind in a variable", async () => {
+  it("may have any type in an environment variable", async () => {
     const variables = {
       EPHEMERAL: "true",
       ORIGIN: "https://a.example, https://b.example",
@@ -86,11 +86,11 @@ describe("the value of a setting", () => {
     expect((await settle({ env: both })).values.otlpEndpoint).toBe("http://mine:4317");
   });
 
-  it("is not what Kubernetes writes about a service called longshore", async () => {
+  it("does not come from the variables that Kubernetes sets for a service called longshore", async () => {
     expect((await settle({ env: { LONGSHORE_PORT: "tcp://10.0.0.7:4500" } })).values.port).toBe(4500);
   });
 
-  it("that is a path begins at the folder of the file", async () => {
+  it("that is a path is relative to the folder of the file", async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "ops"));
     const path = join(folder, "ops/settings.yaml");
@@ -102,7 +102,7 @@ describe("the value of a setting", () => {
 });
 
 describe("settings that exclude each other", () => {
-  it("count by their source", async () => {
+  it("do not conflict when they have different sources", async () => {
     const typed = await settle({ typed: ["--ephemeral"], env: { LONGSHORE_DATA: "x" } });
     expect(typed.values).not.toHaveProperty("data");
     const data = await settle({ typed: ["--data", "x"], env: { LONGSHORE_STORE: "postgres://u@h/d" } });
@@ -111,7 +111,7 @@ describe("settings that exclude each other", () => {
     expect((await settle({ env: { LONGSHORE_EPHEMERAL: "false", LONGSHORE_DATA: "x" } })).values).toMatchObject({ data: "x" });
   });
 
-  it("are refused in one source, with both places", async () => {
+  it("are refused when they have the same source; the error names both places", async () => {
     expect(await refusal({ env: { LONGSHORE_STORE: "postgres://u@h/d", LONGSHORE_DATA: "x" } })).toEqual({
       message: "LONGSHORE_STORE and LONGSHORE_DATA exclude each other. Remove one of them.",
       code: "LONGSHORE_BAD_CONFIG",
@@ -122,7 +122,7 @@ describe("settings that exclude each other", () => {
   });
 });
 
-describe("a mistake names its place", () => {
+describe("an error names the place of the mistake", () => {
   it.each<[Given, string]>([
     [{ file: '{\n "prot": 1 }' }, "longshore.config.json:2:2: there is no setting prot. Did you mean port?"],
     [{ file: "port: '80'\n", ending: "yaml" }, 'longshore.config.yaml:1:1: port is "80", expected a port from 0 to 65535.'],
@@ -142,7 +142,7 @@ describe("a mistake names its place", () => {
     expect(refused.code).toBe("LONGSHORE_BAD_CONFIG");
   });
 
-  it("and no secret", async () => {
+  it("but contains no secret", async () => {
     const { message } = await refusal({ file: '{ "tokens": ["", "secretsecretsecret"] }' });
     expect(message).toMatch(/tokens is not a list of tokens\.$/);
   });

@@ -45,7 +45,7 @@ function step(id: string, more: Partial<Step> = {}): Step {
 describe("a run with a delay", () => {
   const startAt = at + 90_000_000;
 
-  it("sleeps until its time, in a terminal and in a file", () => {
+  it("is shown as sleeping until its time, in a terminal and in a file", () => {
     const view = { run: run({ startAt }), steps: [step("price")] };
     expect(renderRun(view, { now: at, width: 100, paint })[0]).toMatch(/^order {2}sleeping until 1970-01-0\d \d\d:\d\d /);
     expect(renderChanges(undefined, view, paint)).toEqual(["order R1", expect.stringMatching(/^order sleeping until 1970-01-0\d/)]);
@@ -83,7 +83,7 @@ describe("a run in a terminal", () => {
     ]);
   });
 
-  it("shows what a step waits for that no worker takes", () => {
+  it("shows why a step waits that no worker takes", () => {
     const waits = { reason: "signal" as const, text: 'waiting for signal "approve"', signal: "approve" };
     const record = { reason: "record" as const, text: "the function waits for its steps" };
     const wakesAt = at + 3_600_000;
@@ -124,7 +124,7 @@ describe("a run in a terminal", () => {
     ]);
   });
 
-  it("never takes more columns than there are", () => {
+  it("never uses more columns than the terminal has", () => {
     const long = [
       step("a", { state: "held", attempt: 3, startedAt: at, lastLine: "x".repeat(500) }),
       step("b", { after: ["y".repeat(300)] }),
@@ -136,7 +136,7 @@ describe("a run in a terminal", () => {
     }
   });
 
-  it("cuts an error at the width, or shows all of it where a line may be wrapped", () => {
+  it("cuts an error at the width, or shows all of it when lines may be wrapped", () => {
     const error = `${"the code does not match the journal, ".repeat(3)}at step prices`;
     const steps = [step("a", { state: "failed", attempt: 1, error }), step("b", { state: "held", attempt: 1, lastLine: "x".repeat(90) })];
     const shown = (parts: object) => renderRun({ run: run(), steps }, { now: at, width: 60, paint, ...parts }).slice(1);
@@ -150,7 +150,7 @@ describe("a run in a terminal", () => {
     ).toBe(`✗ a failed: ${error.repeat(2)}`);
   });
 
-  it("with more steps than lines shows what failed and what runs, and counts the others", () => {
+  it("with more steps than lines, shows the steps that failed and that run, and counts the others", () => {
     const many = Array.from({ length: 200 }, (_, n) => {
       const id = `s${n}`;
       if (n === 150) return step(id, { state: "failed", attempt: 1, startedAt: at, endedAt: at, error: "no ink" });
@@ -179,7 +179,7 @@ describe("a run in a terminal", () => {
     expect(renderRun({ run: run(), steps: many }, { ...frame, rows: 201 })).toHaveLength(201);
   });
 
-  it("shows that steps that were never reached did not run", () => {
+  it("shows steps that were never reached as not run", () => {
     const [, line] = renderRun({ run: run({ state: "failed", endedAt: at }), steps: [step("ship")] }, { now: at, width: 80, paint });
     expect(line).toBe("· ship  not run");
   });
@@ -197,7 +197,7 @@ describe("a run in a file", () => {
     expect(renderChanges(view("b2"), view("b2", "b9"), paint)).toEqual([`  read: ${told.replace("b2", "b9")}`]);
   });
 
-  it("is a line for each change, and nothing when nothing changed", () => {
+  it("has one line for each change, and none when nothing changed", () => {
     const first = { run: run(), steps: [step("a", { state: "held", attempt: 1, startedAt: at }), step("b", { after: ["a"] })] };
     expect(renderChanges(undefined, first, paint)).toEqual(["order R1", "● a running"]);
     expect(renderChanges(first, first, paint)).toEqual([]);

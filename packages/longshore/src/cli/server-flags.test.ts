@@ -5,10 +5,10 @@ import { expect, it } from "vitest";
 import { temporaryFolder } from "../../test/support/parts.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "./server-flags.ts";
 
-/** As the program reads them when nothing is typed. */
+/** The flags as the program reads them when none is given. */
 const plain: ServerFlags = withServerFlags(new Command(), "start").parse([], { from: "user" }).opts();
 
-it("the key of TLS is a secret file, which no flow reads", () => {
+it("the TLS key is a secret file, which no flow can read", () => {
   const folder = temporaryFolder();
   const [tlsCert, tlsKey] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   for (const file of [tlsCert, tlsKey]) writeFileSync(file, "pem");

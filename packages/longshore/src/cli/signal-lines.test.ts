@@ -13,7 +13,7 @@ function signal(number: number, more: Partial<Signal> = {}): Signal {
 
 const taken = { state: "taken" as const, value: null, takenAt: 2_000, attempt: 1 };
 
-it("the kept signals of a run come first, with their values and ages; the others name the step that has them", () => {
+it("the kept signals of a run come first, with their values and ages; the others name the step that received them", () => {
   const signals = [
     signal(1, { ...taken, taskId: "R1.0" }),
     signal(2, { name: "no", value: "\u001b[2J" }),
@@ -31,7 +31,7 @@ it("the kept signals of a run come first, with their values and ages; the others
   ]);
 });
 
-it("a run without signals has no lines, and one with very many has some", () => {
+it("a run without signals has no lines, and a run with very many signals has a limited number of lines", () => {
   expect(signalLines([], frame)).toEqual([]);
   const lines = signalLines(
     Array.from({ length: 50 }, (_, at) => signal(at + 1)),

@@ -17,7 +17,7 @@ it.each([
   expect(nearNames(given, known)).toEqual(near);
 });
 
-it("the nearest name is first, and not more than asked for are returned", () => {
+it("the nearest name is first, and no more names than requested are returned", () => {
   const names = Array.from({ length: 20 }, (_, at) => `import-${at}`);
   expect(nearNames("import-7", names, 2)[0]).toBe("import-7");
   expect(nearNames("import-7", names, 2)).toHaveLength(2);

@@ -7,7 +7,7 @@ const plain = painter({ write: () => true }, {});
 describe("colours", () => {
   const terminal = { write: () => true, isTTY: true };
 
-  it("are there for a terminal and nowhere else", () => {
+  it("are used in a terminal and nowhere else", () => {
     expect(painter(terminal, {})("red", "x")).toBe(`${control}[31mx${control}[39m`);
     expect(plain("red", "x")).toBe("x");
   });
@@ -26,8 +26,8 @@ it("lines have the width of the terminal, and no limit in a file", () => {
   expect(columnsOf({ write, columns: 80 })).toBe(Infinity);
 });
 
-describe("text from elsewhere", () => {
-  it("cannot drive the terminal", () => {
+describe("text from other programs", () => {
+  it("cannot control the terminal", () => {
     expect(oneLine(`${control}[2Jred ${control}[31malert${control}[0m\r\nnext\tcolumn\u0007`)).toBe("red alert next column");
   });
 
@@ -40,7 +40,7 @@ describe("text from elsewhere", () => {
     expect(printable(`${control}${control}[2J[2Jx`)).toBe(" [2Jx");
   });
 
-  it("is cut to the room there is", () => {
+  it("is cut to the available width", () => {
     expect(fit("abcdef", 6)).toBe("abcdef");
     expect(fit("abcdefg", 6)).toBe("abcde…");
     expect(fit("ab", 0)).toBe("…");
@@ -71,9 +71,9 @@ it("a table is cut to the width of the terminal: the widest columns first, and n
   for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(80);
   expect(lines[1]).toMatch(/^01M7QGMZGKFHYS9CD9AYFZY6YV {2}order .*failed.* {2}2026-11-18 \S*… {2}the bank.*…$/);
   expect(lines[2]).toMatch(/a-workflow-w…/);
-  // A style that begins in the part that is shown also ends.
+  // A style that begins in the visible part also ends there.
   const [, coloured] = table(["A", "B"], [["a", paint("red", "x".repeat(50))]], plain, 20);
   expect(coloured).toBe(`a  ${paint("red", `${"x".repeat(16)}…`)}`);
-  // Without a terminal nothing is cut.
+  // Without a terminal, no text is cut.
   expect(table(["A", "B"], [["a", "x".repeat(500)]], plain)[1]).toBe(`a  ${"x".repeat(500)}`);
 });

@@ -26,24 +26,24 @@ const hints: readonly ProtocolHints[] = [
 ];
 const line = (more: Partial<WaitingNews>) => waitingLine({ ...news, ...more }, hints, (_, text) => text);
 
-it("shows what waits, why, and which worker would help", () => {
+it("shows what waits, why, and which worker to start", () => {
   expect(line({})).toBe("waits train and 2 more (run R1): no live worker has the label gpu. Start one: alpha work $command --labels gpu");
   expect(line({ tasks: 1, runId: null, lane: "greet", labels: ["gpu"] })).toBe(
     "waits train: no live worker has the label gpu. Start one: alpha work greet --labels gpu",
   );
 });
 
-it("names a worker of every protocol for a lane that belongs to none, and of one protocol for a lane of its own", () => {
+it("suggests a worker of every protocol for a lane that belongs to no protocol, else one of the lane's protocol", () => {
   expect(line({ lane: "greet", labels: [] })).toMatch(/Start one: alpha work greet --labels , or a beta worker of greet$/);
   expect(line({ lane: "$own", labels: [] })).toMatch(/Start one: alpha work \$own --labels $/);
   expect(line({ lane: "$called", labels: [] })).not.toContain("Start one");
 });
 
-it("advises no worker where none would help", () => {
+it("suggests no worker when none would help", () => {
   expect(line({ tasks: 1, reason: "busy", text: "every worker is at work" })).toBe("waits train (run R1): every worker is at work.");
 });
 
-it("reports when it has ended", () => {
+it("reports when the wait has ended", () => {
   expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
   expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train after waiting 1.5 s");
 });

@@ -3,7 +3,7 @@ import { targetOf } from "./work-target.ts";
 
 const server = "http://127.0.0.1:4500";
 
-/** What was typed, and where the address of `--on` is from. */
+/** The typed options, and the source of the address of `--on`. */
 function target(flags: { on?: string; conductor?: string | true; port?: number }, env: Record<string, string> = {}, onFrom?: "env") {
   const source = flags.on === undefined ? (onFrom ?? "default") : "cli";
   return targetOf({ on: server, ...flags }, { getOptionValueSource: () => source }, env);
@@ -32,7 +32,7 @@ describe("a worker takes its tasks", () => {
     expect(() => target({}, { STEPFLOW_TRANSPORT: "smoke" })).toThrow(/STEPFLOW_TRANSPORT is "smoke", expected grpc, nats or http/);
   });
 
-  it("from its caller, when the variables are set", () => {
+  it("from the orchestrator that calls it, when the variables are set", () => {
     expect(target({}, { STEPFLOW_TRANSPORT: "http", STEPFLOW_TASKS_URL: "h:1" }).protocol).toBe("stepflow-http");
   });
 
@@ -53,7 +53,7 @@ describe("a worker takes its tasks", () => {
     expect(target({ on: "http://h:1" }, { FLOWKIT_URL: "http://h:2" }).protocol).toBe("workflow-graph");
   });
 
-  it("from nowhere when FlowKit's database is named and its brokers are not", () => {
+  it("from no server when FlowKit's database is named but not its brokers", () => {
     const env = { FLOWKIT_MONGO_URL: "mongodb://me:secret@db/flowkit" };
     expect(() => target({}, env)).toThrow(/its brokers are not set. Set KAFKA_BOOTSTRAP_SERVERS too, or FLOWKIT_URL/);
     expect(() => target({}, env)).toThrow(`pass --on ${server}.`);
@@ -62,7 +62,7 @@ describe("a worker takes its tasks", () => {
     expect(target({}, { ...env, FLOWKIT_URL: "http://h:1" }).protocol).toBe("flowkit");
   });
 
-  it("from one place only", () => {
+  it("from one server only", () => {
     expect(() => target({ on: "http://h:1", conductor: true })).toThrow("--on and --conductor name two servers");
     expect(() => target({ on: "http://h:1", conductor: true, port: 1 })).toThrow("--on and --conductor name two servers");
   });

@@ -26,7 +26,7 @@ async function typed(server: Server): Promise<void> {
   await client.start(order, {});
   // @ts-expect-error a field has another type
   await client.start(priced, { items: "two" });
-  // With a schema, a start needs only what the schema needs.
+  // With a schema, a start needs only the fields that the schema requires.
   await client.start(checked, {});
 
   expectTypeOf(await client.start("order", { any: "input" })).toEqualTypeOf<RunHandle<unknown>>();

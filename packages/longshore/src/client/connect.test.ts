@@ -1,4 +1,4 @@
-// What only a client over a network has to do: tokens, lost answers, servers that are away.
+// What only a client over a network must handle: tokens, lost responses, servers that are unavailable.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -26,7 +26,7 @@ async function setup(options: ConnectOptions = {}) {
   return { server, client: connect(server.url as string, options) };
 }
 
-/** A server that answers each request with the next of these. */
+/** A server that answers each request with the next of these responses. */
 async function strangeServer(...answers: readonly [status: number, body: string][]): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -39,7 +39,7 @@ async function strangeServer(...answers: readonly [status: number, body: string]
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** Performs requests, and loses the first answer to each that matches. */
+/** Performs requests, but loses the first response to each request that matches. */
 function losing(matches: (path: string) => boolean): { fetch: typeof fetch; sent: string[] } {
   const lost = new Set<string>();
   const sent: string[] = [];
@@ -65,7 +65,7 @@ describe("a token", () => {
       .catch((error: unknown) => error);
   };
 
-  it("that is missing, wrong or too weak is told apart", async () => {
+  it("that is missing, wrong or too weak gets a different error for each case", async () => {
     expect(await start()).toMatchObject({
       code: "LONGSHORE_UNAUTHORIZED",
       message: expect.stringMatching(/requires a token: connect\(url, \{ token \}\)/),
@@ -83,7 +83,7 @@ describe("a token", () => {
 });
 
 describe("an address", () => {
-  it("that is no URL is refused at once", () => {
+  it("that is not a URL is refused at once", () => {
     for (const url of ["", "127.0.0.1:4500", "ftp://x"])
       expect(() => connect(url)).toThrow(
         expect.objectContaining({ code: "LONGSHORE_BAD_CONFIG", detail: expect.objectContaining({ field: "url" }) }),
@@ -96,7 +96,7 @@ describe("an address", () => {
     expect(asked).toEqual(["GET /behind/a/proxy/api/longshore/v1/runs/r%2F1"]);
   });
 
-  it("of another server is reported, with what it answered", async () => {
+  it("of a server that is not Longshore is reported, with its response", async () => {
     const page = await strangeServer([404, "<html>nothing here</html>"]);
     await expect(connect(page.url).run("r").status()).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",
@@ -109,7 +109,7 @@ describe("an address", () => {
     });
   });
 
-  it("where no server answers is tried again for a while, and then reported", async () => {
+  it("without a server is retried for a while, and then reported", async () => {
     const { url } = await strangeServer([200, "{}"]);
     const away = url.replace(/\d+$/, "1");
     await expect(connect(away, { retryFor: 0 }).run("r").status()).rejects.toMatchObject({
@@ -119,14 +119,14 @@ describe("an address", () => {
   });
 });
 
-describe("a server that is busy or away", () => {
-  it("is asked again", async () => {
+describe("a server that is busy or unavailable", () => {
+  it("gets the request again", async () => {
     const { url, asked } = await strangeServer([503, "{}"], [502, "bad gateway"], [200, '{"id":"r","state":"running"}']);
     expect(await connect(url).run("r").status()).toMatchObject({ id: "r" });
     expect(asked).toHaveLength(3);
   });
 
-  it("is not asked again for a change that may have been made", async () => {
+  it("does not get a change again that it may have made already", async () => {
     const { url, asked } = await strangeServer([502, "bad gateway"], [200, "{}"]);
     await expect(connect(url).run("r").retry()).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
     expect(asked).toHaveLength(1);
@@ -135,7 +135,7 @@ describe("a server that is busy or away", () => {
     expect(refusing.asked).toHaveLength(2);
   });
 
-  it("is not asked again after the caller's signal", async () => {
+  it("does not get the request again after the caller's signal fired", async () => {
     const { url } = await strangeServer([503, "{}"]);
     const stopping = new AbortController();
     const waiting = expect(connect(url).run("r").status({ signal: stopping.signal })).rejects.toThrow("enough");
@@ -144,8 +144,8 @@ describe("a server that is busy or away", () => {
   });
 });
 
-describe("a lost answer", () => {
-  it("to a start, a call or a signal changes nothing twice", async () => {
+describe("a lost response", () => {
+  it("to a start, a call or a signal leads to no second change", async () => {
     const { fetch, sent } = losing((path) => /\/(runs|tasks|signals)$/.test(path));
     const { server, client } = await setup({ fetch });
     const run = await client.start(echoing, 1);
@@ -165,7 +165,7 @@ describe("a lost answer", () => {
 });
 
 describe("a start that waits for the end", () => {
-  it("is one request, and changes nothing twice when its answer is lost", async () => {
+  it("is one request, and starts one run when its response is lost", async () => {
     const { fetch, sent } = losing((path) => path.endsWith("/runs"));
     const { server, client } = await setup({ fetch });
     const worker = await work({ tasks: [echo], on: server, logger: false, signals: false });
@@ -197,7 +197,7 @@ describe("a start that waits for the end", () => {
 });
 
 describe("a restart of the server", () => {
-  it("does not end a result or events, and a workflow is defined again where the data is gone", async () => {
+  it("does not end a wait for a result or for events, and a workflow is defined again when the data is lost", async () => {
     const first = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
     const url = first.url as string;
     const client = connect(url);
@@ -211,7 +211,7 @@ describe("a restart of the server", () => {
     expect(await run.result()).toBe(2);
   });
 
-  it("is followed by the states that were missed, and by none twice", async () => {
+  it("is followed by the states that the client missed, each once", async () => {
     const data = temporaryFolder();
     const first = await serve({ data, port: 0, logger: { level: "silent" } });
     const port = first.port as number;
@@ -237,7 +237,7 @@ describe("a restart of the server", () => {
   });
 });
 
-it("a silent server is given up after a time, on the clock", async () => {
+it("a request to a silent server fails after its timeout, measured by the clock", async () => {
   const clock = new TestClock();
   const silent: typeof fetch = (_input, init) =>
     new Promise((_resolve, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));

@@ -1,4 +1,4 @@
-// What a node's clients see of a request that another node performs: a Forwarder and a Performer with a real link between them.
+// What clients of a node see when another node performs their request: a Forwarder and a Performer with a real link between them.
 
 import { Readable } from "node:stream";
 import { expect, it, onTestFinished } from "vitest";
@@ -38,7 +38,7 @@ async function setup(route: Route) {
     performer,
     link,
     ask: (more: Partial<HttpRequest> = {}) => forwarder.request(route, requestOf(more)),
-    /** Cuts the link; the next one is to the same owner. */
+    /** Cuts the link. The next link is to the same owner. */
     cut: () => owner.link.cut(),
     async takeOver(next: Route) {
       const [lost, taken] = [owner, performerOf([next])];
@@ -73,7 +73,7 @@ async function bytesOf(body: HttpReply["body"]): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-it("a long reply with a known length arrives in one piece, so that a route without an open end may give it", async () => {
+it("a long reply with a known length arrives in one piece, so that routes without an open end may send it", async () => {
   const text = "äö".repeat(400_000);
   const s = await setup(routeOf(() => ({ status: 200, headers: { "x-a": "b" }, body: text })));
   const { body, status, headers } = await s.ask();
@@ -81,12 +81,12 @@ it("a long reply with a known length arrives in one piece, so that a route witho
   expect({ status, headers, text: (body as Buffer).toString() }).toEqual({ status: 200, headers: { "x-a": "b" }, text });
 });
 
-it("a long reply whose owner is lost in the middle is fetched from the next one", async () => {
+it("when the owner is lost in the middle of a long reply, the reply is fetched from the next owner", async () => {
   const long = Buffer.alloc(3_000_000, 7);
   let asked = 0;
   const s = await setup(
     routeOf(() => {
-      // The reply is made, and the link breaks before its body was fetched.
+      // The reply is ready, and the link breaks before its body is fetched.
       if (asked++ === 0) setImmediate(() => setImmediate(() => s.cut()));
       return { status: 200, body: long };
     }),
@@ -95,14 +95,14 @@ it("a long reply whose owner is lost in the middle is fetched from the next one"
   expect((body as Buffer).equals(long)).toBe(true);
 });
 
-it("a body without a known length is passed on as it comes", async () => {
+it("a body without a known length is passed on piece by piece", async () => {
   const s = await setup(
     routeOf(() => ({ status: 200, body: Readable.from([Buffer.from("one"), Buffer.from("two")]) }), { openEnded: true }),
   );
   expect((await bytesOf((await s.ask()).body)).toString()).toBe("onetwo");
 });
 
-it("a streamed body of any length reaches its route whole", async () => {
+it("a streamed body of any length reaches its route complete", async () => {
   const s = await setup(routeOf(async ({ stream }) => ({ status: 200, body: String((await bytesOf(stream)).length) }), { body: "stream" }));
   for (const length of [0, 1, 1_048_576, 5_000_000]) {
     const pieces = Array.from({ length: Math.ceil(length / 65_536) }, (_, at) => Buffer.alloc(Math.min(65_536, length - at * 65_536)));
@@ -110,7 +110,7 @@ it("a streamed body of any length reaches its route whole", async () => {
   }
 });
 
-it("a body that breaks off fails its route, and so does one whose link breaks", async () => {
+it("the route fails when a body breaks off or its link breaks", async () => {
   const ends: string[] = [];
   const s = await setup(
     routeOf(
@@ -145,7 +145,7 @@ it("a body that a route reads as text has the limits of text", async () => {
   });
 });
 
-it("a reply that is made after its link broke goes back to its route", async () => {
+it("a reply that is ready after its link broke is given back to its route", async () => {
   let answer: () => void = () => {};
   let began: () => void = () => {};
   const begun = new Promise<void>((resolve) => (began = resolve));
@@ -169,7 +169,7 @@ it("a reply that is made after its link broke goes back to its route", async () 
   expect(asked).toBe(2);
 });
 
-it("a delivered reply is confirmed and does not go back, an undelivered one does", async () => {
+it("a delivered reply is confirmed; an undelivered one is given back to its route", async () => {
   const back: number[] = [];
   let at = 0;
   const s = await setup(
@@ -183,7 +183,7 @@ it("a delivered reply is confirmed and does not go back, an undelivered one does
   await expect.poll(() => back).toEqual([1]);
 });
 
-it("confirmations that the link has no room for are sent later", async () => {
+it("confirmations are sent later when the link is full", async () => {
   const confirmed: unknown[] = [];
   let isFull = true;
   const owner: CallOwner = {
@@ -207,7 +207,7 @@ it("confirmations that the link has no room for are sent later", async () => {
   await expect.poll(() => confirmed).toEqual([{ delivered: ["id"], undelivered: [] }]);
 });
 
-it("a caller arrives with its name and no more than its own scopes", async () => {
+it("the owner gets the caller's name and only the caller's own scopes", async () => {
   const s = await setup(
     routeOf(({ caller }) => {
       const may = (["run.read", "task.claim", "run.start", "server.health"] as const).filter((action) => caller.may(action));
@@ -229,7 +229,7 @@ it("headers with secrets stay at the node", async () => {
   expect((await s.ask({ headers: { ...secrets, accept: "text/plain" } })).body).toBe("accept");
 });
 
-it("a client that leaves is noticed by the route at the owner", async () => {
+it("the route at the owner notices that the client disconnects", async () => {
   let began: () => void = () => {};
   const begun = new Promise<void>((resolve) => (began = resolve));
   const s = await setup(
@@ -246,7 +246,7 @@ it("a client that leaves is noticed by the route at the owner", async () => {
   expect((await replied).status).toBe(204);
 });
 
-it("events go on behind the last one at the owner that takes over", async () => {
+it("after a take-over, events continue after the last one that was sent", async () => {
   const eventsFrom = (source: string, to: number): Route =>
     routeOf(
       ({ headers }) => ({
@@ -270,7 +270,7 @@ it("events go on behind the last one at the owner that takes over", async () => 
   await expect.poll(() => seen.map(({ id, data }) => `${id} ${data}`)).toEqual(["1 first", "2 first", "3 first", "4 second", "5 second"]);
 });
 
-it("a slow reader of events holds up the route at the owner, which keeps about a mebibyte for it", async () => {
+it("a slow reader of events slows down the route at the owner, which buffers about a mebibyte", async () => {
   let sent = 0;
   const s = await setup(
     routeOf(
@@ -288,7 +288,7 @@ it("a slow reader of events holds up the route at the owner, which keeps about a
   expect(sent).toBeLessThan(1_100);
 });
 
-it("a client that leaves while there is no link is no failure of the request", async () => {
+it("a request does not fail when its client disconnects while there is no link", async () => {
   const client = new AbortController();
   const asked = new LongshoreError("LONGSHORE_CLOSED", "asked");
   const owner: CallOwner = { call: (name) => (name === "request" ? Promise.reject(client.abort(asked) ?? asked) : Promise.resolve()) };

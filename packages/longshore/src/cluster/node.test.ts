@@ -1,4 +1,4 @@
-// The life of nodes, in random orders of what can happen to them: the data is a counter behind a fence, as the database has one.
+// Nodes, with all events that can happen to them in random orders. The data is a counter that is protected by a fence, as in the database.
 
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -85,18 +85,18 @@ class Shared {
     return data;
   }
 
-  /** Performs it once, however often it is asked, and answers only as the owner. */
+  /** Performs the request once, also when it arrives several times, and answers only while it is the owner. */
   async perform(data: Data, request: string): Promise<HttpReply> {
     await turn();
     if (this.owner !== data) throw unavailable();
     this.performed.set(request, (this.performed.get(request) ?? 0) + (this.performed.has(request) ? 0 : 1));
     await turn();
-    // It was committed, and this owner cannot know.
+    // It was committed, but this owner cannot know.
     if (this.owner !== data) throw unavailable();
     return { status: 200, body: `${request} ${data.epoch}` };
   }
 
-  /** The link: waits for an owner, and asks the next one when it is lost. */
+  /** The link: waits for an owner, and sends the request to the next one when the owner is lost. */
   async elsewhere(request: string, { gone }: HttpRequest): Promise<HttpReply> {
     while (!gone.aborted) {
       const { owner } = this;
@@ -104,7 +104,7 @@ class Shared {
         try {
           return await this.perform(owner, request);
         } catch {
-          // Lost meanwhile.
+          // The owner was lost meanwhile.
         }
       }
       await turn();
@@ -118,13 +118,13 @@ function requestOf(gone: AbortSignal): HttpRequest {
   return { method: "POST", path: "/count", params: {}, headers: {}, text: "", parsed: undefined, caller: everyone, gone, ...more };
 }
 
-/** Lets the nodes look, and everything that follows happen. */
+/** Makes the nodes check the owner, and waits for everything that follows. */
 async function pass(shared: Shared, turns = 12): Promise<void> {
   await shared.clock.advance(200);
   for (let at = 0; at < turns; at++) await turn();
 }
 
-it("comes to one owner, and performs and answers every request once, in any order of what happens", async () => {
+it("ends with one owner, and performs and answers every request once, for any order of events", async () => {
   for (let seed = 1; seed <= 60; seed++) {
     const random = seededRandom(seed);
     const shared = new Shared();
@@ -169,7 +169,7 @@ it("comes to one owner, and performs and answers every request once, in any orde
   }
 });
 
-it("resigning waits for a take-over that is under way, and hands the data over", async () => {
+it("resigning waits for a take-over in progress, and then hands over the data", async () => {
   const shared = new Shared();
   const other = await shared.take("another");
   const node = shared.node("n");
@@ -185,7 +185,7 @@ it("resigning waits for a take-over that is under way, and hands the data over",
   await node.close();
 });
 
-it("two that make it step down both wait until the data is handed over", async () => {
+it("two callers that make it step down both wait until the data is handed over", async () => {
   const shared = new Shared();
   const node = shared.node("n");
   await node.start();
@@ -216,7 +216,7 @@ it("ends its event streams when it hands the data over, and their routes send no
   const end = () => {
     hasEnded = true;
   };
-  // As a stream that has ended, and whose reader is still connected.
+  // Like a stream that has ended while its reader is still connected.
   events?.({ send: () => false, full: false, drained: async () => {}, end, gone: new AbortController().signal });
   expect([hasEnded, given?.gone.aborted]).toEqual([false, false]);
   await node.resign();
@@ -224,7 +224,7 @@ it("ends its event streams when it hands the data over, and their routes send no
   await node.close();
 });
 
-it("a start that finds no owner ends when the node closes", async () => {
+it("a start that waits for an owner ends when the node closes", async () => {
   const shared = new Shared();
   const node = shared.node("n");
   // Another node holds the data, and is not in the list.
@@ -236,7 +236,7 @@ it("a start that finds no owner ends when the node closes", async () => {
   await refused;
 });
 
-it("keeps nothing of events that have ended", async () => {
+it("keeps nothing in memory for event streams that have ended", async () => {
   const shared = new Shared();
   const node = shared.node("n");
   await node.start();

@@ -1,4 +1,4 @@
-// What the owner does with replies that grant something, when the link of the node that should pass them on breaks.
+// What the owner does with replies that hand out something, when the link to the node that should pass them on breaks.
 
 import { describe, expect, it } from "vitest";
 import { idMaker } from "../core/ids.ts";
@@ -14,7 +14,7 @@ const request = (id: string): CarriedRequest => ({
   caller: { scopes: ["worker"] },
 });
 
-/** An owner whose only route grants something. */
+/** An owner whose only route hands out something. */
 function setup() {
   const takenBack: number[] = [];
   let granted = 0;
@@ -44,8 +44,8 @@ function setup() {
   };
 }
 
-describe("a reply that grants something", () => {
-  it("is taken back when the node tells that its client is gone", async () => {
+describe("a reply that hands out something", () => {
+  it("is taken back when the node reports that its client has disconnected", async () => {
     const { claim, confirm, takenBack } = setup();
     await claim("a");
     await confirm({ undelivered: ["a"] });
@@ -64,7 +64,7 @@ describe("a reply that grants something", () => {
     expect(takenBack).toEqual([]);
   });
 
-  it("is taken back when the node asks again, because it did not get it", async () => {
+  it("is taken back when the node sends the request again, because it did not get the reply", async () => {
     const { claim, link, performer, takenBack } = setup();
     expect(await claim("a")).toBe("1");
     performer.left(link);

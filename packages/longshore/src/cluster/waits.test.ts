@@ -1,4 +1,4 @@
-// Requests of a node that wait at the owner, and a node that closes.
+// Requests of a node that wait at the owner, when the node closes.
 
 import { expect, it } from "vitest";
 import { Waits } from "./waits.ts";
@@ -12,7 +12,7 @@ function setup() {
   return { waits, call };
 }
 
-it("those of the node that closes wait no longer, and later ones do not begin to", () => {
+it("requests of the closing node stop waiting, and later ones do not begin to wait", () => {
   const { waits, call } = setup();
   const [one, other] = [call(), call()];
   const [own, others] = [one.wait.signal, other.wait.signal];
@@ -21,7 +21,7 @@ it("those of the node that closes wait no longer, and later ones do not begin to
   expect(call(one.link).wait.signal.aborted).toBe(true);
 });
 
-it("one whose client leaves waits no longer, also if it leaves before the route waits", () => {
+it("a request whose client disconnects stops waiting, also when the client disconnects before the route waits", () => {
   const { call } = setup();
   const [during, before] = [call(), call()];
   const { signal } = during.wait;
@@ -30,7 +30,7 @@ it("one whose client leaves waits no longer, also if it leaves before the route 
   expect([signal.aborted, before.wait.signal.aborted]).toEqual([true, true]);
 });
 
-it("one that was answered is forgotten", () => {
+it("a request that was answered is removed", () => {
   const { waits, call } = setup();
   const { wait, link } = call();
   const { signal } = wait;

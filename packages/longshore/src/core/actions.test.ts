@@ -5,12 +5,12 @@ import { type Action, actions, calledWorker, callerWith, everyone, stranger } fr
 const all = Object.keys(actions) as Action[];
 
 describe("what a caller may do", () => {
-  it("is everything for an operator and where no token is required", () => {
+  it("is everything for an operator, and when no token is required", () => {
     expect(all.filter((action) => !callerWith("o", ["operator"]).may(action))).toEqual([]);
     expect(all.filter((action) => !everyone.may(action))).toEqual([]);
   });
 
-  it("is what the table allows to the other scopes, separately and together", () => {
+  it("is what the table allows for the other scopes, separately and together", () => {
     for (const scopes of [["worker"], ["read"], ["worker", "read"]] as const) {
       const caller = callerWith("c", scopes);
       for (const action of all) {
@@ -21,25 +21,25 @@ describe("what a caller may do", () => {
     expect(all.filter((action) => calledWorker.may(action))).toEqual(all.filter((action) => callerWith("w", ["worker"]).may(action)));
   });
 
-  it("is next to nothing without a token", () => {
+  it("is almost nothing without a token", () => {
     expect(all.filter((action) => stranger.may(action))).toEqual(["server.greet", "server.health", "server.version", "token.check"]);
   });
 });
 
 describe("the table of actions", () => {
-  // Some are for Conductor alone.
-  it("has no action that nothing does", async () => {
+  // Some exist only for Conductor.
+  it("has no action that no route uses", async () => {
     const used = new Set([...(await realGroups()).flatMap(({ routes }) => routes), ...(await realMethods())].map(({ action }) => action));
-    // It takes the name of a topic to know that it is this one.
+    // Only the name of the topic shows that it is this action.
     const byTopic: Action = "bus.lead";
     expect(all.filter((action) => !used.has(action))).toEqual([byTopic]);
   });
 
-  it("allows no change with a token that only reads, or with none", () => {
+  it("allows no change with a token that only allows reading, or without a token", () => {
     expect(all.filter((action) => !actions[action].reads && ["read", "anyone"].includes(actions[action].who))).toEqual([]);
   });
 
-  it("gives one answer for one action, in every protocol", async () => {
+  it("gives the same result for the same action in every protocol", async () => {
     const routes = new Map((await realGroups()).flatMap((group) => group.routes).map((one) => [`${one.method} ${one.path}`, one.action]));
     const methods = new Map((await realMethods()).map(({ path, action }) => [path.replace("/stepflow.v1.", ""), action]));
     const twins: [method: string, ...routes: string[]][] = [
@@ -75,7 +75,7 @@ describe("the table of actions", () => {
       expect([method, methods.get(method)]).not.toEqual([method, undefined]);
       for (const route of others) expect([route, routes.get(route)]).toEqual([route, methods.get(method)]);
     }
-    // What is left has no twin: the worker's own calls on behalf of a task.
+    // The remaining actions exist in one protocol only: the worker's own calls on behalf of a task.
     const alone = [...methods.keys()].filter((method) => !twins.some(([twin]) => twin === method));
     expect(alone.sort()).toEqual(["OrchestratorService/GetRun", "OrchestratorService/SubmitRun", "TasksService/GetOrchestratorForRun"]);
   });

@@ -23,7 +23,7 @@ describe("backoff", () => {
     expect([1, 2, 3].map((retry) => backoffMs({ kind: "exponential", delayMs: 10, factor: 3 }, retry, middle))).toEqual([10, 30, 90]);
   });
 
-  it("adds the two delays before it when it is fibonacci, up to its maximum", () => {
+  it("is the sum of the two delays before it when it is fibonacci, up to its maximum", () => {
     const policy: Backoff = { kind: "fibonacci", delayMs: 1_000, maxMs: 10_000 };
     expect([1, 2, 3, 4, 5, 6, 7, 5_000].map((retry) => backoffMs(policy, retry, middle) / 1_000)).toEqual([1, 1, 2, 3, 5, 8, 10, 10]);
     expect(backoffMs({ kind: "fibonacci", delayMs: 1 }, 5_000, middle)).toBe(backoffMsMax);
@@ -34,14 +34,14 @@ describe("backoff", () => {
     expect(backoffMs({ kind: "linear", delayMs: 100 }, -3, middle)).toBe(100);
   });
 
-  it("draws the share that jitter names, in both directions", () => {
+  it("varies by the share that jitter sets, in both directions", () => {
     const policy: Backoff = { kind: "fixed", delayMs: 1_000, jitter: 0.2 };
     expect(backoffMs(policy, 1, 0)).toBe(800);
     expect(backoffMs(policy, 1, middle)).toBe(1_000);
     expect(backoffMs(policy, 1, 0.999_999)).toBe(1_200);
   });
 
-  it("adds up to the given number of milliseconds, each equally likely, above any maximum", () => {
+  it("adds a random number of milliseconds up to the given one, also above the maximum", () => {
     const policy: Backoff = { kind: "linear", delayMs: 1_000, maxMs: 1_500, jitterMs: 4 };
     expect([0, 0.2, 0.5, 0.999_999].map((random) => backoffMs(policy, 1, random))).toEqual([1_000, 1_001, 1_002, 1_004]);
     expect(backoffMs(policy, 5, 0.999_999)).toBe(1_504);

@@ -15,13 +15,13 @@ describe("time", () => {
     const now = steadyTime({
       wall: () => Math.floor(clocks.wallMs),
       steady: () => clocks.steadyMs,
-      // As coarse as a system's own.
+      // As coarse as the system's clock.
       uptime: () => Math.floor((clocks.steadyMs + clocks.sleptMs) / 10) * 10,
     });
     return { clocks, pass, sleep, now };
   }
 
-  it("is the wall clock's, to the millisecond, for any number of reads", () => {
+  it("is exactly the wall clock's time, for any number of reads", () => {
     const { clocks, pass, now } = machine();
     for (let asked = 0; asked < 10_000; asked++) {
       pass(0.375);
@@ -35,7 +35,7 @@ describe("time", () => {
     expect(now()).toBe(1_004_000);
   });
 
-  it("follows the machine's sleep at once, and the sleeps after it", () => {
+  it("follows a sleep of the machine at once, and also later sleeps", () => {
     const { sleep, pass, now, clocks } = machine();
     for (let night = 0; night < 3; night++) {
       sleep(8 * 3_600_000);
@@ -45,7 +45,7 @@ describe("time", () => {
     }
   });
 
-  it("does not leap when the wall clock is set ahead, and is little ahead when that was a mistake", () => {
+  it("does not jump when the wall clock is set ahead, and is only slightly ahead when that was a mistake", () => {
     const { clocks, pass, now } = machine();
     const jumpMs = 40 * 86_400_000;
     clocks.wallMs += jumpMs;
@@ -61,27 +61,27 @@ describe("time", () => {
     expect(now() - Math.floor(clocks.wallMs)).toBe(37_500);
   });
 
-  it("catches up with a clock that was set to the right time, half as fast again as time passes", () => {
+  it("catches up with a clock that was set to the right time, at 1.5 times the speed of time", () => {
     const { clocks, pass, now } = machine();
     clocks.wallMs += 3_600_000;
     for (let second = 0; second < 7_190; second++) {
       expect(now()).toBeLessThan(clocks.wallMs);
       pass(1_000);
     }
-    // The last seconds are a small step.
+    // The last seconds are added in one small step.
     now();
     pass(1_000);
     expect(now()).toBe(Math.floor(clocks.wallMs));
   });
 
-  it("gives no long credit for a time in which it was not read", () => {
+  it("does not catch up faster because it was not read for a long time", () => {
     const { clocks, pass, now } = machine();
     pass(86_400_000);
     clocks.wallMs += 40 * 86_400_000;
     expect(now()).toBe(1_000_000 + 86_400_000 + 7_500);
   });
 
-  it("continues when the wall clock is set back, and follows it again once that has caught up", () => {
+  it("continues when the wall clock is set back, and follows it again when the wall clock has caught up", () => {
     const { clocks, pass, now } = machine();
     pass(1_000);
     const before = now();
@@ -125,7 +125,7 @@ describe("time", () => {
     }
   });
 
-  it("of this machine is the wall clock's", () => {
+  it("of this machine is the wall clock's time", () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
   });
 });
@@ -164,7 +164,7 @@ describe("a timer", () => {
     expect(fired).toBe(1);
   });
 
-  it("that is cancelled does not fire, also after it has looked", () => {
+  it("that is cancelled does not fire, also after it has checked the time once", () => {
     const clock = clockOf(() => wallMs);
     let fired = 0;
     const cancel = clock.at(wallMs + 60_000, () => fired++);

@@ -31,13 +31,13 @@ describe("errors", () => {
     for (const code of errorCodes) expect(code).toMatch(/^LONGSHORE_[A-Z]+(_[A-Z]+)*$/);
   });
 
-  it("know a terminal error of another copy of the package", () => {
+  it("recognise a terminal error of another copy of the package", () => {
     const foreign = Object.assign(new Error("from elsewhere"), { [Symbol.for("longshore.terminal")]: true });
     expect([new TerminalError("never"), foreign].map(isTerminal)).toEqual([true, true]);
     expect([new Error("x"), new LongshoreError("LONGSHORE_CLOSED", "x"), null, "text", undefined].some(isTerminal)).toBe(false);
   });
 
-  it("of Node itself are understood: no server there, and a time that has passed", async () => {
+  it("of Node itself are recognised: no server, and a timeout", async () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const fetchFailed = new TypeError("fetch failed", { cause: refused });
     expect(codeOf(new Error("the bank is away", { cause: fetchFailed }))).toBe("LONGSHORE_UNREACHABLE");
@@ -48,7 +48,7 @@ describe("errors", () => {
     expect(codeOf(new TerminalError("never", { cause: new LongshoreError("LONGSHORE_BAD_INPUT", "n") }))).toBe("LONGSHORE_BAD_INPUT");
   });
 
-  it("are transient, refused, or due to the end of a process, and never two of these", () => {
+  it("are transient, refused, or caused by the end of a process, and never two of these", () => {
     const codesFor = (test: (error: unknown) => boolean) => errorCodes.filter((code) => test(new LongshoreError(code, "x")));
     expect(codesFor(isTransient)).toEqual(["LONGSHORE_STORE_UNAVAILABLE", "LONGSHORE_UNREACHABLE"]);
     expect(codesFor(isRefused)).toEqual(["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_OUTPUT", "LONGSHORE_LIMIT"]);
@@ -59,7 +59,7 @@ describe("errors", () => {
     }
   });
 
-  it("are made of any thrown value", () => {
+  it("are made from any thrown value", () => {
     const error = new Error("as it is");
     const circle: { self?: unknown } = {};
     circle.self = circle;

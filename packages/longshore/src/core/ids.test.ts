@@ -10,7 +10,7 @@ describe("ids", () => {
     for (let made = 0; made < 1_000; made++) expect(makeId(1_700_000_000_000)).toMatch(shape);
   });
 
-  it("begin with their time, so that ids of different makers sort by time", () => {
+  it("begin with their time, so that ids from different sources sort by time", () => {
     const [early, late] = [idMaker()(1_700_000_000_000), idMaker()(1_700_000_000_001)];
     expect(early < late).toBe(true);
     expect(early.slice(0, 10)).toBe(idMaker()(1_700_000_000_000).slice(0, 10));
@@ -34,13 +34,13 @@ describe("ids", () => {
     expect(ids[1]).toBe("0000000005E008000000000001");
   });
 
-  it("carry over from digit to digit", () => {
+  it("carry over into the next digit when they count", () => {
     const makeId = idMaker((into) => into.fill(31, 4));
     expect(makeId(7)).toBe("0000000007E008ZZZZZZZZZZZZ");
     expect(makeId(7)).toBe("0000000007E009000000000000");
   });
 
-  it("differ between makers that start in the same millisecond", () => {
+  it("differ between sources that start in the same millisecond", () => {
     expect(new Set(Array.from({ length: 200 }, () => idMaker()(1))).size).toBe(200);
   });
 
@@ -56,14 +56,14 @@ describe("ids", () => {
     }
   });
 
-  it("have no other spelling when another program made them", () => {
+  it("that another program made are not converted", () => {
     for (const text of ["", "ci-1", "01K9-2-0", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU"])
       expect(uuidOf(text)).toBeUndefined();
     for (const text of ["", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d8694739b9efec9bf9a1d0b8c", "0190163d-8694-739b-9efe-c9bf9a1d0b8g"])
       expect(idOfUuid(text)).toBeUndefined();
   });
 
-  it("can be made from a text, the same for the same text and time", () => {
+  it("can be made from a text: the same text and time give the same id", () => {
     const id = idFrom("a step, a key", 1_700_000_000_000);
     expect(id).toMatch(shape);
     expect(idFrom("a step, a key", 1_700_000_000_000)).toBe(id);

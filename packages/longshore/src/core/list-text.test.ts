@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ListTexts, listBytesMax, shortBytes } from "./list-text.ts";
 import { Slices } from "./slices/slices.ts";
 
-/** Items of one list, with how many characters are in memory of all lists together: those of a list that is dropped are not. */
+/** The items of one list. Counts the characters of all lists that are in memory; the characters of a dropped list do not count. */
 function counted(count: number, chars: number, held: { now: number; most: number }) {
   return async function* items() {
     let own = 0;
@@ -22,18 +22,18 @@ function counted(count: number, chars: number, held: { now: number; most: number
 }
 
 describe("the text of a list", () => {
-  it("is the list", async () => {
+  it("has all items of the list", async () => {
     const lists = new ListTexts(new Slices());
     expect(await lists.of(() => [])).toBe("[]");
     expect(await lists.of(() => ["1", '{"a":2}'])).toBe('[1,{"a":2}]');
   });
 
-  it("is made of one long list at a time, for any number of readers", async () => {
+  it("is built for one long list at a time, for any number of readers", async () => {
     const lists = new ListTexts(new Slices());
     const held = { now: 0, most: 0 };
     const read = () => lists.of(counted(20, 100_000, held)).then(() => (held.now -= 20 * 100_000));
     await Promise.all(Array.from({ length: 10 }, read));
-    // One whole list, while the next may begin before its reader has seen the end of it; the others have nothing.
+    // One whole list is in memory. The next may begin before the reader has received the end of it. The others hold nothing.
     expect(held.most).toBeLessThanOrEqual(21 * 100_000);
     expect(held.now).toBe(0);
   });
@@ -72,7 +72,7 @@ describe("the text of a list", () => {
     expect(begun).toBe(3);
   });
 
-  it("waits before its first item where that has all of them in memory", async () => {
+  it("waits before its first item when the source loads all items at once", async () => {
     const lists = new ListTexts(new Slices());
     let reading = 0;
     let most = 0;
@@ -86,7 +86,7 @@ describe("the text of a list", () => {
     expect(most).toBe(1);
   });
 
-  it("ends before the item that exceeds the limit where it may be cut, but not before the first", async () => {
+  it("ends before the item that exceeds the limit when it may be cut, but has at least one item", async () => {
     const lists = new ListTexts(new Slices());
     const piece = "1".repeat(listBytesMax / 4);
     const cut = await lists.of(() => [piece, piece, piece, piece, "1", "1"], { cut: true });
@@ -95,7 +95,7 @@ describe("the text of a list", () => {
     expect(await lists.of(() => ["1"], { alone: true })).toBe("[1]");
   });
 
-  it("lets the next one begin when a list fails or is too long", async () => {
+  it("frees the place for the next list when a list fails or is too long", async () => {
     const lists = new ListTexts(new Slices());
     async function* failing() {
       yield "x".repeat(shortBytes + 1);

@@ -12,7 +12,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-/** An error as Node throws it, with frames inside Node only. */
+/** An error as Node throws it, with stack frames of Node only. */
 function errorOf(name: string, message: string, stack: string): Error {
   const error = new Error(message);
   error.name = name;
@@ -33,7 +33,7 @@ it("a syntax error of a module is found in the file, or in a file that it import
   );
 });
 
-it("a place that Node puts above the message is kept, without Node's own calls", () => {
+it("a place that Node prints above the message is kept, without Node's own stack frames", () => {
   const stack = `file:///home/ada/app.mjs:1\nimport { tsk } from "longshore";\n         ^^^\nSyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n${insideNode}`;
   expect(loadFailure("app.mjs", errorOf("SyntaxError", "The requested module", stack))).toBe(
     "app.mjs could not be loaded.\n/home/ada/app.mjs:1:10: SyntaxError: The requested module 'longshore' does not provide an export named 'tsk'\n" +
@@ -57,7 +57,7 @@ it("TypeScript that tsx compiles names its place in the message", () => {
   );
 });
 
-it("an error that the file throws keeps the frames of the user's files", () => {
+it("an error that the file throws keeps the stack frames of the user's files", () => {
   const frames = [
     "    at start (file:///home/ada/lib/db.mjs:4:9)",
     "    at file:///home/ada/app.mjs:3:6",
@@ -69,7 +69,7 @@ it("an error that the file throws keeps the frames of the user's files", () => {
   );
 });
 
-it("a missing package is one line", () => {
+it("a missing package is reported in one line", () => {
   const message = "Cannot find package 'pg' imported from /home/ada/app.mjs";
   expect(loadFailure("app.mjs", errorOf("Error", message, `Error [ERR_MODULE_NOT_FOUND]: ${message}\n${insideNode}`))).toBe(
     `app.mjs could not be loaded: Error: ${message}`,

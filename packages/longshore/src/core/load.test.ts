@@ -12,7 +12,7 @@ it("finds the exports of a CommonJS module", () => {
   expect(exportedTasks({ default: { a, rest: 7 }, "module.exports": { a } })).toEqual([a]);
 });
 
-it("finds nothing where there is nothing", () => {
+it("finds nothing in a module without tasks", () => {
   expect(exportedTasks({})).toEqual([]);
   expect(exportedTasks({ default: undefined })).toEqual([]);
 });

@@ -9,13 +9,13 @@ function setup(options: Partial<LoggerOptions> = {}) {
 }
 
 describe("the logger", () => {
-  it("writes one JSON object a line with time, level, message and fields", () => {
+  it("writes one JSON object on each line, with time, level, message and fields", () => {
     const { logger, parsed } = setup();
     logger.info("started", { port: 4500 });
     expect(parsed()).toEqual([{ time: "2026-01-02T03:04:05.006Z", level: "info", message: "started", port: 4500 }]);
   });
 
-  it("writes text for people, on one line for any message", () => {
+  it("writes text for people, with each message on one line", () => {
     const { logger, lines } = setup({ format: "text" });
     logger.warn("two\nlines", { path: "a b", id: "x1", none: undefined, list: [1] });
     expect(lines).toEqual(['03:04:05.006 warn  two lines path="a b" id=x1 list=[1]']);
@@ -23,7 +23,7 @@ describe("the logger", () => {
     expect(lines[1]).not.toMatch(/\p{Cc}/u);
   });
 
-  it("drops what is below its level and reports that beforehand", () => {
+  it("drops messages below its level, and reports beforehand which levels are on", () => {
     const { logger, lines } = setup({ level: "warn" });
     logger.debug("no");
     logger.info("no");
@@ -35,7 +35,7 @@ describe("the logger", () => {
     expect(nothing).toEqual([]);
   });
 
-  it("gives the fields of a child to each of its lines", () => {
+  it("adds the fields of a child logger to each of its lines", () => {
     const { logger, parsed } = setup();
     logger.child({ run: "r1" }).child({ step: "a" }).info("m", { step: "b" });
     expect(parsed()[0]).toMatchObject({ run: "r1", step: "b" });
@@ -53,7 +53,7 @@ describe("the logger", () => {
     expect(parsed()[0]?.error).toHaveProperty("stack", expect.stringContaining("logger.test.ts"));
   });
 
-  it("takes out secrets by the name of their field, at any depth", () => {
+  it("removes secrets by the name of their field, at any depth", () => {
     const { logger, lines } = setup();
     const headers = { authorization: "Bearer aaaa", cookie: "bbbb", "x-api-key": "cccc", accept: "text/plain" };
     logger.info("m", { headers, list: [{ accessToken: "dddd", github_token: "eeee", tokens: ["ffff"] }], password: "gggg" });
@@ -61,7 +61,7 @@ describe("the logger", () => {
     expect(lines[0]).toContain("text/plain");
   });
 
-  it("removes bearer tokens and known secrets at every place", () => {
+  it("removes bearer tokens and known secrets in every place", () => {
     const { logger, lines } = setup({ secrets: ["kV3mQ0rT8xLw2ZpB"] });
     logger.info("called with Authorization: Bearer zzzz.yyyy", { url: "/x/kV3mQ0rT8xLw2ZpB", error: new Error("kV3mQ0rT8xLw2ZpB") });
     expect(lines[0]).not.toMatch(/zzzz|kV3mQ0rT8xLw2ZpB/);

@@ -9,14 +9,14 @@ const text = (bytes: LongBytes, step: number) => {
 };
 
 describe("long bytes", () => {
-  it.each([1, 2, 3, 5, 100])("are the same whole when they are read %i at a time", (step) => {
+  it.each([1, 2, 3, 5, 100])("are complete when they are read %i at a time", (step) => {
     const bytes = new LongBytes(["ab", "c", "", "defgh", "i"].map((piece) => Buffer.from(piece)));
     expect(bytes.byteLength).toBe(9);
     expect(text(bytes, step)).toBe("abcdefghi");
     expect(text(bytes, step)).toBe("abcdefghi");
   });
 
-  it("are encoded with a turn after each piece, in pieces that are not much longer than what is written at once", async () => {
+  it("are encoded in pieces of about the size that is written at once, with a turn of the event loop after each", async () => {
     const texts = [...Array.from({ length: 50 }, (_, at) => `${at}é`.repeat(2_000)), `x${"😀".repeat(pieceBytes)}`];
     const turns: number[] = [];
     const bytes = await encodeInTurns(texts, async (length) => void turns.push(length));

@@ -23,7 +23,7 @@ describe("the metrics registry", () => {
     );
   });
 
-  it("writes histograms with rising buckets, sum and count", () => {
+  it("writes histograms with cumulative buckets, sum and count", () => {
     const metrics = createMetrics();
     const commits = metrics.histogram("commit_seconds", "Commit time.", [0.001, 0.01], ["store"]).with("sqlite");
     for (const value of [0.0005, 0.001, 0.005, 2]) commits.observe(value);
@@ -55,14 +55,14 @@ describe("the metrics registry", () => {
     expect(metrics.text()).toBe("# HELP whole Whole.\n# TYPE whole gauge\nwhole 1\n");
   });
 
-  it("escapes what would break a line", () => {
+  it("escapes characters that would break a line", () => {
     const metrics = createMetrics();
     metrics.counter("odd_total", "A \\ and\na line.", ["name"]).with('a"b\\c\nd').add();
     expect(metrics.text()).toContain("# HELP odd_total A \\\\ and\\na line.\n");
     expect(metrics.text()).toContain('odd_total{name="a\\"b\\\\c\\nd"} 1\n');
   });
 
-  it("returns the same family for a second request, and refuses another one under its name", () => {
+  it("returns the same family for a second request, and refuses a different family with the same name", () => {
     const metrics = createMetrics();
     const family = metrics.counter("x_total", "X.", ["a"]);
     expect(metrics.counter("x_total", "X.", ["a"])).toBe(family);
@@ -73,7 +73,7 @@ describe("the metrics registry", () => {
     expect(() => family.with()).toThrow("Expected values");
   });
 
-  it("counts under `other` once a label has taken too many values", () => {
+  it("counts as `other` when a label has too many values", () => {
     const metrics = createMetrics();
     const family = metrics.counter("ids_total", "Ids.", ["id"]);
     for (let index = 0; index < 2_100; index++) family.with(`id-${index}`).add();
@@ -82,7 +82,7 @@ describe("the metrics registry", () => {
     expect(lines).toContain('ids_total{id="other"} 100');
   });
 
-  it("can be drained in one process and absorbed in another, where nothing is counted twice", () => {
+  it("can be drained in one process and added in another, and nothing is counted twice", () => {
     const family = (metrics: ReturnType<typeof createMetrics>) => ({
       polls: metrics.counter("polls_total", "Polls.", ["task"]),
       time: metrics.histogram("poll_seconds", "Time.", [1, 10], ["task"]),

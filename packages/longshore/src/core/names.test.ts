@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { checkName } from "./names.ts";
 
-it("accepts texts of every script, whole pairs of surrogates included", () => {
+it("accepts names in every script, also with complete surrogate pairs", () => {
   for (const name of ["", "greet", "grüße", "挨拶", "\u{1f6a2}"]) expect(() => checkName(name, "name")).not.toThrow();
 });
 

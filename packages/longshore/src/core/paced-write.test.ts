@@ -20,7 +20,7 @@ function reader() {
 }
 
 describe("a paced write", () => {
-  it("gives the next piece when the one before has left, and reports when all have", async () => {
+  it("writes the next piece when the one before is sent, and reports when all are sent", async () => {
     const { to, taken, take } = reader();
     let done = 0;
     const body = "x".repeat(2 * pieceBytes + 10);
@@ -41,7 +41,7 @@ describe("a paced write", () => {
     expect([done, Buffer.concat(taken).toString()]).toEqual([1, body]);
   });
 
-  it.each([0, 1])("cuts no character into halves (%i before it)", async (before) => {
+  it.each([0, 1])("cuts no character in two (%i before it)", async (before) => {
     const { to, taken, take } = reader();
     const body = "y".repeat(before) + "\u{1f600}".repeat(pieceBytes);
     let done = false;

@@ -3,14 +3,14 @@ import { LongshoreError } from "./errors.ts";
 import { pathPattern } from "./path-pattern.ts";
 
 describe("a path pattern", () => {
-  it("without places matches itself alone", () => {
+  it("without parameters matches only itself", () => {
     const pattern = pathPattern("/orders/create");
     expect(pattern.literal).toBe(true);
     expect(pattern.match("/orders/create")).toEqual({});
     expect(["/orders", "/orders/create/", "orders/create", "/orders/create/x"].map(pattern.match)).toEqual(Array(4).fill(undefined));
   });
 
-  it("fills a place with one segment, and the last with all that follow", () => {
+  it("fills a parameter with one segment, and a last wildcard with all that follow", () => {
     const pattern = pathPattern("/files/{kind}/{*rest}");
     expect(pattern.literal).toBe(false);
     expect(pattern.match("/files/text/a/b.txt")).toEqual({ kind: "text", rest: "a/b.txt" });
@@ -22,7 +22,7 @@ describe("a path pattern", () => {
   });
 
   it.each(["", "x", "/", "//x", "/{a", "/{a}b", "/{a}/{a}", "/{*rest}/x", "/{1}", "/two words", `/${"x".repeat(500)}`])(
-    "is refused when it is %j, with what was expected",
+    "is refused when it is %j; the error names what was expected",
     (text) => {
       expect(() => pathPattern(text, "path of task greet")).toThrow(LongshoreError);
       expect(() => pathPattern(text, "path of task greet")).toThrow(/^path of task greet is .*, expected a path such as/);

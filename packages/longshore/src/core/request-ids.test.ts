@@ -14,7 +14,7 @@ it("a request that is performed again makes the same ids in the same order", asy
   expect(new Set(first).size).toBe(3);
 });
 
-it("what a request has begun makes ids of its own after the answer", async () => {
+it("work that a request started makes new ids after the response", async () => {
   const ids = new RequestIds(idMaker());
   let later: Promise<string> | undefined;
   await ids.within({ id, isRepeat: true }, () => {
@@ -25,7 +25,7 @@ it("what a request has begun makes ids of its own after the answer", async () =>
   expect(made).not.toBe(id);
 });
 
-it("the end of one request changes nothing for another that is being performed, nor for the next", async () => {
+it("the end of one request does not affect the ids of other requests, before or after it", async () => {
   const ids = new RequestIds(idMaker());
   const [first, second, third] = [1_000, 2_000, 3_000].map((ms) => ({ id: idMaker()(ms), isRepeat: false })) as [Tracked, Tracked, Tracked];
   let goOn = () => {};
@@ -42,7 +42,7 @@ it("the end of one request changes nothing for another that is being performed, 
   expect(await ids.within(third, async () => ids.current()?.id)).toBe(third.id);
 });
 
-it("what follows a commit belongs to no request, although a request began the commit", async () => {
+it("work that follows a commit belongs to no request, although a request began the commit", async () => {
   const ids = new RequestIds(idMaker());
   const engine = await openEngine({ directory: null, ids });
   const seen: boolean[] = [];

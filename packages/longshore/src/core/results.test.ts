@@ -7,19 +7,19 @@ const isOpen = (thing: Thing) => thing.open;
 const ended: Thing = { open: false, name: "ended" };
 
 describe("results", () => {
-  it("returns at once what has ended already, and keeps no waiter", async () => {
+  it("are returned at once when the work has ended already, and no waiter is kept", async () => {
     const results = new Results<Thing>();
     expect(await results.of("a", async () => ended, isOpen)).toBe(ended);
     expect(results.size).toBe(0);
   });
 
-  it("returns undefined for what does not exist", async () => {
+  it("are undefined when the id does not exist", async () => {
     const results = new Results<Thing>();
     expect(await results.of("a", async () => undefined, isOpen)).toBeUndefined();
     expect(results.size).toBe(0);
   });
 
-  it("notifies all waiters for the id, and no others", async () => {
+  it("notify all waiters for the id, and no others", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     const first = results.of("a", open, isOpen);
@@ -32,7 +32,7 @@ describe("results", () => {
     expect((await other)?.name).toBe("other");
   });
 
-  it("does not miss an end during its read", async () => {
+  it("are not missed when the work ends during the read", async () => {
     const results = new Results<Thing>();
     const look = async () => {
       results.tell("a", ended);
@@ -41,7 +41,7 @@ describe("results", () => {
     expect(await results.of("a", look, isOpen)).toBe(ended);
   });
 
-  it("leaves the line when looking fails", async () => {
+  it("are no longer waited for when the read fails", async () => {
     const results = new Results<Thing>();
     const look = async () => {
       throw new Error("the store is closed");
@@ -75,7 +75,7 @@ describe("results", () => {
     await expect(waiting).rejects.toThrow("closed");
   });
 
-  it("lets one fail without disturbing the others", async () => {
+  it("of other waiters are not affected when one waiter fails", async () => {
     const results = new Results<Thing>();
     const { ended: failing, fail } = results.expect("a");
     const { ended: waiting } = results.expect("a");
@@ -86,7 +86,7 @@ describe("results", () => {
     await expect(failing).rejects.toThrow("not posted");
   });
 
-  it("notifies all waiters when the server closes", async () => {
+  it("are reported to all waiters when the server closes", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     const waiting = [results.of("a", open, isOpen), results.expect("b").ended];

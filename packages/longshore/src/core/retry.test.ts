@@ -32,7 +32,7 @@ async function play<Value>(call: () => Promise<Value>, options: Partial<RetryOpt
   return { ...(await settled), pauses };
 }
 
-describe("a call that is tried again", () => {
+describe("a call with retries", () => {
   it("is repeated after growing pauses until it works", async () => {
     const { call, calls } = failingTimes(3);
     expect(await play(call)).toEqual({ value: "done", pauses: [100, 200, 400] });
@@ -46,12 +46,12 @@ describe("a call that is tried again", () => {
     expect(calls()).toBe(1);
   });
 
-  it("ends with the last failure when the tries or the time are used up", async () => {
+  it("ends with the last failure when no attempts or no time are left", async () => {
     expect(await play(failingTimes(9).call, { triesMax: 2 })).toEqual({ error: away, pauses: [100] });
     expect(await play(failingTimes(9).call, { patienceMs: 300 })).toEqual({ error: away, pauses: [100, 200] });
   });
 
-  it("ends with the reason of its signal", async () => {
+  it("ends with its signal's abort reason", async () => {
     const stop = new AbortController();
     const reason = new Error("stopped");
     const call = () => {

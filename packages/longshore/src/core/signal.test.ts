@@ -19,7 +19,7 @@ function setup() {
   return { source, seen, after, remove };
 }
 
-it("distinguishes the first signal from later ones and leaves no listener behind", () => {
+it("distinguishes the first signal from later signals, and leaves no listener behind", () => {
   const { source, seen, after, remove } = setup();
   after(0, "SIGTERM");
   after(200, "SIGTERM");
@@ -29,7 +29,7 @@ it("distinguishes the first signal from later ones and leaves no listener behind
   expect(source.listenerCount("SIGINT") + source.listenerCount("SIGTERM")).toBe(0);
 });
 
-it.each(["SIGINT", "SIGTERM"])("takes a %s that arrives twice at once for one, and a later one for a second", (signal) => {
+it.each(["SIGINT", "SIGTERM"])("counts a %s that arrives twice at the same time as one, and a later one as a second", (signal) => {
   const { seen, after, remove } = setup();
   after(0, signal);
   after(20, signal);
@@ -39,7 +39,7 @@ it.each(["SIGINT", "SIGTERM"])("takes a %s that arrives twice at once for one, a
   remove();
 });
 
-it("takes another signal as a second one, also when it arrives at once", () => {
+it("counts a different signal as a second one, also when it arrives at the same time", () => {
   const { seen, after, remove } = setup();
   after(0, "SIGINT");
   after(1, "SIGTERM");

@@ -15,7 +15,7 @@ function thing(): Moving & { at: number; ended: number } {
   };
 }
 
-describe("what is watched", () => {
+describe("a watched connection", () => {
   it("is ended once, after the time and at most a quarter more", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);
@@ -29,7 +29,7 @@ describe("what is watched", () => {
     expect(still.ended).toBe(1);
   });
 
-  it("stays while it sends, also when it sends little", async () => {
+  it("stays while it sends anything", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);
     const slow = thing();
@@ -43,7 +43,7 @@ describe("what is watched", () => {
     expect(slow.ended).toBe(1);
   });
 
-  it("is ended when it moves by less than the rate on average, and stays when it keeps to it", async () => {
+  it("is ended when its average rate is below the minimum, and stays when it is not", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000, 100);
     const slow = thing();
@@ -58,7 +58,7 @@ describe("what is watched", () => {
     expect([slow.ended, steady.ended]).toEqual([1, 0]);
   });
 
-  it("stays while it waits for us", async () => {
+  it("stays while it waits for the server", async () => {
     const clock = new TestClock();
     const stalls = new Stalls(clock, 1_000);
     const waiting = thing();

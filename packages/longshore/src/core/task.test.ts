@@ -6,7 +6,7 @@ import { LongshoreError } from "./errors.ts";
 import { describeTask, type Task, task } from "./task.ts";
 
 describe("a task's types", () => {
-  it("are those of its handler", () => {
+  it("are the types of its handler", () => {
     const greet = task("greet", async ({ name }: { name: string }, ctx) => {
       expectTypeOf(ctx).toEqualTypeOf<Context>();
       return { text: `Hello, ${name}!` };
@@ -16,12 +16,12 @@ describe("a task's types", () => {
     expectTypeOf(task("nothing", async () => {})).toEqualTypeOf<Task<unknown, void>>();
   });
 
-  it("do not show a deferral to callers", () => {
+  it("do not include the deferral for callers", () => {
     const later = task("later", async (input: { round: number }, ctx) => (input.round < 3 ? ctx.defer("5s") : { rounds: input.round }));
     expectTypeOf(later).toEqualTypeOf<Task<{ round: number }, { rounds: number }>>();
   });
 
-  it("are those of the schema: its input for callers, its output for the handler", () => {
+  it("are the types of the schema: its input for callers, its output for the handler", () => {
     const input = z.object({ count: z.string().transform(Number), unit: z.string().default("kg") });
     const weigh = task(
       "weigh",
@@ -34,7 +34,7 @@ describe("a task's types", () => {
     expectTypeOf(weigh).toEqualTypeOf<Task<{ count: string; unit?: string | undefined }, number>>();
   });
 
-  it("are those of both schemas for a handler without types of its own", () => {
+  it("are the types of both schemas for a handler without its own types", () => {
     const input = z.object({ items: z.array(z.object({ count: z.number() })) });
     const output = z.number();
     const sum = task("sum", async ({ items }) => items.reduce((total, item) => total + item.count, 0), { input, output });
@@ -47,7 +47,7 @@ describe("a task's types", () => {
     task("wrong", async ({ items }) => `${items.length}`, { input, output });
   });
 
-  it("must agree with the schemas", () => {
+  it("must match the schemas", () => {
     // @ts-expect-error The schema passes a number, the handler expects a text.
     task("wrong-input", (value: { name: string }) => value.name, { input: z.object({ name: z.number() }) });
     // @ts-expect-error The handler returns a number, the schema takes a text.
@@ -79,7 +79,7 @@ describe("task", () => {
     expect(() => task(name, () => null)).toThrow(LongshoreError);
   });
 
-  it("describes itself with JSON Schemas where the schema's library has them", () => {
+  it("has JSON Schemas when the schema's library can make them", () => {
     const described = task("add", ({ a }) => ({ sum: a }), {
       input: z.object({ a: z.number() }),
       output: z.object({ sum: z.number() }),
@@ -94,7 +94,7 @@ describe("task", () => {
     expect(describeTask(task("plain", () => null))).toEqual({ name: "plain" });
   });
 
-  it("describes nothing where the library cannot express it", () => {
+  it("has no JSON Schema when the library cannot express it", () => {
     const odd = { "~standard": { version: 1, vendor: "own", validate: (value: unknown) => ({ value }) } } as const;
     expect(describeTask(task("odd", () => null, { input: odd }))).toEqual({ name: "odd" });
     const throwing = task("throwing", () => null, { input: z.object({ at: z.date() }) });

@@ -14,7 +14,7 @@ describe("searching a text", () => {
     }
   });
 
-  it("finds what `includes` finds, in texts of few letters", () => {
+  it("finds what `includes` finds, in texts of few different letters", () => {
     let seed = 1;
     const letters = (length: number) =>
       Array.from({ length }, () => {
@@ -27,7 +27,7 @@ describe("searching a text", () => {
     }
   });
 
-  it("finds long and short texts, and the empty one everywhere", () => {
+  it("finds long and short texts, and finds the empty text everywhere", () => {
     const long = `${"ab".repeat(400)}c`;
     expect(hasText(`x${long}y`, long)).toBe(true);
     expect(hasText(`x${long.slice(1)}y`, long)).toBe(false);

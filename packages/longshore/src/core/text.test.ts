@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ExactNumber } from "./json/json-exact.ts";
 import { counted, cutMiddle, cutTail, kindOf, shown, withoutEndSlashes } from "./text.ts";
 
-it("leaves a text that fits alone and cuts the middle out of one that does not", () => {
+it("leaves a short text unchanged, and removes the middle of a long one", () => {
   expect(cutMiddle("short", 5)).toBe("short");
   const cut = cutMiddle(`${"a".repeat(100)}${"b".repeat(100)}`, 50);
   expect(cut).toHaveLength(50);
@@ -10,18 +10,18 @@ it("leaves a text that fits alone and cuts the middle out of one that does not",
   expect(cutMiddle("abcdefghij", 3)).toBe("abc");
 });
 
-it("counts one thing and several", () => {
+it("writes one with the singular and other numbers with the plural", () => {
   expect([0, 1, 2].map((count) => counted(count, "step"))).toEqual(["0 steps", "1 step", "2 steps"]);
 });
 
-it("shows a value as JSON, and of a long one its beginning", () => {
+it("shows a value as JSON, or the beginning of it when it is long", () => {
   expect([undefined, null, "a", { b: [1] }].map(shown)).toEqual(["missing", "null", '"a"', '{"b":[1]}']);
   expect(shown("x".repeat(200))).toBe(`"${"x".repeat(99)}...`);
   expect(shown(() => 1)).toBe("() => 1");
   expect(shown([new ExactNumber("12345678901234567890"), { a: "b", c: [] }, {}])).toBe('[12345678901234567000,{"a":"b","c":[]},{}]');
 });
 
-it("writes no more of a value than it shows, for deep and large values", () => {
+it("converts no more of a value than it shows, also of deep and large values", () => {
   let deep: unknown = 1;
   for (let level = 0; level < 100_000; level++) deep = [deep];
   expect(shown(deep)).toBe(`${"[".repeat(100)}...`);
@@ -50,6 +50,6 @@ it("never cuts a character in two", () => {
   }
 });
 
-it("takes the slashes off the end of an address, and no others", () => {
+it("removes the slashes at the end of an address, and no others", () => {
   expect(["", "/", "///", "/a", "/a/", "//a//b//"].map(withoutEndSlashes)).toEqual(["", "", "", "/a", "/a", "//a//b"]);
 });

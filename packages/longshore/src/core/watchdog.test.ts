@@ -15,10 +15,10 @@ function setup() {
     return () => {};
   };
   const watch = createWatchdog({ metrics, logger, now: () => time, every });
-  // A start that takes long is no stall.
+  // A slow start does not count as a stall.
   time = 5_000;
   watch.begin();
-  /** The timer fires this long after it last did. */
+  /** The timer fires this long after its last time. */
   const after = (ms: number) => {
     time += ms;
     tick();
@@ -50,7 +50,7 @@ describe("the watchdog", () => {
     expect(metrics.text()).toContain("longshore_event_loop_stalls_total 1\n");
   });
 
-  it("blames no route that ran for a small part of the time", () => {
+  it("does not name a route that ran only for a small part of the time", () => {
     const { log, watch, after } = setup();
     watch.ran("GET /quick", 30);
     after(520);
@@ -58,7 +58,7 @@ describe("the watchdog", () => {
     expect(log[0]).not.toContain("quick");
   });
 
-  it("logs one line in ten seconds, with the number of stalls", () => {
+  it("logs one line every ten seconds, with the number of stalls", () => {
     const { log, after } = setup();
     for (let at = 0; at < 5; at++) after(220);
     expect(log).toHaveLength(1);

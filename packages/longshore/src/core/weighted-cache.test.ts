@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { WeightedCache } from "./weighted-cache.ts";
 
 describe("a weighted cache", () => {
-  it("forgets what was not used for longest beyond its weight", () => {
+  it("removes the entries that were not used for the longest time when its weight is too large", () => {
     const cache = new WeightedCache<number>(10);
     cache.set("a", 1, 4);
     cache.set("b", 2, 4);

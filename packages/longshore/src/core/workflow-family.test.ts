@@ -11,7 +11,7 @@ function workflow(name: string, uses: Workflow[] = [], source: object = { name }
   return { name, source, uses };
 }
 
-describe("a family of workflows", () => {
+describe("a workflow with its child workflows", () => {
   it("has children before their parents, each once", () => {
     const leaf = workflow("leaf");
     const left = workflow("left", [leaf]);
@@ -19,11 +19,11 @@ describe("a family of workflows", () => {
     expect(workflowFamily([workflow("root", [right, left]), left]).map(({ name }) => name)).toEqual(["leaf", "left", "right", "root"]);
   });
 
-  it("has the same workflow of two copies of a module once", () => {
+  it("has a workflow once when two copies of a module export it", () => {
     expect(workflowFamily([workflow("a"), workflow("b", [workflow("a")])]).map(({ name }) => name)).toEqual(["a", "b"]);
   });
 
-  it("in which a workflow runs itself is refused with the way around", () => {
+  it("in which a workflow runs itself is refused, with an alternative", () => {
     const [a, b] = [workflow("a"), workflow("b")];
     a.uses.push(b);
     b.uses.push(a);

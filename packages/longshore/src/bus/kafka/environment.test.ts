@@ -6,13 +6,13 @@ import { kafkaSecurityIn } from "./environment.ts";
 
 const ann = { KAFKA_SASL_USERNAME: "ann", KAFKA_SASL_PASSWORD: " open sesame " };
 
-describe("the way to Kafka from the environment", () => {
+describe("the connection to Kafka from environment variables", () => {
   it("uses no TLS and no login by default, also when other variables are set", () => {
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: " " })).toEqual({});
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: "PLAINTEXT" })).toEqual({});
   });
 
-  it("has a name and a password, as they were written", () => {
+  it("has the name and the password exactly as they were written", () => {
     const sasl = { mechanism: "PLAIN", username: "ann", password: " open sesame " };
     expect(kafkaSecurityIn({ ...ann, KAFKA_SECURITY_PROTOCOL: "sasl_plaintext" })).toEqual({ sasl });
     const scram = { ...ann, KAFKA_SECURITY_PROTOCOL: "SASL_SSL", KAFKA_SASL_MECHANISM: "scram-sha-512" };

@@ -2,7 +2,7 @@ import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { Generation } from "./generation.ts";
 
-/** Like the library's errors: the class is found by a method. */
+/** Like the library's errors, whose class is found with a method. */
 const stale = Object.assign(new Error("not the leader"), { findBy: (name: string) => (name === "hasStaleMetadata" ? {} : null) });
 
 function generationOf(client: object): Generation {
@@ -25,7 +25,7 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-it("waits for the leaders of partitions that were made a moment ago", async () => {
+it("waits until new partitions have leaders", async () => {
   const listOffsets = vi
     .fn()
     .mockRejectedValueOnce(stale)
@@ -40,7 +40,7 @@ it("waits for the leaders of partitions that were made a moment ago", async () =
   expect(commit).toHaveBeenCalledExactlyOnceWith({ offsets: [{ topic: "t", partition: 0, offset: 7n, leaderEpoch: -1 }] });
 });
 
-it("gives up when they stay without one, and commits nothing", async () => {
+it("gives up when partitions get no leader, and commits nothing", async () => {
   const commit = vi.fn(async () => {});
   const listOffsets = async () => Promise.reject(stale);
   const begun = generationOf({ listCommittedOffsets: async () => new Map(), listOffsets, commit, clearMetadata() {} }).begin();

@@ -11,7 +11,7 @@ const kGetApi = Symbol("api");
 type Apis = { readonly [name: string]: (args: unknown[]) => unknown };
 type Answered = (error: Error | null, answer?: unknown) => void;
 
-/** A client whose broker leads the group itself and calls every newcomer `m1`; records the name of each join. */
+/** A client whose broker leads the group itself and names every new member `m1`. Records the name of each join. */
 function clientOf(joins: unknown[], more: Apis = {}): Consumer {
   const apis: Apis = {
     JoinGroup(args) {
@@ -35,7 +35,7 @@ function clientOf(joins: unknown[], more: Apis = {}): Consumer {
   return client as unknown as Consumer;
 }
 
-it("joins again with another client under its old name, so the group does not wait for the old one to expire", async () => {
+it("joins again with a new client and its old name, so the group does not wait until the old member expires", async () => {
   const joins: unknown[] = [];
   const kafka = { kGetConnection, kGetApi } as unknown as KafkaModule;
   const membership = new Membership({ kafka, group: "g", sessionMs: 10_000, beatMs: 1_000, closing: new Shutdown(), unreadable: () => {} });
@@ -46,11 +46,11 @@ it("joins again with another client under its old name, so the group does not wa
   expect(joins).toEqual(["", "m1"]);
 });
 
-it("gives a member whose subscription cannot be read no partitions, reports it, and shares out all of them among the others", async () => {
+it("gives no partitions to a member whose subscription cannot be read, reports this, and gives all partitions to the others", async () => {
   const bytes = (hex: string) => Buffer.from(hex, "hex");
   const members = [
     { memberId: "m1", metadata: encodeSubscription(["t"]) },
-    // A text of -2 bytes leads back to its own length, 2^31 - 1 times.
+    // A text with a length of -2 bytes would make the reader go back to this length, 2^31 - 1 times.
     { memberId: "backwards", metadata: bytes("00007fffffffffFE0000000000000000") },
     { memberId: "cut", metadata: bytes("0000") },
   ];

@@ -46,8 +46,8 @@ async function read(position: number, ...batches: Buffer[]) {
 
 const text = (value: string) => ({ value: Buffer.from(value) });
 
-describe("what a broker has sent", () => {
-  it("is read from the position on, with keys, times and places", async () => {
+describe("the response of a broker", () => {
+  it("is read from the position on, with keys, times and offsets", async () => {
     const { all, places, values, found } = await read(1, plain(0, text("a"), { key: "k", ...text("b") }), packed(2, text("c")));
     expect(values).toEqual(["b", "c"]);
     expect(places).toEqual(["t[3]@1", "t[3]@2"]);
@@ -58,19 +58,19 @@ describe("what a broker has sent", () => {
     expect(found[0]?.next).toBe(3n);
   });
 
-  it("is read up to a batch that this process cannot unpack, which waits", async () => {
+  it("is read up to a batch that this process cannot unpack; this batch waits", async () => {
     const unknown = packed(1, text("b"));
     unknown.writeInt16BE(6, 21);
     const { values, found, left } = await read(0, plain(0, text("a")), unknown, plain(2, text("c")));
     expect([values, found[0]?.next, left]).toEqual([["a"], 1n, ["waits"]]);
   });
 
-  it("may be cut off within a batch, which is left for later", async () => {
+  it("may end within a batch, which is read later", async () => {
     const { values, found } = await read(0, plain(0, text("a")), plain(1, text("b")).subarray(0, 65));
     expect([values, found[0]?.next]).toEqual([["a"], 1n]);
   });
 
-  it("counts keys and each record itself among what waits in memory", async () => {
+  it("counts the keys and an overhead for each record as waiting in memory", async () => {
     const { found } = await read(0, plain(0, { key: "k".repeat(10_000) }, {}));
     expect(found[0]?.bytes).toBeGreaterThan(10_000 + 2 * 200);
   });
@@ -95,7 +95,7 @@ describe("what a broker has sent", () => {
     expect(left).toEqual(["t[3]@1: it ends within a record", expect.stringContaining("more than 131072")]);
   });
 
-  it("unpacks as much as one batch may have, and leaves the others for the next fetch", async () => {
+  it("is unpacked up to the limit of one batch; the rest waits for the next fetch", async () => {
     const half = { value: Buffer.alloc(unpackedBytesMax / 2) };
     const { all, left, found } = await read(0, ...[0, 1, 2, 3, 4].map((offset) => packed(offset, half)));
     expect([all.length, left, found[0]?.next]).toEqual([2, [], 2n]);

@@ -1,4 +1,4 @@
-// The codec: whatever JSON carries arrives unchanged, however the bytes are cut.
+// Tests the codec: every JSON value arrives unchanged, for any division of the bytes.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { carriedError, errorFrom } from "./carried-error.ts";
 import { BadFrame, exceeds, FrameReader, framesOf } from "./frames.ts";
 import { kinds, messageOf, requestOf } from "./messages.ts";
 
-/** Every value that JSON can carry, with texts of any code units. It has no negative zero, which the generator makes. */
+/** Every value that JSON can hold, with texts of any code units. The generator makes negative zero, which JSON does not have. */
 const values = fc
   .jsonValue({ stringUnit: fc.oneof(fc.string({ unit: "binary", minLength: 1, maxLength: 1 }), loneSurrogate()) })
   .map((value) => JSON.parse(JSON.stringify(value)) as unknown);
@@ -50,7 +50,7 @@ describe("messages", () => {
     );
   });
 
-  it("keep single halves of pairs of code units, which UTF-8 cannot carry", () => {
+  it("keep unpaired surrogates, which UTF-8 cannot encode", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(loneSurrogate(), fc.constant("a"), fc.constant("😀"))), (units) => {
         const text = units.join("");
@@ -64,7 +64,7 @@ describe("messages", () => {
     expect(carry(framesOf([text], 100), [])).toEqual([[kinds.answer, 1, { kept: null, list: [null] }]]);
   });
 
-  it("may be none at all", () => {
+  it("may be absent from a frame", () => {
     expect(framesOf([], 100)).toEqual([Buffer.from([0, 0, 0, 2, 0x5b, 0x5d])]);
     expect(carry(framesOf([], 100), [1])).toEqual([]);
   });
@@ -93,7 +93,7 @@ describe("a reader of frames", () => {
 describe("an error", () => {
   const carried = (error: unknown) => errorFrom(JSON.parse(JSON.stringify(carriedError(error))));
 
-  it("keeps what callers decide by", () => {
+  it("keeps the fields by which callers decide", () => {
     const limit = carried(
       Object.assign(new LongshoreError("LONGSHORE_LIMIT", "Full.", { detail: { field: "x", line: 3 } }), { retryInMs: 5 }),
     );
@@ -105,14 +105,14 @@ describe("an error", () => {
     expect(carried("text")).toMatchObject({ message: "text" });
   });
 
-  it("carries a few of its causes, and ends a circle of them", () => {
+  it("has a limited number of its causes, also when they form a circle", () => {
     const circle = new Error("outer");
     circle.cause = new Error("inner", { cause: circle });
     expect(carried(circle)).toMatchObject({ cause: { message: "inner", cause: { message: "outer" } } });
     expect(((carried(circle).cause as Error).cause as Error).cause).toBeUndefined();
   });
 
-  it("of a later version, with a code that is not known here, is a plain error", () => {
+  it("of a later version becomes a plain error when its code is unknown", () => {
     const error = errorFrom({ message: "New.", code: "LONGSHORE_LATER" });
     expect(error).not.toBeInstanceOf(LongshoreError);
     expect(error).toMatchObject({ message: "New.", code: "LONGSHORE_LATER" });

@@ -1,4 +1,5 @@
-// Who gets a link, and who does not: wrong secrets, recorded handshakes, other versions, other owners, TLS and someone in the middle.
+// Which programs get a link, and which do not: wrong secrets, recorded handshakes, other versions, other owners, TLS, and an attacker in the
+// middle.
 
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
@@ -43,7 +44,7 @@ function upgradeTo(owner: TestOwner, more: object = {}): string {
 }
 
 describe("a wrong proof", () => {
-  it("of the node ends the connection, says nothing, and is logged once a minute", async () => {
+  it("of the node ends the connection without an explanation, and is logged once a minute", async () => {
     const clock = new TestClock();
     const { lines, logger } = logged();
     const owner = await startOwner(undefined, { secret: other, logger, clock });
@@ -56,8 +57,8 @@ describe("a wrong proof", () => {
     expect(lines.filter((line) => line.includes("wrong proof"))).toHaveLength(2);
   });
 
-  it("of the owner is not believed", async () => {
-    // A server that accepts everything, as a program on a stolen address would.
+  it("of the owner is not accepted", async () => {
+    // A server that accepts everything, like an attacker's program on a stolen address.
     const owner = await startOwner();
     const fake = createServer((socket) => {
       socket.once("data", () => {
@@ -73,7 +74,7 @@ describe("a wrong proof", () => {
     expect(await refusalOf({ node: owner.node, url })).toContain("does not have the secret of this cluster");
   });
 
-  it("of a recorded handshake proves nothing", async () => {
+  it("from a recorded handshake is refused", async () => {
     const owner = await startOwner();
     const recorded: Buffer[] = [];
     const spy = createServer((near) => {
@@ -102,7 +103,7 @@ describe("a wrong proof", () => {
     expect(owner.link.figures).toMatchObject({ strangers: 1, calls: 1 });
   });
 
-  it("is one of the other role: the owner's own proof, sent back, lets no one in", async () => {
+  it("for the other role is refused: the owner's own proof cannot be sent back to it", async () => {
     const owner = await startOwner();
     for (const [role, links] of [
       ["owner", 0],
@@ -114,7 +115,7 @@ describe("a wrong proof", () => {
       const proof = proofOf(secret, role, hello, welcomeIn(header) as Welcome, "");
       client.socket.write(framesOf([JSON.stringify([10, proof])], 1_000)[0] as Buffer);
       if (role === "node") await until(() => owner.link.figures.links === 1);
-      // Nothing but the answer to the upgrade.
+      // Only the response to the upgrade.
       else expect((await client.closed()).split("\r\n\r\n")[1]).toBe("");
       expect(owner.link.figures.links).toBe(links);
     }
@@ -143,7 +144,7 @@ describe("before the proof", () => {
     await client.closed();
   });
 
-  it("strangers who never finish make room for a node", async () => {
+  it("connections that never finish the handshake make room for a node", async () => {
     const owner = await startOwner(undefined, { limits: { handshakes: 2 } });
     const strangers = [];
     for (let at = 0; at < 3; at++) {
@@ -157,7 +158,7 @@ describe("before the proof", () => {
     expect(strangers[2]?.socket.destroyed).toBe(false);
   });
 
-  it("a client has five seconds, and so has a server", async () => {
+  it("the client and the server each have five seconds", async () => {
     const clock = new TestClock();
     const owner = await startOwner(undefined, { clock });
     const client = new RawClient(owner.http).send(upgradeTo(owner));
@@ -195,12 +196,12 @@ describe("before the proof", () => {
 });
 
 describe("a refusal with a reason", () => {
-  it("is for versions that differ", async () => {
+  it("is sent when the versions differ", async () => {
     const owner = await startOwner(undefined, { speaks: [2, 3] });
     expect(await refusalOf(owner)).toContain("Node owner-1 speaks version 2, 3 of the link, and this node speaks 1; update one of them.");
   });
 
-  it("is for a node that owns nothing, owns it again, or is another one", async () => {
+  it("is sent by a node that owns nothing, by an owner of another epoch, and by another node than expected", async () => {
     let epoch: string | null = null;
     const owner = await startOwner(undefined, { epoch: () => epoch });
     const { node, url } = owner;
@@ -212,7 +213,7 @@ describe("a refusal with a reason", () => {
     expect(await right.call("echo", 1)).toBe(1);
   });
 
-  it("is for a server that has no link, or none more", async () => {
+  it("is sent by a server without a link, and when the number of links is reached", async () => {
     const owner = await startOwner(undefined, {}, { upgrade: { path: "/else", take: () => undefined } });
     expect(await refusalOf(owner)).toContain("answered 404 and opened no link");
     const full = await startOwner(undefined, { limits: { links: 0 } });
@@ -246,7 +247,7 @@ describe("after the proof", () => {
   });
 });
 
-/** A node whose connection lets a test add frames of its own. */
+/** A node; the test can send additional frames on its connection. */
 async function nodeWithRawFrames(owner: TestOwner): Promise<{ node: LinkClient; inject: (text: string) => void }> {
   let last: Socket | undefined;
   const proxy = createServer((near) => {
@@ -266,14 +267,14 @@ async function nodeWithRawFrames(owner: TestOwner): Promise<{ node: LinkClient; 
 }
 
 describe("with TLS", () => {
-  it("a link works with a certificate that is signed by itself, trusted or not", async () => {
+  it("a link works with a self-signed certificate, trusted or not", async () => {
     const owner = await startOwner(undefined, {}, { tls });
     expect(owner.url).toContain("https:");
     expect(await startNode(() => owner).call("echo", "ü".repeat(100_000))).toBe("ü".repeat(100_000));
     expect(await startNode(() => owner, { tls: { ca: tls.cert } }).call("echo", 2)).toBe(2);
   });
 
-  it("someone in the middle with a certificate of their own is noticed", async () => {
+  it("an attacker in the middle with another certificate is detected", async () => {
     const { lines, logger } = logged();
     const owner = await startOwner(undefined, { logger }, { tls });
     const middle = createTlsServer(tls, (near) => {
@@ -291,7 +292,7 @@ describe("with TLS", () => {
     expect(lines.join("\n")).toContain("a program between the two sides reads the connection");
   });
 
-  it("something in between that ends TLS is noticed, and named", async () => {
+  it("a proxy that ends TLS is detected and named", async () => {
     const { lines, logger } = logged();
     const owner = await startOwner(undefined, { logger });
     const middle = createTlsServer(tls, (near) => {

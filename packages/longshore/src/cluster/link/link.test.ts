@@ -6,7 +6,7 @@ import { until } from "../../../test/support/until.ts";
 import { LongshoreError, TerminalError } from "../../core/errors.ts";
 
 describe("a call", () => {
-  it("returns the owner's answer, which sees the name, the arguments and the node", async () => {
+  it("passes its name, arguments and node to the owner, and returns the owner's answer", async () => {
     const seen: unknown[] = [];
     const owner = await startOwner({
       call: async (name, args, { node, key, signal }) => {
@@ -40,13 +40,13 @@ describe("a call", () => {
     expect(new Set(calls.map(({ call }) => call.key)).size).toBe(3);
   });
 
-  it("travels with all others of its turn in one frame", async () => {
+  it("is sent with all other calls of its turn in one frame", async () => {
     const owner = await startOwner();
     const node = startNode(() => owner);
     await node.call("echo", 0);
     const before = node.figures.bytesOut;
     await Promise.all(Array.from({ length: 100 }, () => node.call("echo", 1)));
-    // 99 frames more would take 99 lengths more.
+    // 99 more frames would have 99 more length fields.
     const message = '[1,100,"echo",1],'.length;
     expect(node.figures.bytesOut - before).toBeLessThanOrEqual(100 * message + 4 + 2);
     expect(node.figures).toMatchObject({ calls: 101, resent: 0, unanswered: 0, connects: 1 });
@@ -73,7 +73,7 @@ describe("a call", () => {
     expect(third).toMatchObject({ name: "RangeError", message: "Too far." });
   });
 
-  it("rejects alone when its arguments or its answer are no JSON", async () => {
+  it("rejects alone when its arguments or its answer are not JSON", async () => {
     const owner = await startOwner({ call: async (name, args) => (name === "bad" ? 1n : args), open: () => () => undefined });
     const node = startNode(() => owner);
     const good = node.call("echo", 1);
@@ -83,7 +83,7 @@ describe("a call", () => {
     expect(node.figures.connects).toBe(1);
   });
 
-  it("passes the abort of its signal on, and still takes the owner's answer", async () => {
+  it("passes on the abort of its signal, and still returns the owner's answer", async () => {
     const { calls, service } = held();
     const owner = await startOwner(service);
     const node = startNode(() => owner);
@@ -132,7 +132,7 @@ describe("limits", () => {
     await Promise.all([node.close(), full.close(), ...ended]);
   });
 
-  it("refuse what does not fit into a frame, in both directions, and divide what does not fit into one", async () => {
+  it("refuse a message that is larger than a frame, in both directions, and divide several messages among frames", async () => {
     const limits = { frameBytes: 5_000, frameChars: 2_000 };
     const owner = await startOwner({ call: async (_name, size) => "ü".repeat(size as number), open: () => () => undefined }, { limits });
     const node = startNode(() => owner, { limits });
@@ -143,7 +143,7 @@ describe("limits", () => {
     expect(node.figures.connects).toBe(1);
   });
 
-  it("refuse calls that wait at the owner beyond its own limit", async () => {
+  it("refuse calls when too many wait at the owner", async () => {
     const { calls, service } = held();
     const owner = await startOwner(service, { limits: { calls: 1 } });
     const node = startNode(() => owner);
@@ -153,13 +153,13 @@ describe("limits", () => {
     expect(await first).toBe("fine");
   });
 
-  it("cut off a node that does not read its events", async () => {
+  it("disconnect a node that does not read its events", async () => {
     const { streams, service } = feed();
     const owner = await startOwner(service, { limits: { sendingBytes: 1_000_000 } });
     const node = startNode(() => owner);
     node.open("changes", null, { event: () => undefined });
     await until(() => streams.length === 1);
-    // More than the buffers of the system take in one turn.
+    // More than the system's buffers accept in one turn.
     for (let at = 0; at < 16; at++) streams[0]?.stream.emit("x".repeat(1_000_000));
     await until(() => streams[0]?.closed === true);
   });

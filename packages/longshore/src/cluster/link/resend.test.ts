@@ -23,7 +23,7 @@ describe("when the link breaks", () => {
       [1, calls[0]?.call.key],
       [3, calls[2]?.call.key],
     ]);
-    // The answer of the first attempt belongs to a link that is gone.
+    // The answer of the first attempt belongs to a link that no longer exists.
     calls[0]?.answer("late");
     calls[3]?.answer("again 1");
     calls[4]?.answer("again 3");
@@ -31,7 +31,7 @@ describe("when the link breaks", () => {
     expect(node.figures).toMatchObject({ calls: 3, resent: 2, unanswered: 0, connects: 2 });
   });
 
-  it("they go to the node that owns the data next", async () => {
+  it("they are sent to the next owner", async () => {
     const [first, second] = [held(), held()];
     const owners = [await startOwner(first.service), await startOwner(second.service, { node: "owner-2" })] as const;
     let current: LinkOwner | null = owners[0];
@@ -100,7 +100,7 @@ describe("when the link breaks", () => {
     expect(late).toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("tries follow each other with growing pauses", async () => {
+  it("the pauses between attempts grow", async () => {
     const clock = new TestClock();
     const tries: number[] = [];
     const startMs = clock.now();
@@ -118,7 +118,7 @@ describe("when the link breaks", () => {
     await answer;
   });
 
-  it("an owner that is not found in time is looked for again, and a node may close meanwhile", async () => {
+  it("the search for the owner is repeated when it takes too long, and a node can close meanwhile", async () => {
     const clock = new TestClock();
     const owner = await startOwner();
     let found = new Promise<LinkOwner | null>(() => undefined);
@@ -136,7 +136,7 @@ describe("when the link breaks", () => {
     await Promise.all([waiting.close(), never]);
   });
 
-  it("more calls than the owner would keep for a slow node are sent again all the same", async () => {
+  it("all calls are sent again, even more than the owner would keep for a slow node", async () => {
     const limits = { sendingBytes: 1_000 };
     const { calls, service } = held();
     const owner = await startOwner(service);
@@ -150,7 +150,7 @@ describe("when the link breaks", () => {
     expect(node.figures).toMatchObject({ connects: 2, resent: 50 });
   });
 
-  it("a change of the owner ends the pause, and the link to a node that owns nothing any more", async () => {
+  it("a change of the owner ends the pause, and also the link to the old owner", async () => {
     const clock = new TestClock();
     const owners = [await startOwner(), await startOwner(undefined, { node: "owner-2" })] as const;
     let current: LinkOwner | null = null;
@@ -177,7 +177,7 @@ describe("when the link breaks", () => {
     expect(node.owner?.node).toBe("owner-2");
   });
 
-  it("silence is noticed by both sides, and calls are sent again", async () => {
+  it("both sides detect silence, and calls are sent again", async () => {
     const clock = new TestClock();
     const { calls, service } = held();
     const owner = await startOwner(service, { clock });
@@ -187,7 +187,7 @@ describe("when the link breaks", () => {
     const answer = node.call("settle", 1);
     await until(() => calls.length === 1);
     const { signal } = (calls[0] as (typeof calls)[0]).call;
-    // Pings keep a quiet link.
+    // Pings keep an idle link open.
     for (let second = 0; second < 10; second++) {
       const { bytesIn } = node.figures;
       const before = owner.link.figures.bytesIn;
@@ -204,7 +204,7 @@ describe("when the link breaks", () => {
     expect(await answer).toBe("found again");
   });
 
-  it("a process that was stopped for long does not cut a link that is well", async () => {
+  it("a process that was stopped for a long time does not cut a working link", async () => {
     const clock = new TestClock();
     const owner = await startOwner(undefined, { clock });
     const node = startNode(() => owner, { clock });

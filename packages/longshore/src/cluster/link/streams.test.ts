@@ -6,7 +6,7 @@ import { deferred, until } from "../../../test/support/until.ts";
 import { LongshoreError } from "../../core/errors.ts";
 
 describe("a stream", () => {
-  it("brings events in order until the node closes it", async () => {
+  it("delivers events in order until the node closes it", async () => {
     const { streams, service } = feed();
     const owner = await startOwner(service);
     const node = startNode(() => owner);
@@ -60,7 +60,7 @@ describe("a stream", () => {
     expect(order).toEqual(["changes", "wait", "changes", "wait"]);
   });
 
-  it("ends when the owner ends it, with the error of one that could not be opened", async () => {
+  it("ends when the owner ends it, or with an error when it could not be opened", async () => {
     const ended: unknown[] = [];
     const owner = await startOwner({
       call: async () => undefined,
@@ -83,7 +83,7 @@ describe("a stream", () => {
     expect(owner.link.figures.streams).toBe(0);
   });
 
-  it("survives a listener that throws", async () => {
+  it("continues when a listener throws", async () => {
     const { streams, service } = feed();
     const owner = await startOwner(service);
     const node = startNode(() => owner);

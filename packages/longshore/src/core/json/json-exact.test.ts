@@ -16,7 +16,7 @@ const kept = [
   "123456789012345678901234567890.5e10",
 ];
 
-it.each(kept)("writes %s as it was read, at any place", (literal) => {
+it.each(kept)("writes %s exactly as it was read, at any place", (literal) => {
   for (const text of [literal, `[${literal}]`, `{"a":{"b":[1,${literal},"x"]},"c":${literal}}`, ` [ ${literal} , "${literal}" ] `]) {
     expect(writeExact(parseExact(text))).toBe(text.replaceAll(" ", ""));
   }
@@ -35,7 +35,7 @@ it.each([
   expect(parseExact(literal)).toBe(value);
 });
 
-it("is a number for code that does not know of it, and the nearest double on its wire", () => {
+it("acts as a number in other code, and becomes the nearest double on other wires", () => {
   const value = parseExact("[12345678901234567890, 1e400]") as unknown as [ExactNumber, ExactNumber];
   expect(value[0]).toBeInstanceOf(ExactNumber);
   expect(Number(value[0])).toBe(12345678901234567000);
@@ -44,7 +44,7 @@ it("is a number for code that does not know of it, and the nearest double on its
   expect(JSON.stringify(value)).toBe("[12345678901234567000,null]");
 });
 
-it("refuses what JSON.parse refuses, with the same words", () => {
+it("refuses what JSON.parse refuses, with the same message", () => {
   for (const text of [
     "{12345678901234567890:1}",
     "[012345678901234567890]",
@@ -69,7 +69,7 @@ it("keeps a member called __proto__", () => {
   expect(writeExact(parseExact(text))).toBe(text);
 });
 
-it("reads what JSON.parse reads, apart from the digits", () => {
+it("reads the same values as JSON.parse, except for the digits", () => {
   const number = fc.oneof(
     fc.constantFrom(...kept),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "./json.ts";
 import { JsonScan } from "./json-scan.ts";
 
-/** Values as a parser builds them, names of members included. */
+/** Counts the values that a parser builds, including the names of members. */
 function valuesIn(value: Json): number {
   if (typeof value !== "object" || value === null) return 1;
   const parts = Array.isArray(value) ? value : Object.values(value);
@@ -33,7 +33,7 @@ describe("any JSON", () => {
     ),
   })).value;
 
-  it("has no more values than the scan counts, and not many less", () => {
+  it("has no more values than the scan counts, and not many fewer", () => {
     fc.assert(
       fc.property(json, fc.constantFrom(undefined, 2), (value, indent) => {
         const counted = scan(Buffer.from(JSON.stringify(value, null, indent)));

@@ -13,7 +13,7 @@ const samples = [
   ' [\n  [ ],\n  { },\n  ["]", "}", ",", ":"]\n]\n',
 ];
 
-/** No number is cut, so that a slice holds at least the longest. */
+/** Numbers are not cut, so a slice holds at least the longest number. */
 const longestNumber = 21;
 
 it.each(samples)("reads %s in slices of every size as it is read at once", async (text) => {
@@ -23,13 +23,13 @@ it.each(samples)("reads %s in slices of every size as it is read at once", async
   }
 });
 
-it("leaves a short text, and one that is no list and no object, to the usual reader", async () => {
+it("leaves a short text, and a text that is neither a list nor an object, to the usual reader", async () => {
   expect(await parseLarge("[1,2,3]", 7)).toBeUndefined();
   expect(await parseLarge('"a long text"', 7)).toBeUndefined();
   expect(await parseLarge("name: of YAML", 7)).toBeUndefined();
 });
 
-it("finds the mistake at any place of a text that is no JSON, as the usual reader does", async () => {
+it("finds a mistake at any place of the text, as the usual reader does", async () => {
   let faults = 0;
   for (const text of samples) {
     for (let at = 1; at < text.length; at++) {
@@ -47,7 +47,7 @@ it("finds the mistake at any place of a text that is no JSON, as the usual reade
   expect(faults).toBeGreaterThan(900);
 });
 
-it("looks at one slice again for a mistake at the end of a long text", async () => {
+it("reads only one slice again to find a mistake at the end of a long text", async () => {
   const parse = vi.spyOn(JSON, "parse");
   onTestFinished(() => parse.mockRestore());
   const parsed = await parseLarge(`{"x":"${"\\n".repeat(50_000)}",}`, 1_000, new Slices());
@@ -55,7 +55,7 @@ it("looks at one slice again for a mistake at the end of a long text", async () 
   expect(Math.max(...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(1_100);
 });
 
-it("reads over space that is longer than a slice", async () => {
+it("skips white space that is longer than a slice", async () => {
   const space = " ".repeat(100);
   const parsed = await parseLarge(`[1${space},${space}{${space}"a"${space}:${space}2${space}}${space}]${space}`, 30, new Slices());
   expect(parsed?.value).toEqual([1, { a: 2 }]);
@@ -72,6 +72,6 @@ it("reads one slice in a turn, for any number of texts", async () => {
   expect(slices.total / turnRows).toBeGreaterThan(30);
 });
 
-it("leaves a text that nests too deep to the reader that refuses it", async () => {
+it("leaves a text that nests too deep to the usual reader, which refuses it", async () => {
   expect(await parseLarge(`${"[".repeat(101)}${"]".repeat(101)}`, 10)).toBeUndefined();
 });

@@ -9,7 +9,7 @@ const compactText = (text: string, chars?: number) => atOnce(sliced.compactText(
 const memberTexts = (text: string, chars?: number) => atOnce(sliced.memberTexts(text, chars));
 
 describe("JSON as text", () => {
-  it("loses its space and nothing else", () => {
+  it("loses its white space and nothing else", () => {
     expect(compactText(' { "b" : [ 1.0 , 9007199254740993 ] ,\n\t"2":" a  b ", "1" : {} }\r\n')).toBe(
       '{"b":[1.0,9007199254740993],"2":" a  b ","1":{}}',
     );
@@ -53,7 +53,7 @@ describe("JSON as text", () => {
     );
   });
 
-  it("is made in slices of about as many characters as are given", () => {
+  it("is written in slices of about the given number of characters", () => {
     const text = `{"x":"${"\\n".repeat(5_000)}","y":[${"1 , ".repeat(2_500)}1]}`;
     const count = (work: Iterable<unknown>) => [...work].length;
     expect(count(sliced.compactText(text, 100))).toBeGreaterThan(190);

@@ -1,11 +1,11 @@
-// Each form that the type promises is what `toJson` makes of such a value.
+// Each form that the type promises is what `toJson` returns for such a value.
 
 import { expect, expectTypeOf, it } from "vitest";
 import type { Json } from "./json.ts";
 import type { Jsonify } from "./jsonify.ts";
 import { toJson } from "./to-json.ts";
 
-/** The value as its reader gets it. */
+/** The value as its reader receives it. */
 const stored = <T>(value: T) => JSON.parse(JSON.stringify(toJson(value))) as Jsonify<T>;
 
 interface Tree {
@@ -47,7 +47,7 @@ it("objects lose their methods", () => {
   expect(stored(new Money())).toEqual({ cents: 5 });
 });
 
-it("a type that JSON carries as it is stays the same", () => {
+it("a type that JSON can hold stays the same", () => {
   expectTypeOf<Jsonify<{ a: 1; b: "x" | null; c: [number, string] }>>().toEqualTypeOf<{ a: 1; b: "x" | null; c: [number, string] }>();
   expectTypeOf<Jsonify<Json>>().toEqualTypeOf<Json>();
   expectTypeOf<Jsonify<unknown>>().toBeUnknown();

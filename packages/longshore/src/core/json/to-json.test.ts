@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { outcomeOf } from "../../runner/outcome.ts";
 import { toJson } from "./to-json.ts";
 
-it("makes of a value what JSON makes of it", () => {
+it("converts a value as JSON does", () => {
   expect(toJson(undefined)).toBeNull();
   expect(toJson(() => 1)).toBeNull();
   expect(toJson({ at: new Date(0), gone: undefined, nan: Number.NaN })).toEqual({ at: "1970-01-01T00:00:00.000Z", nan: null });
@@ -17,7 +17,7 @@ it("makes of a value what JSON makes of it", () => {
   );
 });
 
-it("[C-EXEC-04] writes instances of classes as their own fields, or as their toJSON answers", () => {
+it("[C-EXEC-04] converts instances of classes to their own fields, or to the result of their toJSON", () => {
   class Money {
     amount: number;
     currency = "EUR";
@@ -45,13 +45,13 @@ it("[C-EXEC-04] writes instances of classes as their own fields, or as their toJ
   expect(toJson(Object.assign(new RangeError("too far"), { limit: 3 }))).toEqual({ name: "RangeError", message: "too far", limit: 3 });
 });
 
-it("keeps a field called __proto__ a field", () => {
+it("keeps a field called __proto__ as a field", () => {
   const json = toJson(JSON.parse('{"__proto__":{"a":1}}')) as object;
   expect(Object.keys(json)).toEqual(["__proto__"]);
   expect(Object.getPrototypeOf(json)).toBe(Object.prototype);
 });
 
-it("[C-EXEC-04] refuses what JSON cannot carry and names its place", () => {
+it("[C-EXEC-04] refuses what JSON cannot hold, and names its place", () => {
   expect(() => toJson({ orders: [{}, { total: 5n }] })).toThrow("orders[1].total is a bigint");
   expect(() => toJson(1n)).toThrow("the value is a bigint");
   expect(() => toJson({ seats: new Map([[1, "a"]]) })).toThrow("seats is a Map with a key that is a number");
@@ -63,7 +63,7 @@ it("[C-EXEC-04] refuses what JSON cannot carry and names its place", () => {
   expect(() => toJson(deep)).toThrow("nested deeper than 100 levels");
 });
 
-it("a result that cannot be written fails the task permanently with that message", () => {
+it("a result that cannot be converted fails the task permanently with this message", () => {
   expect(outcomeOf({ kind: "returned", value: { items: [{ price: 1n }] } }, undefined)).toMatchObject({
     kind: "failed",
     retryable: false,

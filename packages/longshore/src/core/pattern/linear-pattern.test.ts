@@ -5,7 +5,7 @@ import { linearPattern, PatternError } from "./linear-pattern.ts";
 const free = () => {};
 const finds = (source: string, text: string) => linearPattern(source, { javascript: true }).matches(text, free);
 
-/** How much work a match takes, in places of the machine. */
+/** How much work a match takes, in states of the machine. */
 function workOf(source: string, text: string): number {
   let work = 0;
   linearPattern(source, { javascript: true }).matches(text, (spent) => {
@@ -14,8 +14,8 @@ function workOf(source: string, text: string): number {
   return work;
 }
 
-describe("patterns as JSON Schema has them", () => {
-  it("decide as Node's own regular expressions do, anywhere in the text", () => {
+describe("patterns of JSON Schema", () => {
+  it("match as Node's own regular expressions do, anywhere in the text", () => {
     const atom = fc.constantFrom(
       "a",
       "b",
@@ -64,7 +64,7 @@ describe("patterns as JSON Schema has them", () => {
         try {
           expected = new RegExp(pattern).test(text);
         } catch {
-          // Some pieces make no pattern together, such as `{` and `2}` with nothing to repeat.
+          // Some combinations are invalid patterns, such as `{` and `2}` without anything to repeat.
           return;
         }
         expect(finds(pattern, text), `/${pattern}/`).toBe(expected);
@@ -73,7 +73,7 @@ describe("patterns as JSON Schema has them", () => {
     );
   });
 
-  it("know properties of characters, and characters beyond the first plane", () => {
+  it("support properties of characters, and characters above U+FFFF", () => {
     expect(finds("^\\p{Lu}\\p{L}+$", "Étude")).toBe(true);
     expect(finds("^\\P{L}+$", "12x")).toBe(false);
     expect(finds("^.$", "𝄞")).toBe(true);
@@ -109,7 +109,7 @@ describe("patterns as JSON Schema has them", () => {
     }
   });
 
-  it("end when the work is too much", () => {
+  it("stop when the work is too much", () => {
     const enough = () => {
       throw new Error("enough");
     };

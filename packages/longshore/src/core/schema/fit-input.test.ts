@@ -5,13 +5,13 @@ import { jsonSchemaOf, type Schema, validate } from "./schema.ts";
 
 const read = (schema: Schema, value: unknown) => validate(schema, value, "input");
 
-it("[C-EXEC-04] gives a missing field the schema's default, or null where it may be null", () => {
+it("[C-EXEC-04] gives a missing field the schema's default, or null when the schema allows null", () => {
   const schema = z.object({ name: z.string().nullable(), limit: z.number().default(10), note: z.string().optional() });
   expect(read(schema, {})).toEqual({ name: null, limit: 10 });
   expect(read(schema, { name: "a", limit: 1, note: "n", more: true })).toEqual({ name: "a", limit: 1, note: "n" });
 });
 
-it("[C-EXEC-04] takes null for a field that may be missing", () => {
+it("[C-EXEC-04] accepts null for an optional field", () => {
   const schema = z.object({
     limit: z.number().default(10),
     note: z.string().optional(),
@@ -43,19 +43,19 @@ it("does the same inside lists, nested objects and types that contain themselves
   });
 });
 
-it("leaves the rest to the schema, which refuses it by name", () => {
+it("leaves other mistakes to the schema, which names the field", () => {
   const schema = z.object({ name: z.string(), inner: z.object({ n: z.number() }) });
   expect(() => read(schema, { inner: { n: 1 } })).toThrow("name: ");
   expect(() => read(schema, { name: null, inner: { n: null } })).toThrow(/name: .*inner\.n: /);
 });
 
-it("works for schemas that need time", async () => {
+it("works for asynchronous schemas", async () => {
   const schema = z.object({ name: z.string().nullable() }).refine(async () => true);
   const slow: Schema = { "~standard": { ...schema["~standard"], validate: async (value) => schema["~standard"].validate(value) } };
   await expect(read(slow, {})).resolves.toEqual({ name: null });
 });
 
-it("answers the value itself when there is nothing to do", () => {
+it("returns the value itself when there is nothing to change", () => {
   const schema = z.object({ list: z.array(z.object({ a: z.string() })) });
   const value = { list: [{ a: "x" }] };
   expect(fitInput(value, jsonSchemaOf(schema, "input"))).toBe(value);

@@ -5,7 +5,7 @@ import { describeTask, task } from "../task.ts";
 import { draft07, type JsonSchema, publishedSchema } from "./json-schema.ts";
 import type { Schema } from "./schema.ts";
 
-/** What is published about a task with this input schema. */
+/** The schema that is published for a task with this input schema. */
 function published(input: Schema, options?: { strict: boolean }): JsonSchema | undefined {
   return describeTask(
     task("t", () => null, { input }),
@@ -32,7 +32,7 @@ describe("the published schema of a task", () => {
     expect(published(z.object({}))).toEqual({ $schema: draft07, type: "object", properties: {}, required: [], additionalProperties: true });
   });
 
-  it("[C-SCH-03] describes what the output schema hands on", () => {
+  it("[C-SCH-03] describes the result of the output schema", () => {
     const described = describeTask(task("t", () => ({ at: "1" }), { output: z.object({ at: z.coerce.number() }) }));
     expect(described.outputSchema).toEqual({
       $schema: draft07,
@@ -45,7 +45,7 @@ describe("the published schema of a task", () => {
     expect(dated.outputSchema).toMatchObject({ properties: { at: { type: "string", format: "date-time" } }, required: ["at"] });
   });
 
-  it("[C-SCH-05, C-SCH-06, C-PIT-06] writes optional and nullable in one way, and requires neither", () => {
+  it("[C-SCH-05, C-SCH-06, C-PIT-06] writes optional and nullable fields in the same way, and requires neither", () => {
     const nullableText = { type: ["string", "null"], nullable: true };
     const schema = published(
       z.object({
@@ -106,7 +106,7 @@ describe("the published schema of a task", () => {
     });
   });
 
-  it("[C-SCH-07, C-PIT-04] is lenient unless it is strict, all the way down", () => {
+  it("[C-SCH-07, C-PIT-04] allows additional fields at every depth, except when the schema is strict", () => {
     const input = z.object({
       inner: z.object({ list: z.array(z.strictObject({ a: z.string() })) }),
       prices: z.record(z.string(), z.number()),
@@ -124,13 +124,13 @@ describe("the published schema of a task", () => {
     expect(fieldsOf(published(input, { strict: true })).prices).toMatchObject({ additionalProperties: { type: "number" } });
   });
 
-  it("leaves the members of an intersection open, because each gets the fields of the others", () => {
+  it("allows additional fields in the members of an intersection, because each member receives the fields of the others", () => {
     const part = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } }, required: [name] });
     const both = publishedSchema({ allOf: [part("a"), part("b")] }, { strict: true });
     expect(both?.allOf).toMatchObject([{ additionalProperties: true }, { additionalProperties: true }]);
   });
 
-  it("[C-SCH-07] writes nested types out, and keeps definitions for what contains itself", () => {
+  it("[C-SCH-07] writes nested types in place, and uses definitions only for types that contain themselves", () => {
     const Address = z.object({ city: z.string() }).meta({ id: "Address" });
     const Node = z.object({
       name: z.string(),
@@ -155,7 +155,7 @@ describe("the published schema of a task", () => {
     expect(published(Node)).not.toHaveProperty("definitions");
   });
 
-  it("[C-SCH-04, C-SCH-08] is missing as a whole when one member cannot be expressed, and nothing crashes", () => {
+  it("[C-SCH-04, C-SCH-08] is absent when one member cannot be expressed, and nothing crashes", () => {
     for (const at of [z.date(), z.bigint(), z.custom(() => true), z.map(z.string(), z.string()), z.literal(undefined), z.undefined()]) {
       expect(published(z.object({ fine: z.string(), at }))).toBeUndefined();
     }
@@ -180,7 +180,7 @@ describe("the published schema of a task", () => {
     ).toBeUndefined();
   });
 
-  it("is hand-written or generated JSON Schema where a task has one", () => {
+  it("is the hand-written or generated JSON Schema of the task, when it has one", () => {
     const input = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
     const described = task("t", ({ a }: { a: string }) => a, { schemas: { input, output: { type: "string" } } });
     expect(describeTask(described, { strict: true })).toEqual({
@@ -192,7 +192,7 @@ describe("the published schema of a task", () => {
 });
 
 describe("publishing", () => {
-  it("turns words of later drafts into those of draft-07", () => {
+  it("converts keywords of later drafts to those of draft-07", () => {
     expect(
       publishedSchema({
         $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -217,7 +217,7 @@ describe("publishing", () => {
     expect(publishedSchema({ type: "object", unevaluatedProperties: false })).toBeUndefined();
   });
 
-  it("names the document itself where its body is behind a reference", () => {
+  it("uses the name of the document when its body is behind a reference", () => {
     const list = { type: "object", properties: { next: { $ref: "#/definitions/List" } }, required: [] };
     expect(publishedSchema({ $ref: "#/definitions/List", definitions: { List: list } })).toEqual({
       $schema: draft07,
@@ -238,7 +238,7 @@ describe("publishing", () => {
     expect(publishedSchema({ $ref: "#/$defs/d0", $defs })).toBeUndefined();
   });
 
-  it("changes nothing in what is published already", () => {
+  it("does not change a schema that is in draft-07 already", () => {
     const leaf = fc.constantFrom<JsonSchema>(
       { type: "string" },
       { type: ["number", "null"] },

@@ -54,19 +54,19 @@ describe("a value and its schema", () => {
     for (const value of bad) expect(fits(schema, value), JSON.stringify(value)).toBe(false);
   });
 
-  it("go together by references, also to a schema that holds itself", () => {
+  it("are compared through references, also when a schema contains itself", () => {
     const defs = { list: { type: "object", properties: { next: { $ref: "#/$defs/list" }, value: { type: "number" } } } };
     expect(fits({ $ref: "#/$defs/list" }, { value: 1, next: { value: 2 } }, defs)).toBe(true);
     expect(paths({ $ref: "#/$defs/list" }, { value: 1, next: { value: "2" } }, defs)).toEqual(["next.value"]);
     expect(fits({ $ref: "#/$defs/gone" }, 1)).toBe(true);
   });
 
-  it("are reported with their path, and no more than a person reads", () => {
+  it("are reported with their path, and only the first few", () => {
     expect(paths({ items: { properties: { a: { type: "string" } } } }, [{ a: 1 }, { a: "" }, { a: 2 }])).toEqual(["0.a", "2.a"]);
     expect(paths({ items: { type: "string" } }, Array(1_000).fill(1))).toHaveLength(20);
   });
 
-  it("take bounded work, for any schema", () => {
+  it("take a bounded amount of work, for any schema", () => {
     const doubled: JsonObject = { a0: true };
     for (let level = 1; level <= 60; level++) doubled[`a${level}`] = { allOf: Array(2).fill({ $ref: `#/$defs/a${level - 1}` }) };
     const costly: [Json, Json, JsonObject?][] = [

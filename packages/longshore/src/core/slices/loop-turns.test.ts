@@ -3,7 +3,7 @@ import { LoopTurns, requestUnits, type Share } from "./loop-turns.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A connection that does as much as it may in each turn, until it has done `wanted`. */
+/** A connection that uses its whole share in each turn, until it has done `wanted` units of work. */
 function worker(turns: LoopTurns, wanted: number) {
   const done: number[] = [];
   const state = { left: wanted, done };
@@ -18,7 +18,7 @@ function worker(turns: LoopTurns, wanted: number) {
   return state;
 }
 
-it("a connection does its share in a turn and continues in the next", async () => {
+it("a connection uses its share of a turn and continues in the next turn", async () => {
   const one = worker(new LoopTurns(), 150);
   await turn();
   await turn();
@@ -32,15 +32,15 @@ it("a few requests are never delayed by connections that flood the server", () =
   expect(worker(turns, 4).done).toEqual([4]);
 });
 
-it("connections that wait continue one after the other, none twice before another", async () => {
+it("waiting connections continue one after the other, and none continues twice before another", async () => {
   const turns = new LoopTurns();
   const all = Array.from({ length: 12 }, () => worker(turns, 1_000));
   for (let at = 0; at < 3; at++) await turn();
-  // Four have their whole share in each of three turns, the others what is their own.
+  // Four connections get their whole share in each of three turns, the others what they need.
   for (const { done } of all) expect(done.length).toBe(2);
 });
 
-it("waiting twice continues once", async () => {
+it("a connection that waits twice continues once", async () => {
   const turns = new LoopTurns();
   let resumed = 0;
   const share = turns.share(() => resumed++);

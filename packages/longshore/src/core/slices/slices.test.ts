@@ -14,7 +14,7 @@ describe("reading in slices", () => {
     expect([slices.longest, slices.total]).toEqual([turnRows, 2.5 * turnRows]);
   });
 
-  it("is bounded for all readers together, and each gets its turn", async () => {
+  it("is limited for all readers together, and each gets its turn", async () => {
     const slices = new Slices();
     const done: string[] = [];
     const read = async (name: string, times: number) => {
@@ -26,7 +26,7 @@ describe("reading in slices", () => {
     expect(slices.longest).toBe(turnRows);
   });
 
-  it("gives a slice that is longer than a turn one of its own, and counts long texts afterwards", async () => {
+  it("gives a slice that is longer than a turn its own turn, and counts long texts afterwards", async () => {
     const slices = new Slices();
     let others = 0;
     setImmediate(() => others++);

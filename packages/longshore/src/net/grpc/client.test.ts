@@ -1,4 +1,4 @@
-// The client's side, against our own server and against servers that misbehave.
+// The client, with our own server and with servers that misbehave.
 
 import { createServer as createHttp } from "node:http";
 import { constants, createServer as createHttp2, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
@@ -23,7 +23,7 @@ async function listening(server: Server | ReturnType<typeof createHttp2> | Retur
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A server that answers each call by hand. */
+/** A server whose responses the test writes. */
 async function handMade(answer: (stream: ServerHttp2Stream, count: number) => void): Promise<string> {
   let count = 0;
   const server = createHttp2();
@@ -39,7 +39,7 @@ async function handMade(answer: (stream: ServerHttp2Stream, count: number) => vo
 
 const grpcType = { ":status": 200, "content-type": "application/grpc" };
 
-/** Answers one message and this status. */
+/** Sends one message and this status. */
 function answerWith(
   stream: ServerHttp2Stream,
   body: Buffer,
@@ -51,7 +51,7 @@ function answerWith(
   stream.end(body);
 }
 
-/** Answers with a head and no more. */
+/** Sends only the response headers. */
 const respondWith = (head: OutgoingHttpHeaders) => (stream: ServerHttp2Stream) => {
   stream.respond(head);
   stream.end();
@@ -60,21 +60,21 @@ const respondWith = (head: OutgoingHttpHeaders) => (stream: ServerHttp2Stream) =
 const textFrame = (text: string): Buffer => frameOf(Text.encode({ text }));
 
 describe("a call", () => {
-  it("is answered, and typed by its tables", async () => {
+  it("gets a response, with types from its tables", async () => {
     const { target } = await startGrpc([echo]);
     const answer = await channelTo(target).unary(Echo.Say, { text: "hällo", count: 3, blob: new Uint8Array([1, 2]) });
     expect(answer).toEqual({ text: "hällo", count: 3, blob: new Uint8Array([1, 2]) });
     expectTypeOf(answer).toEqualTypeOf<{ text: string; count: number; blob: Uint8Array }>();
   });
 
-  it("carries messages of many megabytes both ways", async () => {
+  it("sends and receives messages of many megabytes", async () => {
     const { target } = await startGrpc([echo]);
     const blob = Buffer.alloc(16_000_000, 7);
     const answer = await channelTo(target).unary(Echo.Say, { blob });
     expect(Buffer.compare(answer.blob, blob)).toBe(0);
   });
 
-  it("carries metadata of the channel and its own", async () => {
+  it("sends the metadata of the channel and its own", async () => {
     let seen: GrpcCall["metadata"] = {};
     const { target } = await startGrpc([
       unary(Echo.Say, "server.health", (request, call) => {
@@ -101,7 +101,7 @@ describe("a call", () => {
     expect(findDetail(error as GrpcError, ErrorInfo)).toMatchObject({ reason: "RESOURCE_NOT_FOUND" });
   });
 
-  it("is acknowledged at once, by a byte of window for each piece of its answer, so that no server waits before the next", async () => {
+  it("acknowledges each piece of its response at once with a byte of window, so that no server waits before it sends the next", async () => {
     const body = textFrame("x");
     const windows: number[] = [];
     const target = await handMade((stream) => {
@@ -114,7 +114,7 @@ describe("a call", () => {
     expect(steps).toEqual(Array(4).fill(1 - body.length));
   });
 
-  it("larger than the limit is not sent, and a received one is not read", async () => {
+  it("that is larger than the limit is not sent, and a response that is larger is not read", async () => {
     const { target, ended } = await startGrpc([unary(Echo.Say, "server.health", () => ({ text: "x".repeat(2_000) }))]);
     const channel = channelTo(target, { messageBytes: 1_000 });
     await expect(channel.unary(Echo.Say, { text: "y".repeat(2_000) })).rejects.toMatchObject({ code: 8 });
@@ -233,7 +233,7 @@ describe("deadlines and cancellation", () => {
 });
 
 describe("a stream", () => {
-  it("gives every message in order, then ends", async () => {
+  it("delivers every message in order, then ends", async () => {
     const { target } = await startGrpc([
       serverStream(Echo.Count, "server.health", async ({ count: last }, _call, sink) => {
         for (let count = 1; count <= last; count++) await sink.send({ count });
@@ -244,7 +244,7 @@ describe("a stream", () => {
     expect(counts).toEqual(Array.from({ length: 500 }, (_, index) => index + 1));
   });
 
-  it("returns what arrived before the failure", async () => {
+  it("delivers what arrived before a failure", async () => {
     const { target } = await startGrpc([
       serverStream(Echo.Count, "server.health", async (_request, _call, sink) => {
         await sink.send({ count: 1 });
@@ -294,7 +294,7 @@ describe("a stream", () => {
       before = sent;
       for (let index = 0; index < 5; index++) await channel.unary(Echo.Say, {});
     }
-    // And a little in the two processes.
+    // And a small amount in the two processes.
     expect(sent).toBeLessThan(messagesMax);
     const resumed = sent;
     for (let index = 0; index < 20; index++) await stream.next();
@@ -343,7 +343,7 @@ describe("a server that", () => {
     expect(clock.now() - startedMs).toBe(260);
   });
 
-  it("returns is found again", async () => {
+  it("comes back gets calls again", async () => {
     const first = await startGrpc([echo]);
     const channel = channelTo(first.target, { random: () => 0 });
     await channel.unary(Echo.Say, { text: "one" });
@@ -372,7 +372,7 @@ describe("a server that", () => {
     await Promise.all(expectations);
   });
 
-  it("closes in order is left: calls end there, new ones go to its successor", async () => {
+  it("closes gracefully keeps its open calls, and new calls go to the next server", async () => {
     const begun = latch();
     const finish = latch<{ text: string }>();
     const first = await startGrpc([
@@ -393,7 +393,7 @@ describe("a server that", () => {
     expect(await channel.unary(Echo.Say, {})).toMatchObject({ text: "from the second" });
   });
 
-  it("refuses a call unseen gets it again", async () => {
+  it("refuses a call before it has seen it gets the call again", async () => {
     const target = await handMade((stream, count) => {
       if (count <= 2) stream.close(constants.NGHTTP2_REFUSED_STREAM);
       else answerWith(stream, textFrame(`call ${count}`));
@@ -401,7 +401,7 @@ describe("a server that", () => {
     expect(await channelTo(target).unary(Echo.Say, {})).toMatchObject({ text: "call 3" });
   });
 
-  it("refuses every call gets it only a few times", async () => {
+  it("refuses a call each time gets it only a few times", async () => {
     let count = 0;
     const target = await handMade((stream) => {
       count++;
@@ -454,12 +454,12 @@ describe("a server that", () => {
       '"br"',
     ],
   ];
-  it.each(misfits)("%s is understood as failing", async (_name, answer, code, message) => {
+  it.each(misfits)("%s is reported as a failure", async (_name, answer, code, message) => {
     const target = await handMade(answer);
     await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
-  it("packs its answers by gzip is understood", async () => {
+  it("compresses its responses with gzip is understood", async () => {
     const packed = frameOf(gzipSync(Text.encode({ text: "packed" })));
     packed[0] = 1;
     const target = await handMade((stream) => answerWith(stream, packed, undefined, { "grpc-encoding": "gzip" }));
@@ -483,7 +483,7 @@ describe("a server that", () => {
     await expectation;
   });
 
-  it("vanishes without a word is noticed by pings while calls are open", async () => {
+  it("disappears silently is detected by pings while calls are open", async () => {
     const clock = new TestClock();
     const { port } = await startGrpc([serverStream(Echo.Count, "server.health", () => {})]);
     const relay = await startRelay(port);
@@ -499,7 +499,7 @@ describe("a server that", () => {
     await expectation;
   });
 
-  it("finds pings too many is pinged half as often on the next connection", async () => {
+  it("complains about too many pings is pinged half as often on the next connection", async () => {
     const clock = new TestClock();
     const sockets: Socket[] = [];
     const server = createHttp2();
@@ -533,7 +533,7 @@ describe("a channel", () => {
     expect(sockets.size).toBe(1);
   });
 
-  it("ends its calls when it is closed, and takes no more", async () => {
+  it("ends its calls when it is closed, and accepts no more", async () => {
     const begun = latch();
     const { target, sockets } = await startGrpc([
       unary(Echo.Say, "server.health", () => {

@@ -19,7 +19,7 @@ describe("frames", () => {
     expect(frameOf(new Uint8Array(0)).toString("hex")).toBe("0000000000");
   });
 
-  it("are the same wherever the network cuts them", () => {
+  it("are the same for any division by the network", () => {
     const message = fc.oneof(
       fc.uint8Array({ maxLength: 40 }),
       fc.integer({ min: 0, max: 70_000 }).map((size) => new Uint8Array(size).fill(size)),
@@ -42,13 +42,13 @@ describe("frames", () => {
     expect(frames.map(({ bytes }) => bytes.toString())).toEqual(["one", "", "two"]);
   });
 
-  it("that are not complete are known by what is held", () => {
+  it("that are incomplete are counted in the bytes that are held", () => {
     const reader = new FrameReader();
     expect(reader.push(frameOf(Buffer.from("abcdef")).subarray(0, 8))).toEqual([]);
     expect(reader.held).toBe(8);
   });
 
-  it("larger than the limit are refused by their head, before their bytes arrive", () => {
+  it("larger than the limit are refused after their head, before their bytes arrive", () => {
     const head = Buffer.from([0, 0, 0, 0, 11]);
     expect(() => new FrameReader(10).push(head)).toThrow("The message has 11 bytes, the limit is 10.");
     const reader = new FrameReader(10);
@@ -63,7 +63,7 @@ describe("frames", () => {
     );
   });
 
-  it("do not take memory for what is only announced", () => {
+  it("do not allocate memory for an announced length", () => {
     const reader = new FrameReader();
     const before = process.memoryUsage().arrayBuffers;
     for (let index = 0; index < 8; index++) reader.push(Buffer.from([[0], [3], [255], [255], [255], [1], [1], [1]][index] as number[]));
@@ -75,7 +75,7 @@ describe("frames", () => {
 describe("compression", () => {
   const packed = (bytes: Buffer): Frame => ({ compressed: true, bytes: gzipSync(bytes) });
 
-  it("is undone for gzip", async () => {
+  it("with gzip is unpacked", async () => {
     expect((await inflate(packed(Buffer.from("hello")), "gzip", { bytesMax: 100 })).toString()).toBe("hello");
     expect((await inflate({ compressed: false, bytes: Buffer.from("as is") }, "gzip", { bytesMax: 100 })).toString()).toBe("as is");
   });

@@ -39,7 +39,7 @@ describe("a connection that is kept alive", () => {
     expect([pings.length, lost()]).toEqual([3, 0]);
   });
 
-  it("is lost once when there is no answer", async () => {
+  it("is reported as lost, once, when there is no answer", async () => {
     const { clock, pings, lost } = setup();
     await clock.advance(1_499);
     expect(lost()).toBe(0);
@@ -49,7 +49,7 @@ describe("a connection that is kept alive", () => {
     expect([pings.length, lost(), clock.pending]).toEqual([1, 1, 0]);
   });
 
-  it("is kept while anything else arrives: its line is only slow", async () => {
+  it("is kept while anything else arrives, because then it is only slow", async () => {
     const { clock, pings, keepAlive, lost } = setup();
     await clock.advance(1_200);
     keepAlive.heard();
@@ -69,7 +69,7 @@ describe("a connection that is kept alive", () => {
     expect(pings.length).toBe(1);
   });
 
-  it("is left alone when it is closing, stopped or closed", async () => {
+  it("gets no more pings when it is closing, stopped or closed", async () => {
     const closing = setup();
     closing.session.sendsPings = false;
     await closing.clock.advance(5_000);

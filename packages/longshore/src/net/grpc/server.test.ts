@@ -1,4 +1,4 @@
-// The server's side, seen by a client that sends what it likes.
+// The server, with a client that sends anything.
 
 import { constants } from "node:http2";
 import { connect } from "node:net";
@@ -19,7 +19,7 @@ const say = (handle: (text: string, call: GrpcCall) => string | Promise<string> 
 
 const textFrame = (text: string, more: { count?: number; blob?: Uint8Array } = {}): Buffer => frameOf(Text.encode({ text, ...more }));
 
-/** A call by hand: what is written is up to the test. */
+/** A call whose bytes the test writes. */
 function rawCall(port: number, path: string, more: Record<string, string> = {}) {
   const session = rawSession(port);
   const stream = session.request(grpcHead(path, more));
@@ -33,7 +33,7 @@ async function rawUnary(port: number, body: Buffer, more: Record<string, string>
 }
 
 describe("a call", () => {
-  it("is answered with a head, one message and trailers", async () => {
+  it("gets headers, one message and trailers", async () => {
     const { port, ended } = await startGrpc([say((text) => `you said ${text}`)]);
     const { head, trailers, body } = await rawUnary(port, textFrame("hello"));
     expect(head).toMatchObject({ ":status": 200, "content-type": "application/grpc+proto", "grpc-accept-encoding": "identity,gzip" });
@@ -42,7 +42,7 @@ describe("a call", () => {
     expect(ended).toEqual([[Echo.Say.path, GrpcCode.OK]]);
   });
 
-  it("that fails is answered with trailers alone, details included", async () => {
+  it("that fails gets only trailers, with the details", async () => {
     const { port } = await startGrpc([
       say(() => {
         throw new GrpcError(GrpcCode.NOT_FOUND, "größe 100%", [detailOf(ErrorInfo, { reason: "GONE" })]);
@@ -81,7 +81,7 @@ describe("a call", () => {
     expect(seen?.peer).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(seen?.authority).toBe(`127.0.0.1:${port}`);
     expect(seen?.deadline).toBe(clock.now() + 5_000);
-    // Its deadline is not watched any more: what is left looks after the connection, and after what does not move.
+    // Its deadline timer is gone. The remaining timers are for the connection, and for requests that do not progress.
     expect(clock.pending).toBe(3);
   });
 
@@ -93,7 +93,7 @@ describe("a call", () => {
     expect(Text.decode((await answer).body.subarray(5)).text).toBe("byte by byte");
   });
 
-  it("may have its message packed by gzip", async () => {
+  it("may have its message compressed with gzip", async () => {
     const { port } = await startGrpc([say()]);
     const packed = frameOf(gzipSync(Text.encode({ text: "packed" })));
     packed[0] = 1;
@@ -101,7 +101,7 @@ describe("a call", () => {
     expect(Text.decode(body.subarray(5)).text).toBe("packed");
   });
 
-  it("runs many at once on one connection", async () => {
+  it("runs at the same time as many others on one connection", async () => {
     const { target } = await startGrpc([say()]);
     const channel = channelTo(target);
     const texts = Array.from({ length: 300 }, (_, index) => `call ${index}`);
@@ -153,7 +153,7 @@ describe("a call is refused", () => {
     await expect(channelTo(target).unary(Echo.Say, {})).rejects.toMatchObject({ code: 8 });
   });
 
-  it("when requests that are being received hold too much together", async () => {
+  it("when the requests that are being received are too large together", async () => {
     const { port, grpc } = await startGrpc([say()], { receiving: new ByteBudget(1_000) });
     const first = rawCall(port, Echo.Say.path);
     first.stream.write(textFrame("x".repeat(900)).subarray(0, 800));
@@ -173,7 +173,7 @@ describe("a call is refused", () => {
     await until(() => grpc.receiving.held === 7);
     for (let waited = 0; waited <= 10_000; waited += 4_000) {
       await clock.advance(4_000);
-      // The answer to the server's ping is under way before this one's.
+      // The answer to the server's ping is sent before this request's end.
       await roundTrip(session);
     }
     expect((await answer).head).toMatchObject({ "grpc-status": "4" });
@@ -187,8 +187,8 @@ describe("a call is refused", () => {
   });
 });
 
-describe("a request that is no gRPC", () => {
-  it("gets an explanation in plain words", async () => {
+describe("a request that is not gRPC", () => {
+  it("gets an explanation in plain text", async () => {
     const refused: number[] = [];
     const { port } = await startGrpc([say()], { host: { refusedPlain: (status) => refused.push(status) } });
     const session = rawSession(port);
@@ -202,7 +202,7 @@ describe("a request that is no gRPC", () => {
     expect(refused).toEqual([415, 415, 405]);
   });
 
-  it("of bytes that are no HTTP/2 is cut", async () => {
+  it("is disconnected when its bytes are not HTTP/2", async () => {
     const { port, sockets } = await startGrpc([say()]);
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => {});
@@ -260,7 +260,7 @@ describe("a caller may disconnect", () => {
     });
   }
 
-  it("and a handler that checks late finds out", async () => {
+  it("and a handler that checks later is notified", async () => {
     const begun = latch<GrpcCall>();
     const { port, open } = await startGrpc([
       say((_text, call) => {
@@ -276,7 +276,7 @@ describe("a caller may disconnect", () => {
     expect(call.gone.aborted).toBe(true);
   });
 
-  it("when its deadline has passed, and what the handler answers then is dropped", async () => {
+  it("when its deadline has passed, and a later response of the handler is dropped", async () => {
     const clock = new TestClock();
     const { begun, left, methods } = waiting();
     const { port, ended } = await startGrpc(methods, { clock });
@@ -289,7 +289,7 @@ describe("a caller may disconnect", () => {
     expect(ended).toEqual([[Echo.Say.path, GrpcCode.DEADLINE_EXCEEDED]]);
   });
 
-  it("without a word, which pings find out", async () => {
+  it("silently, which pings detect", async () => {
     const clock = new TestClock();
     const { begun, left, methods } = waiting();
     const { port, sockets } = await startGrpc(methods, { clock, limits: { pingMs: 1_000, pingTimeoutMs: 500 } });
@@ -297,7 +297,7 @@ describe("a caller may disconnect", () => {
     const { stream } = rawCall(relay.port, Echo.Count.path);
     stream.end(textFrame("x"));
     await begun.opened;
-    // A peer that is there answers, and is kept.
+    // A live peer answers the pings, and its connection is kept.
     await clock.advance(1_000);
     await until(() => clock.nextAtMs === clock.now() + 1_000);
     expect(sockets.size).toBe(1);
@@ -315,7 +315,7 @@ describe("a stream", () => {
     handle: (sink: GrpcSink<{ text?: string; count?: number; blob?: Uint8Array }>, call: GrpcCall) => void | Promise<void>,
   ) => serverStream(Echo.Count, "server.health", (_request, call, sink) => handle(sink, call));
 
-  it("sends message after message and ends with its promise", async () => {
+  it("sends messages one after the other, and ends when its promise resolves", async () => {
     const { port } = await startGrpc([
       counting(async (sink) => {
         for (let count = 1; count <= 3; count++) await sink.send({ count });
@@ -388,7 +388,7 @@ describe("a stream", () => {
     await until(() => open.size === 0);
   });
 
-  it("is ended when its handler sends on without waiting for a reader that does not read", async () => {
+  it("is ended when its handler continues to send although the reader does not read", async () => {
     const { port, ended } = await startGrpc(
       [
         counting((sink) => {
@@ -415,7 +415,7 @@ describe("a stream", () => {
   });
 });
 
-describe("an orderly end", () => {
+describe("a graceful close", () => {
   it("lets calls finish, ends streams as unavailable, and closes the connection after", async () => {
     const begun = latch();
     const finish = latch<string>();
@@ -448,7 +448,7 @@ describe("an orderly end", () => {
     expect(ended.map(([, code]) => code)).toEqual([14, 0]);
   });
 
-  it("is immediate for connections without calls, and for those that arrive too late", async () => {
+  it("is immediate for connections without calls, and for connections that arrive too late", async () => {
     const { port, grpc, sockets } = await startGrpc([say()]);
     const session = rawSession(port);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
@@ -460,7 +460,7 @@ describe("an orderly end", () => {
 });
 
 describe("a connection", () => {
-  it("is closed when nothing is called on it for long, and not while something is", async () => {
+  it("is closed when it has had no call for a long time, and not during a call", async () => {
     const clock = new TestClock();
     const left = latch();
     const { port, sockets } = await startGrpc(
@@ -486,7 +486,7 @@ describe("a connection", () => {
     await until(() => sockets.size === 0);
   });
 
-  it("with more metadata than a call may have fails that call alone", async () => {
+  it("is kept when one of its calls fails because of too much metadata", async () => {
     const { port } = await startGrpc([say()]);
     const session = rawSession(port);
     const large = session.request(grpcHead(Echo.Say.path, { "x-large": "x".repeat(40_000) }));
@@ -500,6 +500,6 @@ describe("a connection", () => {
   });
 });
 
-it("two methods of one path are a mistake", async () => {
+it("two methods with one path are refused", async () => {
   await expect(startGrpc([say(), say()])).rejects.toThrow("Two gRPC methods have one path.");
 });

@@ -17,12 +17,12 @@ import {
 const missing = () => new GrpcError(GrpcCode.INTERNAL, "no status");
 
 describe("the message of a status", () => {
-  it("is escaped as the protocol shows it", () => {
+  it("is escaped as in the examples of the protocol", () => {
     expect(escapeMessage("plain text, with commas")).toBe("plain text, with commas");
     expect(escapeMessage("100% größer\n")).toBe("100%25 gr%C3%B6%C3%9Fer%0A");
   });
 
-  it("is decoded as it was, for any value", () => {
+  it("is the same after encoding and decoding, for any value", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (text) => {
         expect(escapeMessage(text)).toMatch(/^[ -~]*$/);
@@ -31,14 +31,14 @@ describe("the message of a status", () => {
     );
   });
 
-  it("is not lost for a bad escape", () => {
+  it("is kept when an escape is invalid", () => {
     expect(unescapeMessage("50% of 3%2")).toBe("50% of 3%2");
     expect(unescapeMessage("a%ZZb%41")).toBe("a%ZZbA");
   });
 });
 
 describe("trailers", () => {
-  it("carry code, message and details both ways", () => {
+  it("carry code, message and details in both directions", () => {
     const info = { reason: "RESOURCE_NOT_FOUND", domain: "example.org", metadata: { resource_type: "queue", resource_id: "x" } };
     const details = [
       detailOf(BadRequest, { fieldViolations: [{ field: "worker_id", description: "is empty" }] }),
@@ -57,7 +57,7 @@ describe("trailers", () => {
     expect(errorOf({}, missing)).toMatchObject({ code: 13 });
   });
 
-  it("read an error whose details are broken", () => {
+  it("are read when the details of the error are invalid", () => {
     const broken = errorOf({ "grpc-status": "5", "grpc-status-details-bin": "////" }, missing) as GrpcError;
     expect(broken).toMatchObject({ code: 5, details: [] });
     const odd = new GrpcError(GrpcCode.NOT_FOUND, "", [

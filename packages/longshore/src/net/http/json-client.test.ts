@@ -22,7 +22,7 @@ async function setup(answer: { status: number; body: string }, options: { path?:
 }
 
 describe("a client of JSON", () => {
-  it("sends its token and body below its address, and answers the value", async () => {
+  it("sends its token and body to a path below its address, and returns the value", async () => {
     const { client, seen } = await setup({ status: 201, body: '{"ok":true}' }, { path: "/below/", token: "s3cret" });
     expect(await client.call({ method: "POST", path: "/x?y=1", body: "{}" })).toEqual({ ok: true });
     expect(seen).toEqual([{ url: "/below/x?y=1", authorization: "Bearer s3cret", body: "{}" }]);
@@ -50,13 +50,13 @@ describe("a client of JSON", () => {
     await expect(client.call({ method: "GET", path: "/x" })).rejects.toMatchObject({ detail: { field: "parts", expected: "a list" } });
   });
 
-  it("reports that no server is there", async () => {
+  it("reports that there is no server", async () => {
     const { client, server } = await setup({ status: 200, body: "{}" });
     await new Promise((resolve) => server.close(resolve));
     await expect(client.call({ method: "GET", path: "/" })).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
   });
 
-  it("throws the reason of its signal", async () => {
+  it("throws the abort reason of its signal", async () => {
     const { client } = await setup({ status: 200, body: "{}" });
     const gone = AbortSignal.abort(new Error("enough"));
     await expect(client.call({ method: "GET", path: "/", signal: gone })).rejects.toThrow("enough");

@@ -17,17 +17,17 @@ it("reads events with names, ids and several lines of data", async () => {
   ]);
 });
 
-it("puts together what arrives in pieces, also within a character and a line end", async () => {
+it("joins what arrives in pieces, also when a character or a line end is divided", async () => {
   const bytes = new TextEncoder().encode("data: é\r\n\r\ndata: x\r\n\r\n");
   const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
   expect((await read(pieces)).map((message) => message.data)).toEqual(["é", "x"]);
 });
 
-it("drops comments, events without data and what was not finished", async () => {
+it("drops comments, events without data and incomplete events", async () => {
   expect(await read([": beat\n\nevent: empty\n\ndata: cut"])).toEqual([]);
 });
 
-it("knows all three line ends", async () => {
+it("accepts all three line ends", async () => {
   const data = async (...parts: string[]) => (await read(parts)).map((message) => message.data);
   expect(await data("data: a\rdata: b\r\rdata: c\n\n")).toEqual(["a\nb", "c"]);
   expect(await data("data: a\r", "\ndata: b\r\n\r", "\n")).toEqual(["a\nb"]);

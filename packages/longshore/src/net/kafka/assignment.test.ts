@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { assign, decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from "./assignment.ts";
 
-describe("sharing partitions out", () => {
-  it("gives the partitions one after the other to the members that subscribe to the topic", () => {
+describe("the assignment of partitions", () => {
+  it("gives one partition after the other to the members that subscribe to the topic", () => {
     const members = new Map([
       ["b", ["t", "u"]],
       ["a", ["t"]],
@@ -15,7 +15,7 @@ describe("sharing partitions out", () => {
     ]);
   });
 
-  it("gives every partition to exactly one member, evenly where all subscribe to the same", () => {
+  it("gives every partition to exactly one member, and the same number to each when all subscribe to the same topics", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 20 }), (count, partitions) => {
         const members = new Map(Array.from({ length: count }, (_, at) => [`m${at}`, ["t"]]));
@@ -43,13 +43,13 @@ describe("sharing partitions out", () => {
       length.writeInt32BE(Buffer.byteLength(data));
       expect(decodeAssignment(Buffer.concat([bare, length, Buffer.from(data)]))).toEqual({ assignment, leaderData: null });
     }
-    // Version 0 of some writers ends without a word on it.
+    // In version 0, some writers leave out the user data.
     expect(decodeAssignment(bare)).toEqual({ assignment, leaderData: null });
   });
 
   it("throws for lengths that the bytes cannot have, before it builds anything", () => {
     const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
-    // A text of -2 bytes leads back to its own length.
+    // A text with a length of -2 bytes would make the reader go back to this length.
     expect(() => decodeSubscription(bytes("0000 7fffffff fffe 0000000000000000"))).toThrow("a list has 2147483647 entries");
     expect(() => decodeSubscription(bytes("0000 00000002 fffe 0000000000000000"))).toThrow("a text has -2 bytes");
     expect(() => decodeSubscription(bytes("0000 00000001 7fff 61"))).toThrow("a text has 32767 bytes");
@@ -58,7 +58,7 @@ describe("sharing partitions out", () => {
   });
 
   it("writes the bytes that other clients write", () => {
-    // As aiokafka 0.14 has it for one topic `t`: version 0, topics, no user data.
+    // The bytes of aiokafka 0.14 for one topic `t`: version 0, topics, no user data.
     expect(encodeSubscription(["t"]).toString("hex")).toBe("00000000000100017400000000".replace(/00000000$/, "ffffffff"));
   });
 });

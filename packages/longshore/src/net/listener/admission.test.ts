@@ -12,7 +12,7 @@ function setup(limits: Partial<AdmissionLimits> = {}) {
   const places = new Admission({ ...small, ...limits });
   const connections = new Connections(places);
   const connect = () => connections.add(new Socket());
-  /** What refuses the request; undefined when it has its place. */
+  /** The reason of the refusal; undefined when the request has a place. */
   const begin = (connection: Connection, token: string | undefined, action: Action = claim) => {
     const request: OnConnection = { place: undefined, clientGone() {} };
     connections.begin(connection, request);
@@ -27,32 +27,32 @@ function setup(limits: Partial<AdmissionLimits> = {}) {
 }
 
 describe("places for requests", () => {
-  it("are few on one connection", () => {
+  it("are limited on one connection", () => {
     const { connect, fill, begin } = setup();
     const connection = connect();
     expect(fill(connection, "ann")).toBe(5);
     expect(begin(connection, "ann").refused).toMatch("There are 5 requests of this connection under way, the limit.");
   });
 
-  it("are limited for all connections of one token, and each connection keeps its own", () => {
+  it("are limited for all connections of one token together, and also for each connection", () => {
     const { connect, fill, begin } = setup();
     expect([fill(connect(), "ann"), fill(connect(), "ann"), fill(connect(), "ann")]).toEqual([5, 3, 1]);
     expect(begin(connect(), "bob").refused).toBeUndefined();
     expect(fill(connect(), "bob")).toBe(3);
   });
 
-  it("are few for those who need no token, together", () => {
+  it("are limited for all callers without a token together", () => {
     const { connect, fill } = setup();
     expect([fill(connect(), undefined, open), fill(connect(), undefined, open)]).toEqual([3, 1]);
     expect(fill(connect(), "ann")).toBe(5);
   });
 
-  it("are distinguished by connection alone where no caller has a token", () => {
+  it("are counted only by connection when no caller has a token", () => {
     const { connect, fill } = setup();
     expect([fill(connect(), undefined), fill(connect(), undefined), fill(connect(), undefined)]).toEqual([5, 5, 1]);
   });
 
-  it("are kept in reserve for what is vital", () => {
+  it("are reserved for vital requests", () => {
     const { connect, fill, begin } = setup();
     const connection = connect();
     fill(connection, "ann");
@@ -60,7 +60,7 @@ describe("places for requests", () => {
     expect(begin(connection, "ann", "run.steer").refused).toBeDefined();
   });
 
-  it("are returned with the answer and with the end of the socket, once", async () => {
+  it("are returned once, with the response or when the socket ends", async () => {
     const { places, connect, begin, fill } = setup();
     const connection = connect();
     begin(connection, "ann");

@@ -9,8 +9,8 @@ function full(slots: AnswerSlots, caller: string): SlotHolder[] {
   return made;
 }
 
-describe("answers that are made", () => {
-  it("are few for one caller, and the next begins when one leaves, in their order", async () => {
+describe("slots for large responses", () => {
+  it("are limited for each caller, and the next request gets a slot when one is free, in order", async () => {
     const slots = new AnswerSlots();
     const [first, second] = full(slots, "a") as [SlotHolder, SlotHolder];
     const order: string[] = [];
@@ -26,20 +26,20 @@ describe("answers that are made", () => {
     expect(order).toEqual(["1", "2"]);
   });
 
-  it("of one caller do not delay another", () => {
+  it("of one caller do not delay another caller", () => {
     const slots = new AnswerSlots();
     full(slots, "a");
     full(slots, "b");
     expect(slots.enter(request(), 0, "b")).toBeInstanceOf(Promise);
   });
 
-  it("leave nothing behind when all are made", () => {
+  it("leave nothing in memory when all are free", () => {
     const slots = new AnswerSlots();
     for (let round = 0; round < 3; round++) for (const each of full(slots, "a")) slots.leave(each);
     expect(slots.waiting).toBe(0);
   });
 
-  it("refuse a request to wait when those that wait have too many characters", () => {
+  it("refuse a request when the waiting requests have too many characters", () => {
     const slots = new AnswerSlots();
     const made = full(slots, "a");
     expect(slots.enter(request(), 60_000_000, "a")).toBeInstanceOf(Promise);
@@ -48,7 +48,7 @@ describe("answers that are made", () => {
     expect(slots.enter(request(), 10_000_000, "a")).toBeInstanceOf(Promise);
   });
 
-  it("count for what reads and needs a token, except figures", () => {
+  it("are needed for actions that read and need a token, except metrics", () => {
     const slots = new AnswerSlots();
     expect((["run.read", "definition.check", "part.read"] as const).every((action) => slots.counts(action))).toBe(true);
     expect((["server.health", "server.measure", "task.claim", "run.start"] as const).some((action) => slots.counts(action))).toBe(false);

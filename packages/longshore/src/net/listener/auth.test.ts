@@ -25,11 +25,11 @@ function errorOf(action: () => unknown): LongshoreError {
 }
 
 describe("the token format", () => {
-  it("takes a bare secret as an operator's", () => {
+  it("treats a secret without scopes as an operator's", () => {
     expect(parseToken(secret, "--token 1")).toMatchObject({ secret, scopes: ["operator"] });
   });
 
-  it("takes scopes before the secret and a name after it", () => {
+  it("accepts scopes before the secret and a name after it", () => {
     expect(parseToken(`worker,read:${secret}:build-machines`, "--token 1")).toEqual({
       secret,
       scopes: ["worker", "read"],
@@ -37,7 +37,7 @@ describe("the token format", () => {
     });
   });
 
-  it("makes up a name that distinguishes tokens but is not taken from the secret", () => {
+  it("generates a name that distinguishes tokens and discloses nothing of the secret", () => {
     const { name } = parseToken(`worker:${secret}`, "--token 1");
     expect(name).toMatch(/^worker-[0-9a-f]{6}$/);
     expect(parseToken(`worker:${secret}x`, "--token 1").name).not.toBe(name);
@@ -62,7 +62,7 @@ describe("the token format", () => {
 });
 
 describe("the token file", () => {
-  it("holds one token a line, with comments and empty lines", () => {
+  it("has one token on each line, and may have comments and empty lines", () => {
     const path = tokenFile(`# machines\r\nworker:${secret}:m1\r\n\r\n  read:${secret}2:board  \n`);
     expect(readTokenFile(path).map((token) => [token.scopes[0], token.name])).toEqual([
       ["worker", "m1"],
@@ -70,12 +70,12 @@ describe("the token file", () => {
     ]);
   });
 
-  it("names file and line of a bad token", () => {
+  it("is refused with file and line of an invalid token", () => {
     const path = tokenFile(`worker:${secret}\nboss:${secret}\n`);
     expect(errorOf(() => readTokenFile(path)).message).toContain(`${path}:2`);
   });
 
-  it("reports that it cannot be read when it is missing", () => {
+  it("is reported when it is missing", () => {
     const error = errorOf(() => readTokenFile("/nowhere/tokens.txt"));
     expect(error.code).toBe("LONGSHORE_BAD_CONFIG");
     expect(error.message).toContain("/nowhere/tokens.txt");
@@ -90,12 +90,12 @@ describe("the token file", () => {
 describe("identification", () => {
   const tokens = [parseToken(`worker:${secret}1:w`, "1"), parseToken(`read:${secret}2:r`, "2"), parseToken(`${secret}3`, "3")];
 
-  it("does not authenticate callers when no token is configured", () => {
+  it("accepts all callers when no token is configured", () => {
     expect(createAuth([]).required).toBe(false);
     expect(createAuth(tokens).required).toBe(true);
   });
 
-  it("knows the owner of a token, for any case of the scheme", () => {
+  it("finds the owner of a token, for any case of the scheme", () => {
     const auth = createAuth(tokens);
     expect(auth.identify(`Bearer ${secret}1`)?.name).toBe("w");
     expect(auth.identify(`bearer ${secret}2`)?.name).toBe("r");
@@ -114,7 +114,7 @@ describe("identification", () => {
     expect(createAuth(tokens).identify(header)).toBeUndefined();
   });
 
-  it("lets an operator do everything, and worker and read only themselves", () => {
+  it("allows an operator everything, and the scopes worker and read only their own actions", () => {
     const auth = createAuth(tokens);
     const allowed = (suffix: string) =>
       (["task.claim", "run.start", "run.read", "server.health"] as const).filter((action) =>
@@ -125,7 +125,7 @@ describe("identification", () => {
     expect(allowed("3")).toEqual(["task.claim", "run.start", "run.read", "server.health"]);
   });
 
-  it("compares digests of every token in constant time, also after a match and for a wrong secret", () => {
+  it("compares the digests of all tokens in constant time, also after a match and for a wrong secret", () => {
     const lengths: number[][] = [];
     const auth = createAuth(tokens, (a, b) => {
       lengths.push([a.length, b.length]);

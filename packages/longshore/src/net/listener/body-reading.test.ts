@@ -7,7 +7,7 @@ const echo = route("POST /echo", (request) => ({ status: 200, body: request.text
 const text = `[${'"Größe \u{1f600}",'.repeat(20_000)}1]`;
 
 describe("a body in many pieces", () => {
-  it("is the text that was sent, also when characters are cut", async () => {
+  it("is the text that was sent, also when characters are divided", async () => {
     const server = await startServer({ groups: [groupOf("main", [echo])] });
     expect((await call(`${server.url}/echo`, { method: "POST", body: text })).text).toBe(text);
     const bytes = Buffer.from(`\ufeff${text.slice(0, 40)}`);
@@ -20,7 +20,7 @@ describe("a body in many pieces", () => {
     expect((await client.closed()).endsWith(bytes.toString("latin1"))).toBe(true);
   });
 
-  it("that is no UTF-8 is refused, also when its end is missing", async () => {
+  it("that is not UTF-8 is refused, also when its last character is incomplete", async () => {
     const server = await startServer({ groups: [groupOf("main", [echo])] });
     for (const bad of [Buffer.from([0xff]), Buffer.from("ü").subarray(0, 1)]) {
       const body = Buffer.concat([Buffer.from(text), bad]);
@@ -38,7 +38,7 @@ describe("a streamed body that is text", () => {
     return collectText(stream(), limits, budget);
   };
 
-  it("is read whole, and holds its bytes only during the read", async () => {
+  it("is read completely, and holds its bytes only during the read", async () => {
     const budget = new ByteBudget(50);
     expect(await collect(budget, "[1,", "2]")).toBe("[1,2]");
     expect(budget.held).toBe(0);

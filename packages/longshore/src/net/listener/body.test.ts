@@ -13,12 +13,12 @@ describe("a streamed body", () => {
     return { status: 200, body: String(size) };
   };
 
-  it("is passed on unread", async () => {
+  it("is passed to the handler before it is read", async () => {
     const server = await serve(route("PUT /blob", count, { body: "stream", bodyMax: 5_000_000 }));
     expect((await call(`${server.url}/blob`, { method: "PUT", body: new Uint8Array(4_000_000) })).text).toBe("4000000");
   });
 
-  it("fails for the handler beyond its limit, which answers 413", async () => {
+  it("fails for the handler when it exceeds its limit, and the response is 413", async () => {
     const server = await serve(route("PUT /blob", count, { body: "stream", bodyMax: 1_000 }));
     const client = new RawClient(server);
     client.send("PUT /blob HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -28,7 +28,7 @@ describe("a streamed body", () => {
     await client.until("HTTP/1.1 404 ");
   });
 
-  it("fails for the handler when the client disconnects half-way", async () => {
+  it("fails for the handler when the client disconnects in the middle", async () => {
     const failed = latch<unknown>();
     const server = await serve(
       route(
@@ -49,7 +49,7 @@ describe("a streamed body", () => {
     expect(await failed.opened).toBeInstanceOf(Error);
   });
 
-  it("that breaks off before the handler reads it fails the read, and neither the process nor the server", async () => {
+  it("that breaks off before the handler reads it fails only the read", async () => {
     const failed = latch<unknown>();
     const uncaught = (error: unknown) => failed.open(`uncaught: ${error}`);
     process.on("uncaughtException", uncaught);
@@ -80,7 +80,7 @@ describe("a streamed body", () => {
     expect(server.log.join("\n")).not.toContain("A request failed");
   });
 
-  it("that the handler leaves unread does not spoil the connection", async () => {
+  it("that the handler does not read leaves the connection usable", async () => {
     const server = await serve(route("PUT /blob", () => ({ status: 200, body: "no need" }), { body: "stream" }));
     const client = new RawClient(server);
     const body = "x".repeat(300_000);
@@ -95,20 +95,20 @@ describe("a body above the limit", () => {
   const small = { bodyMax: 1_000 };
   const echo = route("POST /x", (request) => ({ status: 200, body: String(request.text.length) }), small);
 
-  it("is 413 by its announced length alone, naming the limit", async () => {
+  it("gets 413 because of its announced length, with the limit", async () => {
     const server = await serve(echo);
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1001\r\n\r\n");
     expect(await client.until("the limit of this route")).toContain("larger than 1000 bytes");
   });
 
-  it("is accepted up to the exact limit", async () => {
+  it("begins exactly one byte above the limit", async () => {
     const server = await serve(echo);
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(1_000) })).text).toBe("1000");
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(1_001) })).status).toBe(413);
   });
 
-  it("is 413 when it arrives chunked, and the connection can be used again", async () => {
+  it("gets 413 when it arrives chunked, and the connection can be used again", async () => {
     const server = await serve(echo);
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -118,17 +118,17 @@ describe("a body above the limit", () => {
     await client.until("HTTP/1.1 200 OK");
   });
 
-  it("is refused on routes that ignore bodies as well", async () => {
+  it("is also refused on routes that ignore bodies", async () => {
     const server = await serve(route("POST /beat", () => ({ status: 200 }), { body: "none", ...small }));
     expect((await call(`${server.url}/beat`, { method: "POST", body: "x".repeat(2_000) })).status).toBe(413);
   });
 
-  it("uses the server's limit where the route names none", async () => {
+  it("is measured by the server's limit when the route has none", async () => {
     const server = await startServer({ groups: [groupOf("main", [route("POST /x", () => ({ status: 200 }))])], limits: { bodyBytes: 10 } });
     expect((await call(`${server.url}/x`, { method: "POST", body: "x".repeat(11) })).text).toContain("10 bytes");
   });
 
-  it("is cut off when it continues long after the refusal", async () => {
+  it("is disconnected when it continues long after the refusal", async () => {
     const server = await startServer({ groups: [groupOf("main", [echo])], limits: { discardBytes: 100_000 } });
     const client = new RawClient(server);
     client.send("POST /x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -141,7 +141,7 @@ describe("a body above the limit", () => {
     expect(await client.closed()).toContain("HTTP/1.1 413 ");
   });
 
-  it("is not made by a wrong length: what follows the announced bytes is another request, and here none", async () => {
+  it("is not caused by a wrong length: bytes after the announced length belong to the next request, which is invalid here", async () => {
     let handled = 0;
     const server = await serve(route("POST /x", () => ({ status: 200, body: `handled ${++handled}` })));
     const client = new RawClient(server);

@@ -10,7 +10,7 @@ function serve(...routes: Route[]) {
 }
 
 describe("a client that disconnects", () => {
-  it("aborts `gone` of a waiting request, and its reply is given back", async () => {
+  it("aborts `gone` of a waiting request, and the reply is given back", async () => {
     const waiting = latch<HttpRequest>();
     const undelivered = latch();
     const server = await serve(
@@ -32,7 +32,7 @@ describe("a client that disconnects", () => {
     expect(server.metrics.text()).toContain("longshore_http_in_flight 0\n");
   });
 
-  it("is noticed when it only ends its side, as a killed process does", async () => {
+  it("is detected when it only ends its side, as a killed process does", async () => {
     const waiting = latch();
     const undelivered = latch();
     const server = await serve(
@@ -69,13 +69,13 @@ describe("a client that disconnects", () => {
     await undelivered.opened;
   });
 
-  it("while its answer is still being written gets it given back", async () => {
+  it("while its response is still being written has the response given back", async () => {
     const writing = latch();
     const undelivered = latch();
     const server = await serve(
       route("POST /claim", () => {
         setImmediate(() => writing.open());
-        // More than the two socket buffers hold, so that it cannot have been taken by the system.
+        // More than the two socket buffers hold, so that the system cannot have accepted all of it.
         return { status: 200, body: "x".repeat(32 * 1_048_576), undelivered: () => undelivered.open() };
       }),
     );
@@ -107,7 +107,7 @@ describe("a client that disconnects", () => {
     expect(gone).toEqual(["a", "b"]);
   });
 
-  it("does not return delivered work, and does not abort `gone` after the answer", async () => {
+  it("does not give back delivered work, and does not abort `gone` after the response", async () => {
     const events: string[] = [];
     const server = await serve(
       route("GET /x", (request) => {
@@ -123,7 +123,7 @@ describe("a client that disconnects", () => {
     expect(events).toEqual([]);
   });
 
-  it("half-way through its body never reaches the handler", async () => {
+  it("in the middle of its body never reaches the handler", async () => {
     let handled = 0;
     const server = await serve(route("POST /x", () => ({ status: ++handled && 200 })));
     const client = new RawClient(server);
@@ -135,7 +135,7 @@ describe("a client that disconnects", () => {
     expect([handled, server.metrics.text().includes("longshore_http_in_flight 0")]).toEqual([0, true]);
   });
 
-  it("survives an `undelivered` that throws", async () => {
+  it("does no harm when `undelivered` throws", async () => {
     const server = await serve(
       route("GET /x", (request) => {
         const ended = new Promise<HttpReply>((resolve) => {
@@ -172,7 +172,7 @@ describe("closing the server", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("lets a request in flight be answered, closes its connection, and takes no new one", async () => {
+  it("lets a request in flight finish, closes its connection, and accepts no new one", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const server = await serve(
@@ -192,7 +192,7 @@ describe("closing the server", () => {
     expect(await client.closed()).toMatch(/connection: close.*in time$/is);
   });
 
-  it("lets an answer leave that is larger than the socket's buffer", async () => {
+  it("sends the rest of a response that is larger than the socket's buffer", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const server = await serve(
@@ -210,7 +210,7 @@ describe("closing the server", () => {
     expect((await client.closed()).split("\r\n\r\n")[1]).toHaveLength(3_000_000);
   });
 
-  it("cuts what is still waiting at the deadline, which gives its answer back", async () => {
+  it("disconnects requests that still wait at the deadline, and their responses are given back", async () => {
     const clock = new TestClock();
     const waiting = latch();
     const undelivered = latch();

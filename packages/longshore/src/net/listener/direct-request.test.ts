@@ -1,5 +1,5 @@
-// What is read directly must mean the same to node:http, byte for byte; what is not understood may be anything. The second half lets
-// Node's own parser read whatever the first has understood, for requests that are almost right.
+// What is read directly must have exactly the same meaning for node:http; everything else is left to node:http. The second half makes
+// requests that are almost valid. Node's own parser reads each request that was read directly, and the results are compared.
 
 import { describe, expect, it } from "vitest";
 import { compareWithNode, headMax } from "../../../test/support/mutated-requests.ts";
@@ -25,7 +25,7 @@ describe("a request that is read directly", () => {
     for (const value of ["keep-alive", "Keep-Alive"]) expect(read(`GET / HTTP/1.1\r\n${host}Connection: ${value}\r\n\r\n`)).toBeDefined();
   });
 
-  it("may have an empty body, announced or not", () => {
+  it("may have an empty body, with or without a length", () => {
     expect(read(`POST /x HTTP/1.1\r\n${host}\r\n`)?.body.length).toBe(0);
     expect(read(`POST /x HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`)?.body.length).toBe(0);
   });

@@ -1,5 +1,5 @@
-// Connections that are served without node:http, and how they are handed over to it. A client must not notice: the same bytes come back,
-// whatever the pieces in which it sends.
+// Connections that are served without node:http, and how they are handed over to it. Clients must not notice a difference: they get the same
+// bytes, for any division of their requests into pieces.
 
 import { connect } from "node:net";
 import { Readable } from "node:stream";
@@ -30,13 +30,13 @@ function handedOver(server: TestServer): number {
   return Number(/^longshore_http_handed_over_total (\d+)$/m.exec(server.metrics.text())?.[1] ?? 0);
 }
 
-/** An answer without what may differ: its date, and who carried it. */
+/** A response without its date, which may differ, and without the mark of who served it. */
 function comparable(answer: string): string {
   return answer.replace(/Date: [^\r]+/, "Date: -").replace(/x-by: \w+/, "x-by: -");
 }
 
 describe("a connection that is served directly", () => {
-  it("carries ten thousand requests and gathers nothing on the way", async () => {
+  it("serves ten thousand requests without a growth of memory", async () => {
     const listeners: string[] = [];
     const watched = route("POST /x", (request) => {
       const { socket } = (request as DirectExchange).connection;
@@ -60,7 +60,7 @@ describe("a connection that is served directly", () => {
     expect(server.metrics.text()).toContain("longshore_http_in_flight 0\n");
   }, 60_000);
 
-  it("answers with the bytes that node:http would", async () => {
+  it("sends the same bytes as node:http", async () => {
     const replies: Record<string, HttpReply> = {
       empty: { status: 200 },
       text: { status: 201, headers: { "content-type": "text/plain", "X-Odd": "a\tb" }, body: "text" },
@@ -89,7 +89,7 @@ describe("a connection that is served directly", () => {
     expect(handedOver(server)).toBe(Object.keys(replies).length + 1);
   });
 
-  it("is what common clients get, with and without a body", async () => {
+  it("is used for the requests of common clients, with and without a body", async () => {
     const server = await serve();
     expect((await call(`${server.url}/echo`, { method: "POST", body: "text" })).headers["x-by"]).toBe("direct");
     expect((await call(`${server.url}/echo`, { method: "POST", body: Buffer.from("bytes") })).headers["x-by"]).toBe("direct");
@@ -106,7 +106,7 @@ describe("a connection that is served directly", () => {
     }
   });
 
-  it("is not cut while a request waits, and is when it has been idle for long enough after it", async () => {
+  it("is not closed while a request waits, but after it has been idle for long enough", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const wait = route("GET /wait", () => {
@@ -116,7 +116,7 @@ describe("a connection that is served directly", () => {
     const server = await serve([wait, hello], { keepAliveMs: 30, headersMs: 30 });
     const poll = new RawClient(server).send("GET /wait HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await waiting.opened;
-    // Another connection has been idle for longer than the poll may be, twice.
+    // Another connection has been idle for more than twice the longest poll.
     for (let round = 0; round < 2; round++) await new RawClient(server).send(helloRequest).closed();
     expect(poll.received).toBe("");
     answer.open({ status: 200, body: "granted" });
@@ -124,7 +124,7 @@ describe("a connection that is served directly", () => {
     expect(handedOver(server)).toBe(0);
   });
 
-  it("is ended at once when the server closes and it is idle, and after its answer when it is not", async () => {
+  it("is ended when the server closes: at once when it is idle, otherwise after its response", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const wait = route("GET /wait", () => {
@@ -152,7 +152,7 @@ describe("a connection is passed on", () => {
     const whole = new RawClient(server);
     whole.socket.write(request);
     const expected = comparable(await whole.until("}>"));
-    // Its first letter alone is also that of the preface of HTTP/2, so there is nothing to hand over yet.
+    // HTTP/2's preface begins with the same letter, so nothing can be handed over yet.
     for (let cut = 2; cut < request.length; cut++) {
       const client = new RawClient(server);
       client.socket.write(request.subarray(0, cut));
@@ -179,7 +179,7 @@ describe("a connection is passed on", () => {
     expect([server.connections(), handedOver(server)]).toEqual([1, 1]);
   });
 
-  it("by methods and versions that are not served directly", async () => {
+  it("for methods and versions that are not served directly", async () => {
     const server = await serve();
     expect(await new RawClient(server).send("HEAD /hello HTTP/1.1\r\nhost: localhost\r\n\r\n").until("\r\n\r\n")).toContain("x-by: node");
     expect(await new RawClient(server).send("GET /hello HTTP/1.0\r\nhost: localhost\r\n\r\n").closed()).toMatch(/x-by: node.*hello$/s);
@@ -188,7 +188,7 @@ describe("a connection is passed on", () => {
     expect(handedOver(server)).toBe(3);
   });
 
-  it("for routes that read or answer a stream, or events", async () => {
+  it("for routes that read or send a stream, or send events", async () => {
     const read = route("PUT /read", async (request) => ({ status: 200, body: String((await request.stream.toArray()).length) }), {
       body: "stream",
     });
@@ -201,7 +201,7 @@ describe("a connection is passed on", () => {
     expect(handedOver(server)).toBe(3);
   });
 
-  it("not for a route that is not marked as open-ended: its stream is a mistake for every client", async () => {
+  it("but not for a route that is not marked as open-ended: a stream of such a route is a programming mistake", async () => {
     const content = Readable.from(["a"]);
     const server = await serve([route("GET /x", () => ({ status: 200, body: content }))]);
     for (const carried of ["directly", "by node:http"] as const) expect((await call(`${server.url}/x`, { carried })).status).toBe(500);
@@ -209,7 +209,7 @@ describe("a connection is passed on", () => {
     expect(server.log.join()).toContain("openEnded");
   });
 
-  it("when its client does not read, so that answers do not pile up", async () => {
+  it("when its client does not read, so that responses do not pile up", async () => {
     let handled = 0;
     // More than the two socket buffers hold.
     const body = "z".repeat(16_000_000);
@@ -232,7 +232,7 @@ describe("a connection is passed on", () => {
     expect([handled, handedOver(server)]).toEqual([8, 1]);
   });
 
-  it("with what is not HTTP, or too large, after good requests", async () => {
+  it("when bytes that are not HTTP, or too large, follow valid requests", async () => {
     const server = await serve([hello], { headerBytes: 1_000 });
     const attempts = { 400: "garbage\r\n\r\n", 431: `GET /hello HTTP/1.1\r\nhost: localhost\r\nx: ${"y".repeat(2_000)}\r\n\r\n` };
     for (const [status, bytes] of Object.entries(attempts)) {
@@ -288,7 +288,7 @@ describe("bytes that arrive during a request", () => {
     expect(client.received).toMatch(/first/);
   });
 
-  it("do not hide that the client has disconnected", async () => {
+  it("do not prevent the server from noticing that the client has disconnected", async () => {
     const { server, client, request, received } = await setup();
     const gone = new Promise((resolve) => request.gone.addEventListener("abort", resolve));
     const before = request.connection.socket.bytesRead;

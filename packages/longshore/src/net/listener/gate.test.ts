@@ -17,7 +17,7 @@ describe("the Host header on loopback", () => {
   });
 
   it.each([undefined, "evil.example", "evil.example:4500", "127.0.0.1.evil.example", "0.0.0.0"])(
-    "may not be %j, so that a rebound name cannot drive the server",
+    "may not be %j, so that a page with a rebound name cannot use the server",
     (host) => {
       expect(gate().screen({ host })).toMatchObject({ kind: "forbidden", status: 403 });
     },
@@ -65,17 +65,17 @@ describe("a malformed Host header", () => {
 });
 
 describe("the Host header beyond loopback", () => {
-  it("may be anything where tokens protect and no names are configured", () => {
+  it("may be anything when tokens are required and no names are configured", () => {
     expect(gate({ auth: closed, bound: "0.0.0.0" }).screen({ host: "any.example.org" })).toBeUndefined();
   });
 
-  it("must be a configured name once there are any", () => {
+  it("must be a configured name when names are configured", () => {
     const named = gate({ auth: closed, bound: "0.0.0.0", hosts: ["ci.example.org"] });
     expect(named.screen({ host: "ci.example.org" })).toBeUndefined();
     expect(named.screen({ host: "other.example.org" })).toMatchObject({ status: 403 });
   });
 
-  it("must not be a public name where nothing protects", () => {
+  it("must not be a public name when neither tokens nor names are configured", () => {
     const insecure = gate({ bound: "0.0.0.0" });
     for (const host of ["10.0.0.7:4500", "[fe80::1]:4500", "longshore:4500", "localhost"])
       expect(insecure.screen({ host })).toBeUndefined();
@@ -86,21 +86,21 @@ describe("the Host header beyond loopback", () => {
 describe("the Origin header", () => {
   const host = "localhost:4500";
 
-  it("is closed to every foreign page by default", () => {
+  it("is refused for every foreign page by default", () => {
     for (const origin of ["https://evil.example", "null", "http://localhost:3000", "http://localhost", "http://127.0.0.1:4500", ""]) {
       expect(gate().screen({ host, origin })).toMatchObject({ kind: "forbidden", status: 403 });
     }
   });
 
-  it("admits a page that this server served itself", () => {
+  it("is accepted for a page of this server", () => {
     expect(gate().screen({ host, origin: "http://localhost:4500" })).toBeUndefined();
   });
 
-  it("does not admit a rebound page that calls itself the same origin", () => {
+  it("is refused for a page with a rebound name that claims to have the same origin", () => {
     expect(gate().screen({ host: "evil.example:4500", origin: "http://evil.example:4500" })).toMatchObject({ status: 403 });
   });
 
-  it("admits exactly the configured origins", () => {
+  it("is accepted for exactly the configured origins", () => {
     const configured = gate({ origins: ["https://ci.example.org", "http://localhost:5173/"] });
     expect(configured.screen({ host, origin: "https://ci.example.org" })).toBeUndefined();
     expect(configured.screen({ host, origin: "http://localhost:5173" })).toBeUndefined();
@@ -114,7 +114,7 @@ describe("the Origin header", () => {
     }
   });
 
-  it("is named in answers only for configured origins", () => {
+  it("is repeated in responses only for configured origins", () => {
     const configured = gate({ origins: ["https://ci.example.org"] });
     expect(configured.allowedOrigin({ host, origin: "https://ci.example.org" })).toBe("https://ci.example.org");
     expect(configured.allowedOrigin({ host, origin: "http://localhost:4500" })).toBeUndefined();
@@ -125,40 +125,43 @@ describe("the Origin header", () => {
     expect(() => gate({ origins: [origin] })).toThrow(/origin/);
   });
 
-  it("is not needed to refuse what a browser marks as from another site", () => {
+  it("is not needed to refuse requests that a browser marks as cross-site", () => {
     expect(gate().screen({ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" })).toMatchObject({ status: 403 });
     expect(gate().screen({ host, "sec-fetch-site": "same-origin" })).toBeUndefined();
   });
 });
 
-describe("a visit by a browser", () => {
+describe("a navigation of a browser", () => {
   const host = "localhost:4500";
   const page = { method: "GET", action: "server.greet", page: true } as const;
   const reading = { method: "GET", action: "run.read" } as const;
   const claiming = { method: "GET", action: "task.claim" } as const;
   const visit = (site: string, more = {}) => ({ host, "sec-fetch-site": site, "sec-fetch-mode": "navigate", ...more });
 
-  it.each(["cross-site", "same-site"])("reaches pages alone when another page led it here (%s)", (site) => {
+  it.each(["cross-site", "same-site"])("reaches only pages when it comes from another site (%s)", (site) => {
     expect(gate().screen(visit(site), page)).toBeUndefined();
     for (const route of [reading, claiming, undefined]) expect(gate().screen(visit(site), route)).toMatchObject({ status: 403 });
   });
 
-  it("reaches no page for a frame, a picture or a script of another site", () => {
+  it("is refused for a frame, an image or a script of another site", () => {
     for (const dest of ["iframe", "frame", "object", "embed"]) {
       expect(gate().screen(visit("cross-site", { "sec-fetch-dest": dest }), page)).toMatchObject({ status: 403 });
     }
     expect(gate().screen(visit("cross-site", { "sec-fetch-mode": "no-cors" }), page)).toMatchObject({ status: 403 });
   });
 
-  it.each(["none", "same-origin"])("reaches what only reads when a person typed the address or followed a link of ours (%s)", (site) => {
-    for (const route of [page, reading]) expect(gate().screen(visit(site), route)).toBeUndefined();
-    expect(gate().screen(visit(site), claiming)).toMatchObject({ status: 403 });
-    const form = { method: "POST", action: "run.start" } as const;
-    expect(gate().screen(visit(site, { origin: "http://localhost:4500" }), form)).toMatchObject({ status: 403 });
-  });
+  it.each(["none", "same-origin"])(
+    "reaches routes that only read when the user typed the address or followed a link of ours (%s)",
+    (site) => {
+      for (const route of [page, reading]) expect(gate().screen(visit(site), route)).toBeUndefined();
+      expect(gate().screen(visit(site), claiming)).toMatchObject({ status: 403 });
+      const form = { method: "POST", action: "run.start" } as const;
+      expect(gate().screen(visit(site, { origin: "http://localhost:4500" }), form)).toMatchObject({ status: 403 });
+    },
+  );
 
-  it("changes nothing by GET where browsers keep silent about sites, as they do to plain HTTP beyond loopback", () => {
+  it("changes nothing by GET when the browser does not send the site, as with plain HTTP beyond loopback", () => {
     const headers = { host: "10.0.0.7:4500", "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0" };
     const insecure = gate({ bound: "0.0.0.0" });
     expect(insecure.screen(headers, claiming)).toMatchObject({ status: 403 });
@@ -172,11 +175,11 @@ describe("the token", () => {
     expect(gate().authorize({}, "run.start")).toEqual({ caller: everyone });
   });
 
-  it("is not needed for what anyone may do", () => {
+  it("is not needed for open routes", () => {
     expect(gate({ auth: closed }).authorize({}, "server.health")).toEqual({ caller: stranger });
   });
 
-  it("is 401 with a challenge when absent or unknown, and 403 naming the scope when it allows less", () => {
+  it("leads to 401 with a challenge when it is absent or unknown, and to 403 with the scope when it allows too little", () => {
     const guarded = gate({ auth: closed });
     expect(guarded.authorize({}, "task.claim").problem).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
     expect(guarded.authorize({ authorization: "Bearer nobody-knows-this-one" }, "task.claim").problem).toMatchObject({
@@ -188,7 +191,7 @@ describe("the token", () => {
     expect(problem?.message).toContain("operator");
   });
 
-  it("is required in words that the log keeps, which removes every token", () => {
+  it("is requested with a message that the log can keep although it removes every token", () => {
     const lines: string[] = [];
     const logger = createLogger({ format: "json", write: (line) => lines.push(line), clock: { now: () => 0 } });
     const text = createLogger({ format: "text", write: (line) => lines.push(line), clock: { now: () => 0 } });
@@ -206,7 +209,7 @@ describe("the token", () => {
     }
   });
 
-  it("gives the caller its name, also where it allows too little", () => {
+  it("gives the caller its name, also when it allows too little", () => {
     const headers = { authorization: "Bearer kV3mQ0rT8xLw2ZpB" };
     for (const action of ["task.claim", "run.start"] as const) {
       expect(gate({ auth: closed }).authorize(headers, action).caller.name).toBe("w");

@@ -1,4 +1,4 @@
-// gRPC and HTTP/1.1 on one port, and what both share: the gate, the limits, the figures, the log and the end.
+// gRPC and HTTP/1.1 on one port, and what both share: the gate, the limits, the metrics, the log and the close.
 
 import { describe, expect, it } from "vitest";
 import { answerOf, channelTo, Echo, grpcHead, rawSession, startRelay, Text } from "../../../test/support/grpc.ts";
@@ -46,11 +46,11 @@ describe("one port", () => {
     const relay = await startRelay(server.port, { slowBytes: 60 });
     expect(await channelTo(relay.target).unary(Echo.Say, { text: "slow" })).toMatchObject({ text: "slow" });
     expect((await call(`http://${relay.target}/hello`)).text).toBe("hello");
-    // As far as its first three bytes this could become the preface.
+    // With its first three bytes, this could still become the preface.
     expect((await call(`http://${relay.target}/hello`, { method: "PROPFIND" })).status).toBe(405);
   });
 
-  it("lets a client that stops within the preface go, by its end or by time", async () => {
+  it("disconnects a client that stops within the preface, when it ends its side or after a time", async () => {
     const server = await serve([say()], { limits: { headersMs: 30 } });
     const ending = new RawClient(server).send("PRI * HT");
     ending.socket.end();
@@ -67,7 +67,7 @@ describe("one port", () => {
     expect(await client.closed()).toContain("HTTP/1.1 400 ");
   });
 
-  it("explains to plain HTTP/2 what it serves", async () => {
+  it("explains to plain HTTP/2 clients what it serves", async () => {
     const server = await serve([say()]);
     const answer = await answerOf(rawSession(server.port).request({ ":path": "/hello" }));
     expect([answer.head[":status"], answer.body.toString()]).toEqual([415, expect.stringContaining("speaks gRPC only")]);
@@ -106,7 +106,7 @@ describe("the gate", () => {
     expect(await open).toMatchObject({ text: "anyone" });
   });
 
-  it("makes the walk above fail for a method that is open by mistake", async () => {
+  it("lets the test above fail for a method that is open by mistake", async () => {
     const methods = [say("task.claim"), { ...say("run.start"), path: "/test.Echo/Operate" }];
     const server = await serve(methods);
     const { calls, findings } = await walkMethodTable(methods, targetOf(server), secrets);
@@ -130,7 +130,7 @@ describe("the gate", () => {
     expect(principals).toEqual(["worker-token", "operator-token"]);
   });
 
-  it("refuses names and pages that are not ours", async () => {
+  it("refuses foreign host names and pages", async () => {
     const server = await serve([say()]);
     const statusOf = async (head: Record<string, string>) => {
       const stream = rawSession(server.port).request(grpcHead(Echo.Say.path, head));
@@ -175,7 +175,7 @@ describe("errors", () => {
     expect(error).toMatchObject({ code: expected, message: "so it is" });
   });
 
-  it("of a field name it for machines", async () => {
+  it("in a field name the field in a machine-readable form", async () => {
     const { error } = await failWith(
       new LongshoreError("LONGSHORE_BAD_INPUT", "bad", { detail: { field: "worker_id", expected: "a text" } }),
     );
@@ -200,7 +200,7 @@ describe("errors", () => {
   });
 });
 
-describe("limits and figures", () => {
+describe("limits and metrics", () => {
   it("count calls by method and code, in flight and by connection", async () => {
     const finish = latch<string>();
     const begun = latch();
@@ -223,7 +223,7 @@ describe("limits and figures", () => {
     expect(metric(server, /longshore_grpc_calls_total\{method="",code="UNIMPLEMENTED"\} (\d+)/)).toBe("1");
   });
 
-  it("refuse calls beyond what may be in flight, together with requests", async () => {
+  it("refuse calls when too many calls and requests are in flight", async () => {
     const finish = latch<string>();
     const server = await serve([say("server.health", () => finish.opened)], {
       limits: { inFlightOwn: 1, inFlight: 1, inFlightReserve: 0 },
@@ -235,20 +235,20 @@ describe("limits and figures", () => {
       code: 14,
       message: expect.stringContaining("1 requests of the server under way"),
     });
-    // Another connection has places of its own.
+    // Another connection has its own places.
     expect((await call(`${server.url}/hello`)).status).toBe(200);
     finish.open("done");
     await Promise.all(waiting);
   });
 
-  it("hold for messages", async () => {
+  it("apply to messages", async () => {
     const server = await serve([say()], { limits: { messageBytes: 100 } });
     await expect(channelTo(targetOf(server)).unary(Echo.Say, { text: "x".repeat(200) })).rejects.toMatchObject({ code: 8 });
   });
 });
 
 describe("closing", () => {
-  it("lets calls finish, ends streams, and leaves no socket", async () => {
+  it("lets calls finish, ends streams, and leaves no socket open", async () => {
     const finish = latch<string>();
     const begun = latch();
     const server = await serve([
@@ -262,7 +262,7 @@ describe("closing", () => {
     const opened = latch();
     const reading = channel.serverStream(Echo.Count, {}, { opened: () => opened.open() }).next();
     const answer = channel.unary(Echo.Say, {});
-    // A second client has nothing under way.
+    // A second client has no open call.
     await channelTo(targetOf(server))
       .unary(Echo.Unknown, {})
       .catch(() => {});

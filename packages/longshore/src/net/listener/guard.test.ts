@@ -1,4 +1,4 @@
-// The gate seen from the network: every route of a table, foreign pages, rebound names, and what of all that ends up in the log.
+// The gate, tested over the network: every route of a table, foreign pages, rebound names, and what the log contains.
 
 import { describe, expect, it } from "vitest";
 import { callCarried, carriers, groupOf, RawClient, route, startServer } from "../../../test/support/http.ts";
@@ -48,14 +48,14 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     expect(handled).toEqual([]);
   });
 
-  it("make the walk above fail for a route that is open by mistake", async () => {
+  it("let the test above fail for a route that is open by mistake", async () => {
     const groups = table();
     const server = await startServer({ groups, auth: createAuth([]) });
     const { calls, findings } = await walkRouteTable(groups, server.url, secrets);
     expect(findings).toHaveLength(calls);
   });
 
-  it("allow what their scope covers, an operator's everything", async () => {
+  it("allow what their scope covers; an operator's token allows everything", async () => {
     const handled: string[] = [];
     const server = await startServer({ groups: table(handled), auth });
     const visit = (method: string, path: string, token: string) => call(`${server.url}${path}`, { method, headers: bearer(token) });
@@ -73,7 +73,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     ]);
   });
 
-  it("are refused with a challenge, in the shape of the group", async () => {
+  it("are refused with a challenge, in the error format of the group", async () => {
     const server = await startServer({ groups: table(), auth });
     const absent = await call(`${server.url}/jobs/claim`, { method: "POST", body: "{}" });
     expect([absent.status, absent.headers["www-authenticate"]]).toEqual([401, "Bearer"]);
@@ -88,7 +88,7 @@ describe.each(carriers)("tokens, carried %s", (carried) => {
     expect((await call(`${server.url}/runs`, { method: "POST", body: "{}" })).status).toBe(200);
   });
 
-  it("appear in no log line, for any end of the request", async () => {
+  it("appear in no log line, for any outcome of the request", async () => {
     const failing = groupOf("failing", [
       route("GET /fails", (request) => {
         throw Object.assign(new Error(`failed for ${request.headers.authorization}`), { headers: request.headers });
@@ -166,7 +166,7 @@ describe.each(carriers)("a web page, carried %s", (carried) => {
     expect(handled).toEqual([]);
   });
 
-  it("cannot get in by a name that was rebound to this address", async () => {
+  it("cannot call through a name that was rebound to this address", async () => {
     const handled: string[] = [];
     const server = await startServer({ groups: table(handled) });
     for (const host of ["evil.example", `evil.example:${server.port}`]) {
@@ -211,7 +211,7 @@ describe.each(carriers)("a web page, carried %s", (carried) => {
     const headers = { origin: "https://ci.example.org", ...bearer(secrets.worker) };
     const claim = await call(`${server.url}/jobs/claim`, { method: "POST", headers, body: "{}" });
     expect([claim.status, claim.headers["access-control-allow-origin"]]).toEqual([200, "https://ci.example.org"]);
-    // The page must be able to read why it was refused, too.
+    // The page must also be able to read the reason of a refusal.
     const refused = await call(`${server.url}/jobs/claim`, { method: "POST", headers: { origin: "https://ci.example.org" }, body: "{}" });
     expect([refused.status, refused.headers["access-control-allow-origin"]]).toEqual([401, "https://ci.example.org"]);
   });

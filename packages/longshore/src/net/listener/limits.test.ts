@@ -1,4 +1,5 @@
-// Each limit made small and then met. Node's own timers are used where the limit is Node's: short ones, and the test waits for the event.
+// Makes each limit small and then reaches it. When a limit belongs to Node, the test uses Node's own timers: short ones, and it waits for the
+// event.
 
 import { describe, expect, it } from "vitest";
 import { call, groupOf, latch, RawClient, route, startServer } from "../../../test/support/http.ts";
@@ -13,7 +14,7 @@ function serve(limits: Partial<HttpLimits>) {
 }
 
 describe("limits", () => {
-  it("keep their order: a long URL is refused in words before Node refuses the headers, an idle socket outlives Go's and reqwest's", () => {
+  it("keep their order: a long URL gets our error before Node refuses the headers, and sockets stay idle longer than those of Go and reqwest", () => {
     expect(httpLimits.urlChars).toBeLessThan(httpLimits.headerBytes);
     expect(httpLimits.headersMs).toBeLessThan(httpLimits.requestMs);
     expect(httpLimits.keepAliveMs).toBeGreaterThan(90_000);
@@ -23,7 +24,7 @@ describe("limits", () => {
     expect(httpLimits.streams).toBeLessThan(httpLimits.inFlightConnection);
   });
 
-  it("refuse a long URL with 414 in the group's shape", async () => {
+  it("refuse a long URL with 414 in the group's error format", async () => {
     const server = await serve({ urlChars: 100 });
     const answer = await call(`${server.url}/x?${"q".repeat(100)}`);
     expect(answer.status).toBe(414);
@@ -83,7 +84,7 @@ describe("limits", () => {
     const poll = new RawClient(server);
     poll.send("POST /wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
     await waiting.opened;
-    // Node has looked for late sockets, and found this one, after the poll had been waiting for longer than every limit.
+    // Node has checked for late sockets and found this one, after the poll had waited longer than every limit.
     const slow = new RawClient(server);
     slow.send("POST /wait HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{");
     await slow.closed();
@@ -98,7 +99,7 @@ describe("limits", () => {
     expect(await client.closed()).toContain("hello");
   });
 
-  it("drop connections above their number", async () => {
+  it("drop connections above the maximum number", async () => {
     const server = await serve({ connections: 1 });
     const first = new RawClient(server);
     first.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -109,7 +110,7 @@ describe("limits", () => {
     await first.until("hello");
   });
 
-  it("refuse pipelined requests above the number in flight with 503 and Retry-After, and take them again later", async () => {
+  it("refuse pipelined requests above the number in flight with 503 and Retry-After, and accept them again later", async () => {
     const answer = latch<HttpReply>();
     const wait = route("GET /wait", () => answer.opened);
     const server = await startServer({

@@ -1,4 +1,4 @@
-// The listener on a real socket: what a handler gets of a request, what a client gets of a reply, and how it starts.
+// The listener on a real socket: the request as a handler gets it, the reply as a client gets it, and the start.
 
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     });
   });
 
-  it("has an empty query, text and stream when it brought none", async () => {
+  it("has an empty query, text and stream when the client sent none", async () => {
     const server = await serve(
       route("POST /x", async (request) => {
         let bytes = 0;
@@ -59,7 +59,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect((await call(`${server.url}/x`, { method: "POST" })).text).toBe('[[],"",0]');
   });
 
-  it("joins a body that arrives in many pieces, and characters cut in two", async () => {
+  it("has its body joined when it arrives in many pieces, also when characters are divided", async () => {
     const server = await serve(route("POST /x", (request) => ({ status: 200, body: request.text })));
     const client = new RawClient(server);
     const bytes = Buffer.from("aé☃z".repeat(3));
@@ -78,7 +78,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     await client.until("<abcde>");
   });
 
-  it("is refused when its body is not UTF-8, and may hold the replacement character itself", async () => {
+  it("is refused when its body is not UTF-8, but its text may contain the replacement character", async () => {
     const server = await serve(route("POST /x", (request) => ({ status: 200, body: request.text })));
     const bad = await call(`${server.url}/x`, { method: "POST", body: new Uint8Array([0x22, 0xff, 0x22]) });
     expect(bad.status).toBe(400);
@@ -86,7 +86,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect((await call(`${server.url}/x`, { method: "POST", body: "\ufffd" })).text).toBe("\ufffd");
   });
 
-  it("may have a body on a route without one; the handler does not see it", async () => {
+  it("may have a body on a route that needs none; the handler does not see it", async () => {
     const server = await serve(route("POST /beat", (request) => ({ status: 200, body: `[${request.text}]` }), { body: "none" }));
     expect((await call(`${server.url}/beat`, { method: "POST", body: "ignored" })).text).toBe("[]");
   });
@@ -105,7 +105,7 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     expect(answer).not.toContain("100 Continue");
   });
 
-  it("may follow others on the same connection without waiting, and answers keep their order", async () => {
+  it("may follow others on the same connection without waiting, and responses keep their order", async () => {
     const slow = latch<HttpReply>();
     const server = await serve(
       route("GET /slow", () => slow.opened),
@@ -133,7 +133,7 @@ describe.each(carriers)("a refusal, carried %s", (carried) => {
     }
   });
 
-  it("is 405 naming the methods for a known path", async () => {
+  it("is 405 with the allowed methods for a known path", async () => {
     const server = await serve(route("POST /both", ok), route("GET /both", ok), route("POST /one", ok));
     const both = await call(`${server.url}/both`, { method: "DELETE" });
     expect([both.status, both.headers.allow]).toEqual([405, "POST,GET,HEAD"]);
@@ -163,7 +163,7 @@ describe.each(carriers)("a refusal, carried %s", (carried) => {
     expect((await call(`${server.url}/runs/%31%32%33%34%35%36%37%38`)).status).toBe(200);
   });
 
-  it("closes the connection when the group itself cannot refuse, and the server continues", async () => {
+  it("closes the connection when the group's own error function throws, and the server continues", async () => {
     const broken = {
       ...groupOf("broken", [route("GET /ok", ok)]),
       refuse: () => {
@@ -230,7 +230,7 @@ describe.each(carriers)("a reply, carried %s", (carried) => {
     expect((await call(`${server.url}/events`, { method: "HEAD" })).headers["content-type"]).toBe("text/event-stream");
   });
 
-  it("of 204 has no length", async () => {
+  it("with status 204 has no length", async () => {
     const server = await serve(route("DELETE /x", () => ({ status: 204 }), { body: "none" }));
     const answer = await call(`${server.url}/x`, { method: "DELETE" });
     expect([answer.status, answer.headers["content-length"], answer.headers["transfer-encoding"]]).toEqual([204, undefined, undefined]);
@@ -242,7 +242,7 @@ describe.each(carriers)("a reply, carried %s", (carried) => {
     expect([answer.text, answer.headers["transfer-encoding"]]).toEqual(["abc", "chunked"]);
   });
 
-  it("that is a stream and fails half-way is cut, not ended", async () => {
+  it("that is a stream and fails in the middle breaks off without a regular end", async () => {
     async function* broken() {
       yield "a part";
       throw new Error("disk gone");
@@ -251,7 +251,7 @@ describe.each(carriers)("a reply, carried %s", (carried) => {
     await expect(call(`${server.url}/x`)).rejects.toThrow();
   });
 
-  it("keeps the connection for the next request and states for how long", async () => {
+  it("keeps the connection open for the next request and states for how long", async () => {
     const server = await serve(route("GET /x", () => ({ status: 200, body: "x" })));
     const client = new RawClient(server);
     client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -272,14 +272,14 @@ describe("starting", () => {
     logger: createLogger({ write: () => undefined, clock: { now: () => 0 } }),
   });
 
-  it("reports the port that was taken and a URL that works", async () => {
+  it("reports the chosen port and a URL that works", async () => {
     const server = await startServer({ groups: [group] });
     expect(server.port).toBeGreaterThan(0);
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
     expect((await call(`${server.url}/x`)).status).toBe(200);
   });
 
-  it("fails with the port and a way out when the port is in use", async () => {
+  it("fails with the port and a solution when the port is in use", async () => {
     const server = await startServer({ groups: [group] });
     const failure = await listen({ ...parts(), port: server.port }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
@@ -287,13 +287,13 @@ describe("starting", () => {
     expect((failure as Error).message).toContain("--port");
   });
 
-  it("fails with a way out when the address is not one of this machine", async () => {
+  it("fails with a solution when the address is not one of this machine", async () => {
     const failure = await listen({ ...parts(), port: 0, host: "192.0.2.1", insecure: true }).catch((error: unknown) => error);
     expect((failure as Error).message).toContain("192.0.2.1");
     expect((failure as Error).message).toContain("--host");
   });
 
-  it("refuses an address beyond loopback without tokens, before it is bound", async () => {
+  it("refuses an address beyond loopback without tokens, before it binds it", async () => {
     for (const host of ["0.0.0.0", "::", "192.0.2.1"]) {
       const failure = await listen({ ...parts(), port: 0, host }).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
@@ -314,7 +314,7 @@ describe("metrics", () => {
     expect(text).toContain('longshore_http_refusals_total{kind="not-found"} 1\n');
   });
 
-  it("show what is in flight", async () => {
+  it("show the requests in flight", async () => {
     const waiting = latch();
     const answer = latch<HttpReply>();
     const server = await serve(

@@ -40,7 +40,7 @@ describe("a handler that throws", () => {
     },
   );
 
-  it("because the store is unavailable is 503 with Retry-After, and not an incident", async () => {
+  it("because the store is unavailable gives 503 with Retry-After, and is not an incident", async () => {
     const server = await serve(
       route("POST /x", () => Promise.reject(new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "The disk is full."))),
     );
@@ -69,12 +69,12 @@ describe("a handler that throws", () => {
     expect(JSON.parse(answer.text)).toMatchObject({ kind, message: "Because.", code, detail });
   });
 
-  it("because its reply cannot be written is a 500 as well", async () => {
+  it("because its reply cannot be written also gives 500", async () => {
     const server = await serve(route("GET /x", () => ({ status: 200, headers: { "x-bad": "a\r\nb" } })));
     expect((await call(`${server.url}/x`)).status).toBe(500);
   });
 
-  it("does not let a group's 200 carry the headers of a refusal", async () => {
+  it("adds no headers of a refusal when the group's reply is 200", async () => {
     const lenient = {
       ...groupOf("lenient", [route("GET /x", () => Promise.reject(new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "Full.")))]),
     };

@@ -33,13 +33,13 @@ function find(text: string) {
 }
 
 describe("finding a route", () => {
-  it("takes a literal path by one lookup and parameters by position", () => {
+  it("finds a literal path by one lookup, and parameters by position", () => {
     expect(find("POST /api/jobs/claim")).toMatchObject({ path: "/api/jobs/claim", values: [] });
     expect(find("POST /api/jobs/l-1/complete")).toMatchObject({ path: "/api/jobs/:lease/complete", values: ["l-1"] });
     expect(find("GET /api/jobs/w/j/cancelled")).toMatchObject({ path: "/api/jobs/:workflow/:job/cancelled", values: ["w", "j"] });
   });
 
-  it("names what a group does not serve, at the path and below it, and gives the refusal to that group", () => {
+  it("names what a group does not serve, at a path and below it, and lets that group write the refusal", () => {
     const partly = createRouter([worker, { ...own, unserved: { "/api/events": "events" } }], fallback);
     for (const path of ["/api/events", "/api/events/a/b"]) {
       expect(partly.find("GET", path)).toMatchObject({ entry: undefined, group: { name: "own" }, unserved: "events" });
@@ -47,7 +47,7 @@ describe("finding a route", () => {
     expect(partly.find("GET", "/api/event")).toMatchObject({ entry: undefined, unserved: undefined });
   });
 
-  it("returns to the parameter when the literal has no route", () => {
+  it("tries the parameter when the literal leads to no route", () => {
     expect(find("POST /api/jobs/claim/heartbeat")).toMatchObject({ path: "/api/jobs/:lease/heartbeat", values: ["claim"] });
     expect(find("GET /api/jobs/claim/x/cancelled")).toMatchObject({ values: ["claim", "x"] });
   });
@@ -61,7 +61,7 @@ describe("finding a route", () => {
     expect(find("HEAD /api/own/runs/r1").values).toEqual(["r1"]);
   });
 
-  it("takes a trailing slash, an empty parameter and a doubled slash for other paths", () => {
+  it("treats paths with a trailing slash, an empty parameter or a doubled slash as different paths", () => {
     for (const path of ["/api/jobs/claim/", "/api/jobs//complete", "//health", "/health/", "", "health", "*", "http://localhost/health"]) {
       expect(find(`POST ${path}`)).toMatchObject({ path: undefined, methods: [] });
     }
@@ -87,7 +87,7 @@ describe("HEAD", () => {
   });
 });
 
-describe("who answers for a path without a route", () => {
+describe("the group that refuses a path without a route", () => {
   it("is the owner of the longest known part", () => {
     expect(find("GET /api/jobs/claim").group).toBe("worker");
     expect(find("GET /api/jobs/x/y/z").group).toBe("worker");
@@ -95,7 +95,7 @@ describe("who answers for a path without a route", () => {
     expect(find("GET /health/x").group).toBe("own");
   });
 
-  it("is the fallback where no group or several own it", () => {
+  it("is the fallback when no group or several groups own it", () => {
     expect(find("GET /nothing").group).toBe("fallback");
     expect(find("GET /api/nothing").group).toBe("fallback");
     expect(find("GET *").group).toBe("fallback");

@@ -11,11 +11,11 @@ describe("a frame", () => {
     expect(frameText({ data: "x" })).toBe("data: x\n\n");
   });
 
-  it("makes a data line of each line, for any line ending", () => {
+  it("writes a data line for each line, for any line ending", () => {
     expect(frameText({ data: "a\nb\r\nc\rd" })).toBe("data: a\ndata: b\ndata: c\ndata: d\n\n");
   });
 
-  it("cannot be broken by a line end in a name or an id", () => {
+  it("is not broken by a line end in a name or an id", () => {
     expect(frameText({ event: "a\ndata: evil", id: "1\r\n2\0", data: "x" })).toBe("event: adata: evil\nid: 12\ndata: x\n\n");
   });
 });
@@ -30,7 +30,7 @@ async function setup(limits: Partial<HttpLimits> = {}) {
   return { clock, server, client, sink: await opened.opened };
 }
 
-/** Sends until the sink takes no more; returns how many frames it took. */
+/** Sends until the sink accepts no more. Returns how many frames it accepted. */
 function fill(sink: EventSink, data: string): number {
   let taken = 0;
   while (sink.send({ data })) taken++;
@@ -38,14 +38,14 @@ function fill(sink: EventSink, data: string): number {
 }
 
 describe("an event stream", () => {
-  it("informs its reader that it is connected before the first event", async () => {
+  it("tells its reader that it is connected before the first event", async () => {
     const { client } = await setup();
     const head = await client.until("\r\n\r\n");
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(head.toLowerCase()).toContain("content-type: text/event-stream\r\ncache-control: no-cache\r\n");
   });
 
-  it("carries frames in order and ends when it is ended, with nothing lost", async () => {
+  it("delivers frames in order and completely, and ends when it is ended", async () => {
     const { client, sink } = await setup();
     for (let id = 0; id < 100; id++) expect(sink.send({ id: String(id), data: `event ${id}` })).toBe(true);
     sink.end();
@@ -73,7 +73,7 @@ describe("an event stream", () => {
       },
       { openEnded: true },
     );
-    // The deadline of `close` never comes on this clock.
+    // This clock does not move, so the deadline of `close` never comes.
     const server = await startServer({ groups: [groupOf("main", [late])], clock: new TestClock() });
     const client = new RawClient(server);
     client.send("GET /late HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -85,7 +85,7 @@ describe("an event stream", () => {
     await client.until("200 OK\r\n");
   });
 
-  it("puts the frames of one tick into one chunk", async () => {
+  it("sends the frames of one tick in one chunk", async () => {
     const { client, sink } = await setup();
     sink.send({ data: "a" });
     sink.send({ data: "b" });
@@ -93,7 +93,7 @@ describe("an event stream", () => {
     expect(client.received).toContain("data: a\n\ndata: b\n\n");
   });
 
-  it("gets a comment for each quiet period, and none while events flow", async () => {
+  it("gets a comment in each quiet period, and none while events are sent", async () => {
     const { client, sink, clock } = await setup();
     await client.until("\r\n\r\n");
     await clock.advance(httpLimits.eventQuietMs);
@@ -119,12 +119,12 @@ describe("an event stream", () => {
     expect(server.metrics.text()).toContain("longshore_http_in_flight 0\n");
   });
 
-  it("does not take a frame that its reader is too slow for, and reports when it has caught up", async () => {
+  it("does not accept a frame when its reader is too slow, and reports when the reader has caught up", async () => {
     const { client, sink } = await setup();
     client.socket.pause();
     const data = "y".repeat(10_000);
     let taken = 0;
-    // The system's own buffers take some megabytes first; each turn hands on what the sink holds.
+    // The system's own buffers first accept some megabytes. In each turn, the content of the sink is passed to them.
     for (let stuck = 0; stuck < 20; stuck++) {
       const more = fill(sink, data);
       if (more > 0) stuck = 0;
@@ -140,7 +140,7 @@ describe("an event stream", () => {
     expect(text.split(data)).toHaveLength(taken + 1);
   });
 
-  it("lets a sender continue once the frames of a tick were written, although nothing had to drain", async () => {
+  it("lets a sender continue when the frames of a tick are written, although no drain was needed", async () => {
     const { client, sink } = await setup({ eventBufferBytes: 1_000 });
     expect(fill(sink, "z".repeat(90))).toBeGreaterThan(5);
     await sink.drained();
@@ -148,7 +148,7 @@ describe("an event stream", () => {
     await client.until("data: next");
   });
 
-  it("is cut when its reader has taken nothing for too long", async () => {
+  it("is disconnected when its reader has read nothing for too long", async () => {
     const { client, sink, clock, server } = await setup({ eventStallsMax: 3 });
     client.socket.pause();
     for (let stuck = 0; stuck < 20; stuck++) {
@@ -164,7 +164,7 @@ describe("an event stream", () => {
     expect(sink.gone.aborted).toBe(true);
   });
 
-  it("is ended by the closing server after everything it had accepted", async () => {
+  it("is ended by the closing server after all accepted frames", async () => {
     const { client, sink, server } = await setup();
     sink.send({ data: "last words" });
     const closed = server.close();

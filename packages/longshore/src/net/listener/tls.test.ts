@@ -53,7 +53,7 @@ function call(url: string, body?: string): Promise<Answer> {
   });
 }
 
-/** A client of TLS; resolves with what the handshake chose. */
+/** A TLS client. Resolves with the result of the handshake. */
 function shake(port: number, options: object): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1", ca, ...options }, () => resolve(socket));
@@ -92,7 +92,7 @@ describe("with TLS", () => {
     });
   });
 
-  it("clients that take either version get HTTP/1.1, those that offer h2 alone get h2, and others are refused", async () => {
+  it("clients that offer both versions get HTTP/1.1, those that offer only h2 get h2, and others are refused", async () => {
     const { port } = await serve();
     expect((await shake(port, { ALPNProtocols: ["h2", "http/1.1"] })).alpnProtocol).toBe("http/1.1");
     expect((await shake(port, { ALPNProtocols: ["grpc-exp", "h2"] })).alpnProtocol).toBe("h2");
@@ -100,7 +100,7 @@ describe("with TLS", () => {
     await expect(shake(port, { ALPNProtocols: ["spdy/3"] })).rejects.toThrow(/alert/);
   });
 
-  it("a client cannot make the server shake hands again on the same connection", async () => {
+  it("a client cannot make the server repeat the handshake on the same connection", async () => {
     const { port } = await serve();
     const socket = await shake(port, { maxVersion: "TLSv1.2" });
     socket.removeAllListeners("error");
@@ -128,7 +128,7 @@ describe("with TLS", () => {
     expect(server.metrics.text()).toContain('longshore_http_broken_total{status="tls"} 1');
   });
 
-  it("a client that never shakes hands is cut by time", async () => {
+  it("a client that never completes the handshake is disconnected after a time", async () => {
     const server = await serve({ limits: { headersMs: 30 } });
     const socket = dial(server.port, "127.0.0.1");
     socket.on("error", () => {});
@@ -136,14 +136,14 @@ describe("with TLS", () => {
     await new Promise((resolve) => socket.once("close", resolve));
   });
 
-  it("closing waits for no handshake", async () => {
+  it("closing does not wait for handshakes", async () => {
     const clock = new TestClock();
     const server = await serve({ clock });
     const socket = dial(server.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.resume();
     await new Promise((resolve) => socket.once("connect", resolve));
-    // An answer on a second connection: the first has been accepted by then.
+    // When a second connection has received a response, the first has been accepted.
     await call(`${server.url}/hello`);
     await until(() => server.connections() === 0);
     await server.close();

@@ -1,4 +1,4 @@
-// Connections that are handed over on one path, and everything that stays as it is.
+// Connections that are handed over on one path, and all other behaviour, which stays the same.
 
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ async function serve(options: Partial<ListenOptions> = {}) {
 const asks = "host: anything\r\nconnection: keep-alive, Upgrade\r\nupgrade: other-protocol\r\nx-more: 1\r\n\r\n";
 
 describe("a request for an upgrade", () => {
-  it("hands over its connection, its headers and the bytes behind them, without a token", async () => {
+  it("hands over its connection, its headers and the bytes after them, without a token", async () => {
     const auth = createAuth([{ name: "w", secret: "0123456789abcdef", scopes: ["read"] }]);
     const { server, taken } = await serve({ auth });
     const client = new RawClient(server).send(`GET /other HTTP/1.1\r\n${asks}first bytes`);
@@ -54,7 +54,7 @@ describe("a request for an upgrade", () => {
     expect((await taken.opened).request.headers).toEqual({ host: "x", connection: "upgrade", upgrade: "other" });
   });
 
-  it("is over with 408 when its headers are not complete in time", async () => {
+  it("ends with 408 when its headers are not complete in time", async () => {
     const clock = new TestClock();
     const { server } = await serve({ clock });
     const client = new RawClient(server).send("GET /other HTTP/1.1\r\nhost: x\r\n");
@@ -82,7 +82,7 @@ describe("a request for an upgrade", () => {
 });
 
 describe("a connection that was handed over", () => {
-  it("is disconnected as a stranger when the listener is full", async () => {
+  it("is disconnected when the listener is full and its client is not yet known", async () => {
     const { server, taken } = await serve({ limits: { connections: 1 } });
     const first = new RawClient(server).send(`GET /other HTTP/1.1\r\n${asks}`);
     (await taken.opened).socket.on("error", () => undefined);
@@ -90,7 +90,7 @@ describe("a connection that was handed over", () => {
     await first.closed();
   });
 
-  it("counts as one, and stays in a full listener once its client is known", async () => {
+  it("counts as one connection, and stays in a full listener when its client is known", async () => {
     const { server, taken } = await serve({ limits: { connections: 1 } });
     const first = new RawClient(server).send(`GET /other HTTP/1.1\r\n${asks}`);
     const { socket, request } = await taken.opened;

@@ -35,14 +35,14 @@ const Everything = message("Everything", {
   nanos: [27, "fixed64"],
   far: [2000, "bool"],
 });
-/** The same without a field: what an older program knows. */
+/** The same table without a field, as in an older program. */
 const Sparse = message("Sparse", { small: [4, "int32"] });
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const unhex = (text: string): Uint8Array => Buffer.from(text.replaceAll(" ", ""), "hex");
 const empty = Everything.decode(new Uint8Array(0));
 
-/** The error that `act` throws, which must be one of ours. */
+/** The error that `act` throws, which must be a LongshoreError. */
 function refusalOf(act: () => unknown): LongshoreError {
   try {
     act();
@@ -53,7 +53,7 @@ function refusalOf(act: () => unknown): LongshoreError {
   throw new Error("nothing was thrown");
 }
 
-describe("a message by its table", () => {
+describe("a message with a table", () => {
   it("has numbers of a fixed size, for bits and for nanoseconds", () => {
     const Fixed = message("Fixed", { bits: [1, "fixed32"], nanos: [2, "fixed64"] });
     expect(hex(Fixed.encode({ bits: 0x301, nanos: 2n }))).toBe("0d01030000110200000000000000");
@@ -62,7 +62,7 @@ describe("a message by its table", () => {
     expect(refusalOf(() => Fixed.encode({ nanos: -1n })).message).toContain("nanos");
   });
 
-  it("has the defaults of proto3 when nothing was sent", () => {
+  it("has the defaults of proto3 for fields that were not sent", () => {
     expect(Inner.decode(new Uint8Array(0))).toEqual({ name: "", count: 0 });
     expect(empty.inners).toEqual([]);
     expect(empty.labels).toEqual({});
@@ -70,7 +70,7 @@ describe("a message by its table", () => {
     expect("maybeNumber" in empty).toBe(false);
   });
 
-  it("sends no default, except where presence is tracked", () => {
+  it("does not send defaults, except when presence is tracked", () => {
     expect(hex(Everything.encode({ text: "", flag: false, positive: 0, numbers: [], labels: {}, blob: new Uint8Array(0) }))).toBe("");
     expect(hex(Everything.encode({ maybeText: "", maybeNumber: 0 }))).toBe("5a006000");
     expect(Everything.decode(unhex("5a006000"))).toMatchObject({ maybeText: "", maybeNumber: 0 });
@@ -91,12 +91,12 @@ describe("a message by its table", () => {
     expect(hex(Mixed.encode({ b: 3, a: 1, c: 2 }))).toBe("080110021803");
   });
 
-  it("takes repeated numbers packed and one by one", () => {
+  it("reads repeated numbers, packed and one by one", () => {
     const Numbers = message("Numbers", { list: [1, "uint32", "repeated"] });
     expect(Numbers.decode(unhex("0801 0a020203 0804"))).toEqual({ list: [1, 2, 3, 4] });
   });
 
-  it("skips every kind of unknown field, groups too", () => {
+  it("skips every kind of unknown field, also groups", () => {
     const fields = ["5002", "5900000000000000ff", "5a03616263", "5d01020304", "63080164", "636b08016c64"];
     for (const field of fields) expect(Sparse.decode(unhex(`${field} 2007`)), field).toEqual({ small: 7 });
   });
@@ -113,7 +113,7 @@ describe("a message by its table", () => {
     expect(refusal).toMatchObject({ code: "LONGSHORE_BAD_OUTPUT", detail: { field: "right", expected: "one of them" } });
   });
 
-  it("merges a message that arrives in two parts", () => {
+  it("merges a field's message that arrives in two parts", () => {
     const parts = Buffer.concat([
       Everything.encode({ inner: { name: "a", count: 1 } }),
       Everything.encode({ inner: { note: "b", count: 2 } }),
@@ -121,24 +121,24 @@ describe("a message by its table", () => {
     expect(Everything.decode(parts).inner).toEqual({ name: "a", note: "b", count: 2 });
   });
 
-  it("gives a map's entry without a value the default", () => {
+  it("reads a map entry without a value as the default", () => {
     expect(Everything.decode(unhex("8a01030a0161")).labels).toEqual({ a: "" });
     expect(Everything.decode(unhex("9201030a0161")).byName).toEqual({ a: { name: "", count: 0 } });
     expect(Everything.decode(unhex("ca01030a0161")).valueByName).toEqual({ a: null });
   });
 
-  it("reads 64-bit numbers to the precision JavaScript has", () => {
+  it("reads 64-bit numbers with the precision of JavaScript's numbers", () => {
     expect(Everything.decode(Everything.encode({ huge: Number.MAX_SAFE_INTEGER, large: Number.MIN_SAFE_INTEGER }))).toMatchObject({
       huge: Number.MAX_SAFE_INTEGER,
       large: Number.MIN_SAFE_INTEGER,
     });
     expect(Everything.decode(unhex("38ffffffffffffffffff01")).huge).toBe(2 ** 64);
     expect(Everything.decode(unhex("30ffffffffffffffffff01")).large).toBe(-1);
-    // Longer varints in 32-bit fields are cut, as peers do when a field was widened.
+    // Longer varints in 32-bit fields are cut, as other programs do when a field was widened.
     expect(Everything.decode(unhex("28ffffffffffffffffff01")).positive).toBe(2 ** 32 - 1);
   });
 
-  it("answers bytes that do not share memory with the input", () => {
+  it("returns bytes that do not share memory with the input", () => {
     const wire = Buffer.from(Everything.encode({ blob: new Uint8Array([1, 2, 3]) }));
     const { blob } = Everything.decode(wire);
     wire.fill(0);
@@ -175,7 +175,7 @@ describe("a message by its table", () => {
 });
 
 describe("values", () => {
-  it("carries JSON through google.protobuf.Value unchanged", () => {
+  it("converts JSON to google.protobuf.Value and back unchanged", () => {
     const values: Json[] = [null, true, false, 0, -1, 1.5, 2 ** 53, "", "hällo 🚢", [], {}, [null, [1, [2]]], { a: { b: [{ c: null }] } }];
     for (const value of values) {
       expect(Everything.decode(Everything.encode({ value })).value).toEqual(value);
@@ -188,7 +188,7 @@ describe("values", () => {
     expect("value" in empty).toBe(false);
   });
 
-  it("turns numbers that JSON does not have into null, both ways", () => {
+  it("turns numbers that JSON does not have into null, in both directions", () => {
     const Raw = message("Raw", { value: [1, message("RawValue", { numberValue: [2, "double", "optional"] })] });
     const Cooked = message("Cooked", { value: [1, "Value"] });
     for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
@@ -201,14 +201,14 @@ describe("values", () => {
     expect(Everything.decode(Everything.encode({ value: { a: undefined, b: 1 } as never })).value).toEqual({ b: 1 });
   });
 
-  it("carries times as milliseconds, before 1970 too", () => {
+  it("convert times to milliseconds, also before 1970", () => {
     for (const at of [0, 1, 999, 1_700_000_000_123, -1, -62_135_596_800_000, 253_402_300_799_999]) {
       expect(Everything.decode(Everything.encode({ at })).at).toBe(at);
     }
     expect(hex(Everything.encode({ at: 1_700_000_000_123 }))).toBe("aa010b0880e2cfaa0610c0a9d33a");
   });
 
-  it("carries what a float can hold", () => {
+  it("keep what a float can hold", () => {
     expect(Everything.decode(Everything.encode({ single: 0.5, precise: -0 }))).toMatchObject({ single: 0.5, precise: -0 });
   });
 });
@@ -242,7 +242,7 @@ describe("what cannot be read", () => {
     });
   }
 
-  it("keeps a real U+FFFD", () => {
+  it("does not include a real U+FFFD", () => {
     expect(Everything.decode(Everything.encode({ text: "a\uFFFDb" })).text).toBe("a\uFFFDb");
   });
 
@@ -342,7 +342,7 @@ describe("properties", () => {
     );
   });
 
-  it("an older program reads what it knows out of what a newer one wrote", () => {
+  it("an older program reads the fields that it knows from a message of a newer one", () => {
     fc.assert(
       fc.property(everything, (value) => {
         expect(Sparse.decode(Everything.encode(value as never))).toEqual({ small: value.small ?? 0 });
@@ -382,7 +382,8 @@ describe("properties", () => {
       expect(error).toMatchObject({ name: "LongshoreError", code: "LONGSHORE_BAD_INPUT" });
       return;
     }
-    // What is understood can be written and means the same, apart from 64-bit numbers that only come near the end of their range.
+    // A message that is read can be written again with the same meaning, except for 64-bit numbers near the end of their range, which lose
+    // precision.
     if (Math.abs(value.huge) < 2 ** 63 && Math.abs(value.large) < 2 ** 62)
       expect(Everything.decode(Everything.encode(value))).toEqual(value);
   }

@@ -1,5 +1,5 @@
-// README.md, "Server", against a real server: its table lists every call, and its examples are sent in order and answered as shown. What
-// an example leaves out of an answer may be there; ids and times are those of the run.
+// Compares README.md, "Server", with a real server: its table lists every call, and its examples are sent in order and get the shown
+// responses. A response may have more fields than the example; ids and times are those of the run.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -79,7 +79,7 @@ describe("the server part of README.md", () => {
     expect([...listed, ...refused].toSorted()).toEqual(served.toSorted());
   });
 
-  it("shows what a server without tokens answers", async () => {
+  it("shows the responses of a server without tokens", async () => {
     await using server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
     let runId = runIdShown;
     const real = (text: string) => text.replaceAll(runIdShown, runId);
@@ -92,7 +92,7 @@ describe("the server part of README.md", () => {
     }
   });
 
-  it("shows what a server with tokens answers", async () => {
+  it("shows the responses of a server with tokens", async () => {
     await using server = await serve({ ephemeral: true, port: 0, tokens: [secretShown], logger: { level: "silent" } });
     const examples = exchangesIn(parts.find(({ title }) => title === "Tokens")?.text ?? "");
     expect(examples.length).toBeGreaterThan(2);

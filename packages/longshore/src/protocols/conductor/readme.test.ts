@@ -1,5 +1,5 @@
-// README.md shows what is sent. Here a worker lives through everything that it shows, and each request of the page must be among those that
-// the server saw.
+// README.md shows requests of a worker. This test lets a worker do everything that the page shows, and the server must receive each request
+// of the page.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -15,7 +15,7 @@ interface Example {
   readonly body: unknown;
 }
 
-// The part about the server is played by readme-server.test.ts.
+// The part about the server is tested by readme-server.test.ts.
 const [page = ""] = readFileSync(new URL("README.md", import.meta.url), "utf8").split("\n## Server\n");
 
 function examples(): Example[] {
@@ -55,7 +55,7 @@ it("every request of the page is one that a worker sends", async () => {
       stub.enqueue("fails");
       stub.enqueue("later");
       stub.enqueue("held", { responseTimeoutSeconds: 10 });
-      // The first result is sent by v1, as on a server without the other one.
+      // The first result is sent by v1, as on a server without v2.
       stub.misbehave(updateV2, { status: 405 }, 1);
     },
   });
@@ -72,7 +72,7 @@ it("every request of the page is one that a worker sends", async () => {
   const shown = examples();
   expect(shown.length).toBeGreaterThan(8);
   for (const example of shown) {
-    // Which of the two updates took which result is chance; what they took is not.
+    // Which of the two updates sends which result is chance, but the results are not.
     const sameKind = example.line.startsWith("POST /api/tasks") ? /^POST \/api\/tasks(\/update-v2)?$/ : undefined;
     const found = seen.filter(({ line }) => (sameKind === undefined ? line === example.line : sameKind.test(line)));
     expect(found.map(({ body }) => body)).toContainEqual(example.body);

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../../test/support/parts.ts";
 import { resolveSettings } from "../../cli/resolved-settings.ts";
 import { type ServerFlags, serveOptions, withServerFlags } from "../../cli/server-flags.ts";
 
-/** As the program reads them when nothing is typed. */
+/** The flags as the program reads them when none is given. */
 const plain: ServerFlags = withServerFlags(new Command(), "start").parse([], { from: "user" }).opts();
 
 const secretUrl = "mongodb://flowkit:secret@db.example/flowkit";
@@ -34,7 +34,7 @@ it.each([
   expect(said).not.toContain("secret@");
 });
 
-it("the address of FlowKit's database in a variable is not warned about, and a typed file is stronger", async () => {
+it("the address of FlowKit's database in a variable causes no warning, and a file in a flag takes precedence", async () => {
   const env = { LONGSHORE_FLOWKIT_MONGO_URL: secretUrl };
   const command = withServerFlags(new Command(), "start");
   const fromVariable = await resolveSettings(command.parse([], { from: "user" }), "start", env);

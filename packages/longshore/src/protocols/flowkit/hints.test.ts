@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { hints } from "./hints.ts";
 
-it("a lane without labels may be worked on by a FlowKit worker, at the brokers that the server uses", () => {
+it("a FlowKit worker may take tasks from a lane without labels; the hint names the server's brokers", () => {
   const around = { url: "http://h:1", asksToken: false };
   const lane = { name: "greet", labels: [] };
   expect(hints({ ...around, flags: {} }).workerFor(lane)).toBe("a FlowKit worker of the role greet with FLOWKIT_URL=http://h:1");

@@ -1,5 +1,5 @@
-// README.md shows records and payloads. Here a worker lives through everything that it shows, and each that a worker sends must be among
-// those that it sent; each that a coordinator sends is read unchanged.
+// README.md shows records and payloads. This test lets a worker do everything that the page shows. The worker must send each of the page's
+// worker records, and must read each of its coordinator records unchanged.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ const page = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const shown = [...page.matchAll(/```json\n([\s\S]*?)\n```/g)].map(([, text = ""]) => JSON.parse(text) as JsonObject);
 const nowMs = 1_700_000_000_000;
 
-/** Ids that chance makes are those of the page. */
+/** Random ids are replaced by those of the page. */
 function likeShown(payload: JsonObject): JsonObject {
   const text = JSON.stringify(payload).replaceAll(/"lease_id":"[^"]+"/g, '"lease_id":"L"');
   return JSON.parse(text) as JsonObject;

@@ -19,7 +19,7 @@ function taskDefFaults(source: unknown): readonly Violation[] {
 }
 
 describe("task definitions", () => {
-  it("[C1] get the defaults of Conductor", () => {
+  it("[C1] get Conductor's defaults", () => {
     expect(parseTaskDef({ name: "t1" }, "a")).toEqual({
       value: {
         createTime: 0,
@@ -53,7 +53,7 @@ describe("task definitions", () => {
     expect(parseTaskDef(given, "a")).not.toHaveProperty("value.description");
   });
 
-  it("take numbers as texts, and null for a number as 0", () => {
+  it("accept numbers written as texts, and read null as 0", () => {
     expect(parseTaskDef({ name: 7, retryCount: "2", retryDelaySeconds: null, enforceSchema: "true" }, "a")).toMatchObject({
       value: { name: "7", retryCount: 2, retryDelaySeconds: 0, enforceSchema: true },
     });
@@ -84,7 +84,7 @@ describe("task definitions", () => {
     expect(taskDefFaults([])).toEqual([{ path: "registerTaskDef.arg0", message: "TaskDefList is empty" }]);
   });
 
-  it("are refused where a type is wrong, naming field and value", () => {
+  it("are refused with field and value when a type is wrong", () => {
     expect(taskDefFaults([{ name: "t" }, { name: "u", retryLogic: "NOPE" }])).toEqual([
       {
         path: "registerTaskDef.arg0[1].retryLogic",
@@ -101,7 +101,7 @@ describe("task definitions", () => {
 });
 
 describe("workflow definitions", () => {
-  it("[C2] get the defaults of Conductor, their tasks too, and keep unknown fields", () => {
+  it("[C2] get Conductor's defaults, also in their tasks, and keep unknown fields", () => {
     const checked = parseWorkflowDef({ ...workflow({ name: "t", taskReferenceName: "r", mine: 1 }), more: { x: null } }, at);
     expect(checked).toEqual({
       value: {
@@ -202,7 +202,7 @@ describe("workflow definitions", () => {
     );
   });
 
-  it("are refused with operators that are not served, naming operator and task", () => {
+  it("are refused with the operator and the task when an operator is not supported", () => {
     for (const type of [
       "DO_WHILE",
       "FORK_JOIN_DYNAMIC",
@@ -221,7 +221,7 @@ describe("workflow definitions", () => {
     expect(messages(workflow(task("s", script)))[0]).toMatch(/javascript is not supported.*taskReferenceName: s/);
   });
 
-  it("find what is wrong inside branches and inline definitions, with their path", () => {
+  it("are refused with the path of a mistake inside branches and inline definitions", () => {
     const inner = workflow(task("x", { type: "HTTP" }));
     const fork = task("f", { type: "FORK_JOIN", forkTasks: [[task("a"), { name: "b" }]] });
     const child = task("c", { type: "SUB_WORKFLOW", subWorkflowParam: { name: "k", workflowDefinition: inner } });
@@ -233,7 +233,7 @@ describe("workflow definitions", () => {
     ]);
   });
 
-  it("take any other type for a worker's own", () => {
+  it("treat any other type as a worker's own type", () => {
     expect(messages(workflow(task("x", { type: "my_queue" })))).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ describe("SUB_WORKFLOW", () => {
   const child = (param: object, more: object = {}) => operator("SUB_WORKFLOW", "sub", { subWorkflowParam: param, ...more });
   const named = { name: "child", version: 1, tasks: [simple("ct", { inputParameters: { x: "${workflow.input.x}" } })] };
 
-  it("[C98] takes the end of its child for its own", async () => {
+  it("[C98] ends as its child ends", async () => {
     const world = await openConductor();
     world.workflow(named);
     const start = () =>
@@ -55,7 +55,7 @@ describe("SUB_WORKFLOW", () => {
     expect((await world.run(id)).status).toBe("TIMED_OUT");
   });
 
-  it("[C99] selects the newest version for none and for 0, else the named one", async () => {
+  it("[C99] selects the newest version when the version is absent or 0, else the given one", async () => {
     const world = await openConductor();
     world.workflow({ ...named, tasks: [simple("v1")] });
     world.workflow({ ...named, version: 2, tasks: [simple("v2")] });
@@ -68,7 +68,7 @@ describe("SUB_WORKFLOW", () => {
     expect(await world.poll("v1")).toBeDefined();
   });
 
-  it("[C100] may be defined inline, by an expression, or named by one", async () => {
+  it("[C100] may be defined inline, by an expression, or by a name from an expression", async () => {
     const world = await openConductor();
     world.workflow(named);
     const inline = await world.start([child({ name: "inline", workflowDefinition: { ...named, name: "inline" } })]);
@@ -91,7 +91,7 @@ describe("SUB_WORKFLOW", () => {
     expect((await world.run(byName)).status).toBe("COMPLETED");
   });
 
-  it("[C83] completes in a branch, and an optional one that fails leaves a JOIN with errors", async () => {
+  it("[C83] completes in a branch; when an optional one fails, the JOIN completes with errors", async () => {
     const world = await openConductor();
     world.workflow(named);
     const id = await world.start(fork("f", [[child({ name: "child" }, { optional: true })], [simple("b")]], ["sub", "b"]));
@@ -101,7 +101,7 @@ describe("SUB_WORKFLOW", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("fails when there is no such workflow, and starts a fresh child when the run is retried", async () => {
+  it("fails when the workflow does not exist, and starts a new child when the run is retried", async () => {
     const world = await openConductor();
     const id = await world.start([child({ name: "child", version: 1 })]);
     expect((await world.run(id)).status).toBe("FAILED");
@@ -137,7 +137,7 @@ describe("SUB_WORKFLOW", () => {
 describe("TERMINATE", () => {
   const terminate = (input: object) => operator("TERMINATE", "end", { inputParameters: input });
 
-  it("[C105] ends the run at once, with its own output alone", async () => {
+  it("[C105] ends the run at once, with only its own output", async () => {
     const world = await openConductor();
     const done = await world.start(
       [terminate({ terminationStatus: "COMPLETED", workflowOutput: { r: "${workflow.input.x}" } }), simple("t")],
@@ -170,7 +170,7 @@ describe("TERMINATE", () => {
 });
 
 describe("SET_VARIABLE, NOOP and the run's own data", () => {
-  it("[C108] sets what later tasks read, and refuses to hold more than it may", async () => {
+  it("[C108] sets variables for later tasks, and refuses variables above the limit", async () => {
     const world = await openConductor();
     const id = await world.start(
       [
@@ -190,7 +190,7 @@ describe("SET_VARIABLE, NOOP and the run's own data", () => {
     expect(await world.run(large)).toMatchObject({ status: "FAILED", variables: null });
   });
 
-  it("fills in what the definition has for inputs that are not given", async () => {
+  it("fills in the definition's defaults for missing inputs", async () => {
     const world = await openConductor();
     await world.start([simple("t", { inputParameters: { a: "${workflow.input.a}", b: "${workflow.input.b}" } })], {
       input: { a: 1 },
@@ -207,7 +207,7 @@ describe("SET_VARIABLE, NOOP and the run's own data", () => {
     expect(await world.run(id)).toMatchObject({ status: "COMPLETED", output: { n: 2 } });
   });
 
-  it("reads the environment by name, and times out as a whole", async () => {
+  it("reads environment variables by name, and times out as a whole", async () => {
     const world = await openConductor({ environment: { REGION: "eu" } });
     const id = await world.start([simple("t", { inputParameters: { r: "${workflow.env.REGION}" } })], {
       timeoutSeconds: 5,
@@ -285,7 +285,7 @@ describe("WAIT and HUMAN", () => {
 });
 
 describe("a run that begins again", () => {
-  it("gives its tasks new ids, and knows nothing of what they gave before", async () => {
+  it("gives its tasks new ids, and does not use their earlier outputs", async () => {
     const world = await openConductor();
     const input = { me: "${CPEWF_TASK_ID}", later: "${t2.output.x}" };
     const id = await world.start([simple("t1", { inputParameters: input }), simple("t2"), simple("t3", { retryCount: 0 })]);
@@ -298,7 +298,7 @@ describe("a run that begins again", () => {
     expect(await world.record(id, "t2")).toMatchObject({ status: "SCHEDULED", retryCount: 0 });
   });
 
-  it("starts a child of its own", async () => {
+  it("starts a new child", async () => {
     const world = await openConductor();
     world.workflow({ name: "child", tasks: [simple("ct")] });
     const id = await world.start([
@@ -319,7 +319,7 @@ describe("a run that begins again", () => {
 });
 
 describe("a definition", () => {
-  it("stays as it was for open runs", async () => {
+  it("stays unchanged for open runs", async () => {
     const world = await openConductor();
     await world.task({ name: "t", retryCount: 0 });
     const id = await world.start([simple("t")]);
@@ -345,7 +345,7 @@ describe("a definition", () => {
 });
 
 describe("a task that starts with the first part of the one before", () => {
-  it("starts while that runs, and its run ends when both have", async () => {
+  it("starts while that task runs, and its run ends when both have ended", async () => {
     const world = await openConductor();
     const id = await world.start([simple("a"), simple("b", { startWhen: "FIRST_PART" })]);
     const claim = async (lane: string) => {
@@ -362,7 +362,7 @@ describe("a task that starts with the first part of the one before", () => {
     expect(await claim("b")).toBeUndefined();
   });
 
-  it("must be work, and have one before it", async () => {
+  it("must be a worker's task, and must follow one", async () => {
     const world = await openConductor();
     const refused = (tasks: object[]) => world.start(tasks as never).catch((error: Error) => error.message);
     expect(await refused([simple("a", { startWhen: "FIRST_PART" })])).toContain("Task a has startWhen FIRST_PART");

@@ -1,5 +1,5 @@
-// Any definition, however its tasks are nested and in whatever order workers report, runs exactly the tasks that a plain reading of it
-// expects; and after a failure a retry brings it to the same end.
+// Any definition runs exactly the tasks that a simple reference model expects, for any nesting of tasks and any order of reports. After a
+// failure, a retry leads to the same end.
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

@@ -3,7 +3,7 @@ import { fork, openConductor, operator, simple, switchOn } from "../../../../tes
 import type { JsonObject } from "../../../core/json/json.ts";
 
 describe("SIMPLE tasks", () => {
-  it("[C33] run one after the other, read their own id and each other's output, and give the run its output", async () => {
+  it("[C33] run one after the other, read their own id and outputs of earlier tasks, and set the output of the run", async () => {
     const world = await openConductor();
     const id = await world.start(
       [
@@ -30,7 +30,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.statuses(id)).toEqual(["t1:FAILED_WITH_TERMINAL_ERROR"]);
   });
 
-  it("are tried again by their definition, with a fresh input", async () => {
+  it("are retried as their definition says, with an input that is computed again", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", retryCount: 1, retryDelaySeconds: 2 });
     const id = await world.start([simple("t1", { inputParameters: { me: "${CPEWF_TASK_ID}" } })]);
@@ -44,7 +44,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.record(id, "t1")).toMatchObject({ retryCount: 1 });
   });
 
-  it("[C48] take what their definition has for inputs that are missing or null", async () => {
+  it("[C48] get the defaults of their definition for inputs that are missing or null", async () => {
     for (const [given, expected] of [
       [{ a: null }, 1],
       [{ a: 2 }, 2],
@@ -58,7 +58,7 @@ describe("SIMPLE tasks", () => {
     }
   });
 
-  it("are the only ones that take it: what the server does itself has the inputs of the workflow alone", async () => {
+  it("are the only tasks that get these defaults: tasks that the server performs have only the inputs of the workflow", async () => {
     const world = await openConductor();
     const inputTemplate = { extra: "T", a: 1, duration: "9 hours", terminationReason: "theirs" };
     for (const name of ["set", "wait", "human", "end"]) await world.task({ name, inputTemplate });
@@ -74,7 +74,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(ended)).status).toBe("FAILED");
   });
 
-  it("[C54] obey the retryCount of the workflow before that of their definition", async () => {
+  it("[C54] prefer the retryCount of the workflow to that of their definition", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", retryCount: 5, retryDelaySeconds: 0 });
     const id = await world.start([simple("t1", { retryCount: 0 })]);
@@ -82,7 +82,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(id)).status).toBe("FAILED");
   });
 
-  it("[C55] that are optional are forgiven, and the run completes", async () => {
+  it("[C55] that are optional may fail, and the run completes", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", retryCount: 1, retryDelaySeconds: 0 });
     const id = await world.start([simple("t1", { optional: true }), simple("t2")]);
@@ -93,7 +93,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("[C56] that are permissive let the rest run, and the run fails in the end with all their reasons", async () => {
+  it("[C56] that are permissive and fail let the rest run, and the run fails at its end with all reasons", async () => {
     const world = await openConductor();
     const permissive = { permissive: true, retryCount: 0 };
     const id = await world.start([simple("t1", permissive), simple("t2", permissive), simple("t3")]);
@@ -105,7 +105,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.run(id)).toMatchObject({ status: "FAILED", error: `${said("t1", "one")}. ${said("t2", "two")}` });
   });
 
-  it("[C57] that are both behave as optional", async () => {
+  it("[C57] that are both optional and permissive behave as optional", async () => {
     const world = await openConductor();
     const id = await world.start([simple("t1", { optional: true, permissive: true, retryCount: 0 })]);
     await world.work("t1", { error: "no" });
@@ -113,7 +113,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.statuses(id)).toEqual(["t1:COMPLETED_WITH_ERRORS"]);
   });
 
-  it("[C59] whose time has passed end the run at once by the policy", async () => {
+  it("[C59] that time out end the run at once when the policy requires it", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "TIME_OUT_WF", retryCount: 3 });
     const id = await world.start([simple("t1"), simple("t2")]);
@@ -126,7 +126,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT", error: expect.stringContaining(reason) });
   });
 
-  it("[C58] whose time has passed are tried again by the policy, until the run times out", async () => {
+  it("[C58] that time out are retried when the policy requires it, until the run times out", async () => {
     const world = await openConductor();
     await world.task({
       name: "t1",
@@ -146,7 +146,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(id)).status).toBe("TIMED_OUT");
   });
 
-  it("[C37] whose worker is silent are given to another", async () => {
+  it("[C37] whose worker sends nothing are given to another worker", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", responseTimeoutSeconds: 10, retryCount: 1, retryDelaySeconds: 0 });
     const id = await world.start([simple("t1")]);
@@ -159,7 +159,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("[C52] are not tried again when the time for all tries is over", async () => {
+  it("[C52] are not retried when the time for all attempts is over", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", totalTimeoutSeconds: 5, retryCount: 9, retryDelaySeconds: 2, timeoutPolicy: "RETRY" });
     const id = await world.start([simple("t1")]);
@@ -175,7 +175,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.run(held)).status).toBe("TIMED_OUT");
   });
 
-  it("[C53] that alert only are not tried again once the time for all tries is over", async () => {
+  it("[C53] with the policy ALERT_ONLY are not retried when the time for all attempts is over", async () => {
     const world = await openConductor();
     await world.task({ name: "t1", totalTimeoutSeconds: 5, retryCount: 9, retryDelaySeconds: 0, timeoutPolicy: "ALERT_ONLY" });
     const id = await world.start([simple("t1")]);
@@ -197,7 +197,7 @@ describe("SIMPLE tasks", () => {
     expect((await world.record(id, "t1")).reason).toMatch(/^Task poll timed out after 3 seconds\./);
   });
 
-  it("[C70] with a start delay are invisible for so long", async () => {
+  it("[C70] with a start delay cannot be polled before it ends", async () => {
     const world = await openConductor();
     await world.start([simple("t1", { startDelay: 3 })]);
     await world.clock.advance(2_999);
@@ -206,7 +206,7 @@ describe("SIMPLE tasks", () => {
     expect(await world.poll("t1")).toBeDefined();
   });
 
-  it("are queued in the domain that the run names and a worker polls, else in the last one", async () => {
+  it("are queued in the run's first domain that a worker polls, else in the last domain", async () => {
     const world = await openConductor();
     await world.start([simple("t1")], { settings: { taskToDomain: { t1: "d1,NO_DOMAIN" } } });
     expect(await world.poll("d1:t1")).toBeUndefined();
@@ -220,7 +220,7 @@ describe("SIMPLE tasks", () => {
 });
 
 describe("DYNAMIC and user-defined tasks", () => {
-  it("have a record when a worker reports an error in the words of a definition's mistake", async () => {
+  it("keep their record when a worker reports the same error text as for a mistake in the definition", async () => {
     const world = await openConductor();
     const id = await world.start([simple("t1")]);
     await world.work("t1", { error: "No evaluator registered for type: magic", terminal: true });
@@ -232,7 +232,7 @@ describe("DYNAMIC and user-defined tasks", () => {
 
   const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}", x: 1 } });
 
-  it("run as the task that the input names, and without retries when it is not registered", async () => {
+  it("run as the task that the input names; without retries when this task is not registered", async () => {
     const world = await openConductor();
     await world.task({ name: "real", retryCount: 0, inputTemplate: { y: 2 } });
     const id = await world.start([dynamic], { input: { which: "real" } });
@@ -251,7 +251,7 @@ describe("DYNAMIC and user-defined tasks", () => {
     expect((await world.run(unknown)).status).toBe("FAILED");
   });
 
-  it("obey the timeouts and retries of the definition that they turn out to have", async () => {
+  it("have the timeouts and retries of the definition that is chosen at run time", async () => {
     const world = await openConductor();
     await world.task({ name: "real", retryCount: 1, retryDelaySeconds: 0, pollTimeoutSeconds: 2, timeoutPolicy: "RETRY" });
     const id = await world.start([dynamic], { input: { which: "real" } });
@@ -261,7 +261,7 @@ describe("DYNAMIC and user-defined tasks", () => {
     expect(await world.run(id)).toMatchObject({ status: "TIMED_OUT" });
   });
 
-  it("of the user's own are on the queue of their type, under the definition of their name", async () => {
+  it("with a user-defined type are in the queue of their type and use the definition of their name", async () => {
     const world = await openConductor();
     await world.task({ name: "mine" });
     const id = await world.start([operator("my_queue", "mine")]);
@@ -281,7 +281,7 @@ describe("SWITCH", () => {
     return { world, id, statuses: await world.statuses(id) };
   };
 
-  it("[C74] takes the case, the default, or continues after itself", async () => {
+  it("[C74] runs the matching case, else the default, else continues after itself", async () => {
     const cases = { a: [simple("ta"), simple("ta2")], b: [simple("tb")] };
     const hit = await chosen(cases, [simple("td")], { key: "a" });
     expect(hit.statuses).toEqual(["s:COMPLETED", "ta:SCHEDULED"]);
@@ -301,7 +301,7 @@ describe("SWITCH", () => {
     expect((await chosen(cases, undefined, { key: "zzz" })).statuses).toEqual(["s:COMPLETED", "after:SCHEDULED"]);
   });
 
-  it("makes a text of any value", async () => {
+  it("converts any value to text", async () => {
     const cases = { null: [simple("n")], true: [simple("t")], "1": [simple("one")], "[a, {b=2}]": [simple("list")] };
     expect((await chosen(cases, undefined, {})).statuses).toContain("n:SCHEDULED");
     expect((await chosen(cases, undefined, { key: true })).statuses).toContain("t:SCHEDULED");
@@ -309,7 +309,7 @@ describe("SWITCH", () => {
     expect((await chosen(cases, undefined, { key: ["a", { b: 2 }] })).statuses).toContain("list:SCHEDULED");
   });
 
-  it("[C76] runs nothing in a case that is empty, leads into others, and into forks", async () => {
+  it("[C76] may have an empty case, may contain other switches, and may contain forks", async () => {
     expect((await chosen({ a: [] }, [simple("td")], { key: "a" })).statuses).toEqual(["s:COMPLETED", "after:SCHEDULED"]);
     const nested = { a: [switchOn("inner", { a: [simple("deep")] }), simple("inside")] };
     const { world, id } = await chosen(nested, undefined, { key: "a" });
@@ -364,7 +364,7 @@ describe("FORK_JOIN and JOIN", () => {
     expect(await world.statuses(id)).toEqual(["f:COMPLETED", "a:FAILED_WITH_TERMINAL_ERROR", "b:CANCELED", "f_join:CANCELED"]);
   });
 
-  it("[C81] fails the JOIN of a permissive branch only when all have ended", async () => {
+  it("[C81] fails the JOIN of a permissive branch only when all branches have ended", async () => {
     const world = await openConductor();
     const id = await world.start(fork("f", [[simple("a", { permissive: true, retryCount: 0 })], [simple("b")]], ["a", "b"]));
     await world.work("a", { error: "no" });
@@ -392,7 +392,7 @@ describe("FORK_JOIN and JOIN", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("completes with errors when the last to end is an optional branch that failed", async () => {
+  it("completes with errors when an optional branch fails as the last one", async () => {
     const world = await openConductor();
     const id = await world.start([
       ...fork("f", [[simple("a", { optional: true, retryCount: 0 })], [simple("b")]], ["a", "b"]),
@@ -442,7 +442,7 @@ describe("FORK_JOIN and JOIN", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("nests, and is valid without a fork before it", async () => {
+  it("can be nested, and a JOIN is valid without a fork before it", async () => {
     const world = await openConductor();
     const inner = fork("in", [[simple("x")], [simple("y")]], ["x", "y"]);
     const id = await world.start([...fork("out", [[...inner], [simple("z")]], ["in_join", "z"]), simple("last")]);

@@ -33,7 +33,7 @@ const fill = (value: Json, around: Partial<Context> = {}) => fillValue(compileVa
 const filled = (value: Json): Json => (fill(value) as { value: Json }).value;
 
 describe("one expression alone", () => {
-  it("keeps the type of what it leads to", () => {
+  it("keeps the type of its value", () => {
     expect(filled("${workflow.input.n}")).toBe(3);
     expect(filled("${workflow.input.list}")).toEqual([1, 2]);
     expect(filled("${t1.output.x}")).toEqual({ y: 1 });
@@ -41,7 +41,7 @@ describe("one expression alone", () => {
     expect(filled("${t1.endTime}")).toBe(17);
   });
 
-  it("is null when nothing is there", () => {
+  it("is null when there is no value", () => {
     for (const text of ["${workflow.input.none}", "${nobody.output.x}", "${workflow.input.deep.a.b.c}", "${a b}"])
       expect(filled(text)).toBeNull();
   });
@@ -51,13 +51,13 @@ describe("one expression alone", () => {
     expect(filled("${  }")).toBe("");
   });
 
-  it("knows the task's own id, and no other variable of the process", () => {
+  it("can read the task's own id, but no other variable of the server", () => {
     expect(filled("${CPEWF_TASK_ID}")).toBe("task-1");
     expect(filled("${PATH}")).toBeNull();
     expect(filled("${HOME}")).toBeNull();
   });
 
-  it("reads the named environment, and inside it when it is JSON", () => {
+  it("reads named environment variables, also values inside when they are JSON", () => {
     expect(filled("${workflow.env.REGION}")).toBe("eu");
     expect(filled("${workflow.env.SHAPE.w}")).toBe(2);
     expect(filled("${workflow.env.REGION.w}")).toBeNull();
@@ -66,7 +66,7 @@ describe("one expression alone", () => {
 });
 
 describe("texts", () => {
-  it("[C122] are filled in with texts, numbers, and JSON for whole objects", () => {
+  it("[C122] are filled in with texts and numbers, and with JSON for objects", () => {
     expect(filled("Dear ${workflow.input.who}, ${workflow.input.n} of ${t1.output.x}")).toBe('Dear Ann, 3 of {"y":1}');
     expect(filled("x${workflow.input.none}")).toBe("xnull");
     expect(filled("${t1.endTime}")).toBe(17);
@@ -81,17 +81,17 @@ describe("texts", () => {
     expect(filled("${t1.output.list[${t1.output.x.y}].n}")).toBe(2);
   });
 
-  it("leave open braces and lone dollars unchanged", () => {
+  it("keep unclosed braces and single dollar signs unchanged", () => {
     expect(filled("${workflow.input.who")).toBe("${workflow.input.who");
     expect(filled("$5 {x} ${a ${workflow.input.n}")).toBe("$5 {x} ${a 3");
   });
 
-  it("are escaped by a second dollar, and expressions inside are filled in", () => {
+  it("are escaped by a second dollar sign, and expressions inside are filled in", () => {
     expect(filled("a $${b} ${workflow.input.n}")).toBe("a ${b} 3");
     expect(filled("$${a${workflow.input.n}}")).toBe("${a3}");
   });
 
-  it("are not evaluated again once filled in", () => {
+  it("are not evaluated a second time after they were filled in", () => {
     expect(filled("${t1.output.literal}")).toBe("${workflow.input.who}");
     expect(filled("<${t1.output.literal}>")).toBe("<${workflow.input.who}>");
   });
@@ -111,14 +111,14 @@ describe("values", () => {
     expect(JSON.stringify(value)).toBe('{"__proto__":3}');
   });
 
-  it("request the entries that have not been loaded", () => {
+  it("request entries that are not loaded yet", () => {
     const unloaded = { entry: (name: string) => (name === "workflow" ? entries.workflow : undefined), document: () => undefined };
     expect(fill({ a: "${t1.output.x}", b: "${t2.output.x} ${workflow.input.n}" }, unloaded)).toEqual({ needs: ["t1", "t2"] });
     expect(fill("${$..x}", unloaded)).toEqual({ needs: [] });
     expect(filled("${$..y}")).toEqual([1]);
   });
 
-  it("list what they read before they are filled in", () => {
+  it("list which entries they read before they are filled in", () => {
     const reads = readsOf(compileValue({ a: "${t1.output.x} ${workflow.input.y}", b: ["${t2.output.${t3.output.k}}"], c: "${x y}" }));
     expect([...reads.names].sort()).toEqual(["t1", "t2", "t3", "workflow"]);
     expect(reads.document).toBe(false);
@@ -127,7 +127,7 @@ describe("values", () => {
     expect(readsOf(compileValue("plain")).names.size).toBe(0);
   });
 
-  it("are refused when they would grow beyond what a task may be given", () => {
+  it("are refused when they would become larger than a task's input may be", () => {
     const large = "x".repeat(filledCharsMax / 4);
     const around = { entry: () => large };
     expect(fill(["${a}", "${a}"], around)).toHaveProperty("value");
@@ -140,7 +140,7 @@ describe("values", () => {
     expect(fill(value, { entry: () => list })).toEqual({ failed: expect.stringMatching(/looks at more/) });
   });
 
-  it("are refused when all their functions together read too much, shortly after the limit", () => {
+  it("are refused when all their functions together read too much, soon after the limit is reached", () => {
     const list = Array.from({ length: 60_000 }, (_, at) => at);
     const looked: number[] = [];
     const around = { entry: () => ({ x: list }), looked: (values: number) => void looked.push(values) };
@@ -155,7 +155,7 @@ describe("values", () => {
 describe("secrets", () => {
   const secret = (name: string) => ({ key: "s3cret", shape: '{"user":"ann"}' })[name] ?? null;
 
-  it("stay literal where values are filled in", () => {
+  it("stay literal when values are filled in", () => {
     expect(filled("${workflow.secrets.key}")).toBe("${workflow.secrets.key}");
     expect(filled("Bearer ${workflow.secrets.key} ${workflow.input.n}")).toBe("Bearer ${workflow.secrets.key} 3");
   });
@@ -169,7 +169,7 @@ describe("secrets", () => {
 
 describe("data that looks like templates", () => {
   const secret = (name: string) => (name === "S1" ? "hunter2" : null);
-  /** What a worker is given for `value` when `x` and `y` are data. */
+  /** The input that a worker receives for `value` when `x` and `y` are data. */
   const handed = (value: Json, x: Json, y: Json): Json => {
     const around: Partial<Context> = { entry: () => ({ output: { x, y } }), environment: () => JSON.stringify(x) };
     return fillSecrets((fill(value, around) as { value: Json }).value, secret);
@@ -187,7 +187,7 @@ describe("data that looks like templates", () => {
     });
   });
 
-  it("is handed out unchanged when texts are joined, and the definition's own secrets are filled in", () => {
+  it("is handed out unchanged when texts are joined, and only the definition's own secrets are filled in", () => {
     property((x, y) => {
       expect(handed("${t.output.x}${t.output.y}", x, y)).toBe(asText(x) + asText(y));
       expect(handed("${t.output.x}${workflow.secrets.S1}${t.output.y}", x, y)).toBe(`${asText(x)}hunter2${asText(y)}`);
@@ -225,7 +225,7 @@ describe("any text", () => {
     "secrets.",
   );
 
-  it("is filled in without a fault", () => {
+  it("is filled in without an error", () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
         const result = fill(pieces.join(""));
@@ -235,7 +235,7 @@ describe("any text", () => {
     );
   });
 
-  it("without a dollar before a brace is left alone", () => {
+  it("without a dollar sign before a brace stays unchanged", () => {
     fc.assert(
       fc.property(
         fc.string().filter((text) => !text.includes("${")),
@@ -244,7 +244,7 @@ describe("any text", () => {
     );
   });
 
-  it("nested a thousand times over is null, not a fault", () => {
+  it("that is nested a thousand times is null, and not an error", () => {
     expect(filled(`${"${".repeat(1_000)}x${"}".repeat(1_000)}`)).toBeNull();
   });
 });

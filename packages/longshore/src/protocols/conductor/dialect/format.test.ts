@@ -31,6 +31,6 @@ it("refuses a mistake at its place", () => {
   );
 });
 
-it("counts further mistakes", () => {
+it("reports the number of further mistakes", () => {
   expect(() => parse(JSON.stringify({ name: "", tasks: [] }))).toThrow(/\(and \d+ more\)/);
 });

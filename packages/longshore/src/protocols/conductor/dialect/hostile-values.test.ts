@@ -1,5 +1,5 @@
-// The attacker is a worker, or starts a run. A value of JSON that JavaScript cannot make a text or a number of comes where one is expected.
-// The report must be taken, and the run must end: else it is reported again and again, and stays.
+// The attacker is a worker, or starts a run. It sends a JSON value that JavaScript cannot convert, in a place where a text or a number is
+// expected. The server must accept the report, and the run must end. Otherwise the worker reports again and again, and the run stays open.
 
 import { describe, expect, it } from "vitest";
 import { openConductor, operator, simple } from "../../../../test/support/conductor-world.ts";
@@ -9,8 +9,8 @@ import { waitUntil } from "./wait.ts";
 
 const hostile = { toString: 1, valueOf: 2 };
 
-describe("values that are put around each other", () => {
-  it("fail their run when they nest too deep, and not the request that brings them", async () => {
+describe("values that wrap each other", () => {
+  it("fail their run when they nest too deep, but not the request that contains them", async () => {
     const world = await openConductor();
     const around = (inner: string) => Array.from({ length: 20 }).reduce<Json>((value) => [value], inner);
     const steps = Array.from({ length: 400 }, (_, at) =>
@@ -24,7 +24,7 @@ describe("values that are put around each other", () => {
   });
 });
 
-describe("a value that has no text", () => {
+describe("a value that cannot be converted to text", () => {
   it.each(["duration", "until"])("as the %s of a WAIT fails the WAIT, with the reason", async (field) => {
     const world = await openConductor();
     const wait = operator("WAIT", "pause", { inputParameters: { [field]: "${a.output.v}" } });
@@ -34,7 +34,7 @@ describe("a value that has no text", () => {
     expect((await world.record(id, "pause")).reason).toMatch(/\{toString=1, valueOf=2\}/);
   });
 
-  it.each(["version", "priority"])("as the %s of a sub-workflow is as good as none", async (field) => {
+  it.each(["version", "priority"])("as the %s of a sub-workflow counts as absent", async (field) => {
     const world = await openConductor();
     world.workflow({ name: "child", tasks: [simple("c")] });
     const sub = operator("SUB_WORKFLOW", "sub", { subWorkflowParam: { name: "child", [field]: "${a.output.v}" } });
@@ -44,12 +44,12 @@ describe("a value that has no text", () => {
     expect((await world.run(id)).status).toBe("COMPLETED");
   });
 
-  it("as the domain of a task of a sub-workflow is the text that Conductor makes of it", () => {
+  it("as the domain of a task of a sub-workflow becomes the same text as in Conductor", () => {
     const { taskToDomain } = childRequestOf({ subWorkflowTaskToDomain: { a: hostile, b: 5, c: null, d: "gpu" } });
     expect(taskToDomain).toEqual({ a: "{toString=1, valueOf=2}", b: "5", d: "gpu" });
   });
 
-  it("is no duration", () => {
+  it("is not a duration", () => {
     expect(waitUntil({ duration: hostile }, 0)).toEqual({ failed: "Not valid duration: {toString=1, valueOf=2}" });
   });
 });

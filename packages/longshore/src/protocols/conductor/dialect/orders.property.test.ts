@@ -1,4 +1,5 @@
-// Any definition of Conductor under any orders means the same (orders.ts): exactly the tasks have begun that a plain reading of it expects.
+// Any Conductor definition has the same meaning under any operator commands (orders.ts): exactly those tasks have begun that a simple
+// reference model expects.
 
 import { describe } from "vitest";
 import { everyTask, faultIn, keys, lanes, makePlan, type PlanTask } from "../../../../test/support/conductor-plans.ts";
@@ -6,9 +7,9 @@ import { openConductor } from "../../../../test/support/conductor-world.ts";
 import { playOrders } from "../../../../test/support/orders.ts";
 import type { Run } from "../../../engine/run/run.ts";
 
-describe("under any orders", () => {
+describe("under any operator commands", () => {
   playOrders("a definition of Conductor means the same", { seeds: 160, found: [2521, 2636] }, async (random) => {
-    // Records are ended and made void one by one, so that orders meet runs of which only some are.
+    // Records are ended and made void one by one, so that commands also arrive when only some of them are done.
     const world = await openConductor({ sliceTasks: 1 });
     const plans: { readonly [workflow: string]: PlanTask[] } = { inner: makePlan(random, null), w: makePlan(random, "inner") };
     const planOf = ({ workflow }: Run) => plans[workflow] as PlanTask[];

@@ -1,4 +1,4 @@
-// Orders of operators in the middle of a run, in combinations that a random plan found. None of them may lose a step, start one twice, or
+// Commands of operators in the middle of a run, in combinations that random tests found. None of them may lose a step, start a step twice, or
 // leave a run that never ends.
 
 import { describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { type ConductorWorld, fork, openConductor, operator, simple, switchOn } 
 import type { TaskRow } from "../../../engine/board/task.ts";
 
 const once = { retryCount: 0 };
-/** A branch `a` that is taken, and one that is not. */
+/** A SWITCH with a branch `a` that is taken, and another that is not. */
 const chosen = (taken: object[], other: object[] = []) => switchOn("choose", { a: taken, b: other }, [], "a");
 
 async function finish(world: ConductorWorld, id: string, ...lanes: string[]): Promise<void> {
@@ -40,7 +40,7 @@ describe("a JOIN that a report has ended", () => {
   });
 
   it.each(["COMPLETED", "FAILED"])(
-    "while its run was paused is %s afterwards, although all that it waited for has ended",
+    "while its run was paused is %s afterwards, although all tasks that it waited for have ended",
     async (status) => {
       const world = await openConductor();
       const id = await world.start(tasks);
@@ -78,7 +78,7 @@ describe("a JOIN that a report has ended", () => {
 });
 
 describe("what happened while a run was paused", () => {
-  it("is continued when the run is terminated and tried again", async () => {
+  it("takes effect when the run is terminated and retried", async () => {
     const world = await openConductor();
     const id = await world.start([chosen([simple("inside")]), simple("after")]);
     await world.tell(id, "pause");
@@ -88,7 +88,7 @@ describe("what happened while a run was paused", () => {
     await finish(world, id, "after");
   });
 
-  it("is continued when something else that happened ends the run at its resume", async () => {
+  it("takes effect in a retry when another event of the pause ends the run as soon as it is resumed", async () => {
     const world = await openConductor();
     const branch = [chosen([simple("inside")]), simple("after")];
     const id = await world.start(fork("f", [[simple("bad", once)], branch], ["bad", "after"]));
@@ -102,8 +102,8 @@ describe("what happened while a run was paused", () => {
   });
 });
 
-describe("a task that is skipped by order", () => {
-  it("is done when it has begun before the order arrives", async () => {
+describe("a task that an operator skips", () => {
+  it("is done when it has begun before the command arrives", async () => {
     const world = await openConductor();
     const id = await world.start([simple("one"), simple("two")]);
     await world.work("one");
@@ -112,7 +112,7 @@ describe("a task that is skipped by order", () => {
     expect((await world.record(id, "two")).status).toBe("COMPLETED");
   });
 
-  it("in a branch that is not taken leads nowhere when its run is rerun from another branch", async () => {
+  it("in a branch that is not taken has no effect when its run is rerun from another branch", async () => {
     const world = await openConductor();
     const id = await world.start([chosen([simple("inside")], [simple("other"), simple("behind")]), simple("after"), simple("last")]);
     await world.work("inside");
@@ -182,7 +182,7 @@ describe("a child that is restarted after its task was done", () => {
     return { world, id, childId: `${id}-${node}-0` };
   }
 
-  it("is waited for again by its parent, and what has begun behind it continues", async () => {
+  it("makes its parent wait again, while tasks that have begun after it continue", async () => {
     const { world, id, childId } = await childDone([child(), simple("after"), simple("last")]);
     await world.tell(childId, "restart");
     expect(await world.statuses(id)).toEqual(["child:IN_PROGRESS", "after:SCHEDULED"]);
@@ -195,7 +195,7 @@ describe("a child that is restarted after its task was done", () => {
     for (const lane of ["after", "last"]) expect(await world.poll(lane)).toBeUndefined();
   });
 
-  it("makes a parent that had completed wait for it, and nothing else", async () => {
+  it("makes a completed parent wait only for this child", async () => {
     const { world, id, childId } = await childDone([child(), simple("after")]);
     await world.work("after");
     await world.tell(childId, "rerun", "deep");
@@ -205,7 +205,7 @@ describe("a child that is restarted after its task was done", () => {
     expect(await world.poll("after")).toBeUndefined();
   });
 
-  it("is waited for by a JOIN that is open, also one whose other tasks end first", async () => {
+  it("makes an open JOIN wait for it, also when the JOIN's other tasks end first", async () => {
     const { world, id, childId } = await childDone(fork("f", [[child()], [simple("right")]], ["child", "right"]));
     await world.tell(childId, "restart");
     await world.work("right");
@@ -222,7 +222,7 @@ describe("a child that is restarted after its task was done", () => {
     await finish(world, id, "deep", "after");
   });
 
-  it("makes a parent that was terminated try again what had not ended", async () => {
+  it("makes a terminated parent retry the tasks that had not ended", async () => {
     const { world, id, childId } = await childDone([child(), simple("after")]);
     await world.cancel(id, null);
     await world.tell(childId, "restart");
@@ -232,7 +232,7 @@ describe("a child that is restarted after its task was done", () => {
     await finish(world, id, "deep");
   });
 
-  it("leaves a parent alone that has failed, or for which it is optional", async () => {
+  it("does not change a parent that has failed, or in which it is optional", async () => {
     const failed = await childDone([child(), simple("after", once)]);
     await failed.world.work("after", { error: "no", terminal: true });
     await failed.world.tell(failed.childId, "restart");
@@ -243,7 +243,7 @@ describe("a child that is restarted after its task was done", () => {
     await finish(optional.world, optional.id, "after");
   });
 
-  it("is waited for again when its parent is paused, whether or not that has acted on its end", async () => {
+  it("makes a paused parent wait again, whether or not the parent has processed the child's end", async () => {
     const { world, id, childId } = await childDone([child(), simple("after")]);
     await world.tell(id, "pause");
     await world.tell(childId, "restart");
@@ -280,7 +280,7 @@ describe("a run that TERMINATE has ended", () => {
 });
 
 describe("a rerun", () => {
-  it("from inside a fork leaves the fork alone that follows a permitted failure in a branch", async () => {
+  it("from inside a fork does not change the next fork when a failure in a branch was permitted", async () => {
     const world = await openConductor();
     const permitted = simple("inside", { permissive: true, ...once });
     const tasks = [
@@ -297,7 +297,7 @@ describe("a rerun", () => {
     expect((await world.run(id)).endedAt).not.toBeNull();
   });
 
-  it("from a JOIN makes it wait, also in a run whose records are made void in slices", async () => {
+  it("from a JOIN makes it wait again, also in a run whose records are made void in slices", async () => {
     const world = await openConductor({ sliceTasks: 1 });
     const beside = [simple("bad", { permissive: true, ...once }), simple("more")];
     const id = await world.start(fork("f", [beside, [simple("left")]], ["left"]));

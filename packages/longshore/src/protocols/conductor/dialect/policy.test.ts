@@ -24,7 +24,7 @@ describe("delays before retries", () => {
     expect(delays({ ...linear, maxRetryDelaySeconds: 5 })).toEqual([4_000, 5_000, 5_000]);
   });
 
-  it("get their jitter on top of the cap", () => {
+  it("have their jitter added to the cap", () => {
     const jittered = { retryLogic: "FIXED", retryDelaySeconds: 60, maxRetryDelaySeconds: 60, backoffJitterMs: 5_000 } as const;
     expect(delays(jittered, 0)[0]).toBe(60_000);
     expect(delays(jittered, 0.999_999_9)[0]).toBe(65_000);
@@ -32,7 +32,7 @@ describe("delays before retries", () => {
 });
 
 describe("retries", () => {
-  it("are counted by the workflow's task before its definition", () => {
+  it("use the count of the workflow's task before that of the task definition", () => {
     expect(retriesOf({ retryCount: 1 }, definition({ retryCount: 5 }))).toBe(1);
     expect(retriesOf({ retryCount: 0 }, definition({ retryCount: 5 }))).toBe(0);
     expect(retriesOf({}, definition({ retryCount: 5 }))).toBe(5);
@@ -41,27 +41,27 @@ describe("retries", () => {
 });
 
 describe("deadlines", () => {
-  it("are those that the definition names", () => {
+  it("come from the definition", () => {
     expect(timeoutsOf(definition({}))).toEqual({});
     const named = definition({ timeoutSeconds: 9, pollTimeoutSeconds: 3, totalTimeoutSeconds: 20, responseTimeoutSeconds: 4 });
     expect(timeoutsOf(named)).toEqual({ claimMs: 3_000, endMs: 9_000, totalMs: 20_000 });
     expect(placementOf({ startDelay: 2 }, named, [])).toMatchObject({ holdMs: 4_000, delayMs: 2_000, retry: { withinMs: 20_000 } });
   });
 
-  it("end only a silent worker's hold, and further tries, when the policy is to alert only", () => {
+  it("end only the hold of a silent worker and further attempts when the policy is ALERT_ONLY", () => {
     const alert = definition({ timeoutSeconds: 9_999, pollTimeoutSeconds: 3, totalTimeoutSeconds: 5, timeoutPolicy: "ALERT_ONLY" });
     expect(timeoutsOf(alert)).toEqual({});
     expect(placementOf({ startDelay: 0 }, alert, [])).toMatchObject({ holdMs: 3_600_000, retry: { withinMs: 5_000 } });
   });
 
-  it("end the run by the policy", () => {
+  it("end the run when the policy requires it", () => {
     expect(retryOf({}, definition({ timeoutPolicy: "TIME_OUT_WF" }))).toMatchObject({ timeoutEndsRun: true, lost: "as-failure" });
     expect(retryOf({}, definition({ timeoutPolicy: "RETRY" }))).not.toHaveProperty("timeoutEndsRun");
   });
 });
 
 describe("limits", () => {
-  it("are counted by the definition's name", () => {
+  it("are counted for each definition by its name", () => {
     expect(limitsOf(definition({}))).toEqual([]);
     expect(limitsOf(definition({ concurrentExecLimit: 0 }))).toEqual([]);
     expect(limitsOf(definition({ concurrentExecLimit: 2, rateLimitPerFrequency: 5, rateLimitFrequencyInSeconds: 10 }))).toEqual([

@@ -1,5 +1,5 @@
-// Plays what was recorded of the real server again: the same definitions, starts and reports. After each look at a run ours must match the
-// real one: status, reason, output, variables, and every task's newest attempt with its input and output.
+// Repeats what was recorded on the real server: the same definitions, starts and reports. Each time the recording reads a run, our run must
+// match the real one: status, reason, output, variables, and every task's newest attempt with its input and output.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -76,7 +76,7 @@ class Replay {
     await this.#world.report(runId, open?.ref ?? "", body.status as string, (body.outputData as JsonObject) ?? {});
   }
 
-  /** A child is known by the step that started it. */
+  /** A child is identified by the step that started it. */
   #id(recorded: string | undefined): string {
     const id = this.#ids.get(recorded ?? "");
     if (id === undefined) throw new Error(`The run ${recorded} is unknown.`);
@@ -84,7 +84,7 @@ class Replay {
   }
 
   async #compare(step: string, recorded: string, body: JsonObject): Promise<void> {
-    // Whatever waited for a time had it by the time the recorder looked again.
+    // Every wait for a time had ended when the recorder read the run again.
     if (step === "waited") await this.#world.clock.advance(1_000);
     const id = this.#id(recorded);
     const run = await this.#world.run(id);
@@ -121,7 +121,7 @@ class Replay {
             status,
             input: masked(inputData ?? {}),
             output: masked(outputData ?? {}),
-            // On a JOIN there is sometimes an empty one, and sometimes none.
+            // On a JOIN it is sometimes empty and sometimes absent.
             reason: masked(reasonForIncompletion || null),
             retryCount,
           },
@@ -133,7 +133,7 @@ class Replay {
 }
 
 describe("recorded runs", () => {
-  it.each(chapters)("of chapter %s are the same here", async (chapter) => {
+  it.each(chapters)("of chapter %s are the same on our server", async (chapter) => {
     const replay = new Replay(await openConductor());
     for (const exchange of exchangesOf(chapter)) await replay.play(exchange);
     expect(replay.compared).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// What the real server answered about definitions is what ours reads out of them: every exchange of the recordings that registers one.
+// Our server accepts and refuses the same definitions as the real server: tests every exchange of the recordings that registers a definition.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ function exchangesOf(chapter: string): Exchange[] {
   return (JSON.parse(readFileSync(file, "utf8")) as { exchanges: Exchange[] }).exchanges;
 }
 
-/** What we refuse though the real server takes it, and why. */
+/** What we refuse although the real server accepts it, and why. */
 const refusedByUs: { readonly [step: string]: string } = {
   "JOIN on nobody": "it would wait forever",
   "SUB_WORKFLOW without a name": "there is nothing that it could start",
@@ -42,14 +42,14 @@ const sorted = (list: readonly Violation[]) => [...list].sort((a, b) => (a.path 
 describe.each(["task-definitions", "workflow-definitions"])("the recorded chapter %s", (chapter) => {
   const sent = exchangesOf(chapter).filter(({ request }) => request.body !== undefined && typeof request.body !== "string");
 
-  it("is answered with the same validation errors", () => {
+  it("gets the same validation errors", () => {
     let compared = 0;
     for (const exchange of sent) {
       const { step, answer } = exchange;
       const found = violationsOf(exchange);
       const told = isObject(answer.body) ? (answer.body.validationErrors as unknown as Violation[] | undefined) : undefined;
       if (found === null || (answer.status !== 200 && told === undefined) || refusedByUs[step] !== undefined) continue;
-      // Operators that are not there are refused as such, whatever else is wrong with them.
+      // Unsupported operators are refused with this reason, also when they have other mistakes.
       if (found.some(({ message }) => message.includes("is not supported by this server"))) continue;
       expect({ step, errors: sorted(found) }).toEqual({ step, errors: sorted(told ?? []) });
       compared++;
@@ -69,7 +69,7 @@ describe.each(["task-definitions", "workflow-definitions"])("the recorded chapte
 describe("definitions that were returned", () => {
   const times = { createTime: 0, updateTime: 0 };
 
-  it("are those that were sent, with the same defaults", () => {
+  it("are the same as those that were sent, with the same defaults", () => {
     const flows = exchangesOf("workflow-definitions");
     const posted = (name: string) =>
       flows.find(({ request }) => isObject(request.body) && request.body.name === name && request.path === "/api/metadata/workflow");
@@ -86,7 +86,7 @@ describe("definitions that were returned", () => {
     expect({ ...read.value, ...times, createdBy: "" }).toEqual({ ...back, ...times });
   });
 
-  it("are in a run with the definitions of their tasks, as the real server has them", () => {
+  it("in a run include the definitions of their tasks, as on the real server", () => {
     const chapters = ["operator-switch", "operator-fork-join", "operator-terminate", "operator-set-variable", "operator-wait-human-noop"];
     let compared = 0;
     for (const chapter of chapters) {
@@ -112,7 +112,7 @@ describe("definitions that were returned", () => {
   });
 });
 
-/** Times and names of the registering user belong to the wire. */
+/** Times and the name of the user who registered it are added by the server. */
 function withoutAudit(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutAudit);
   if (!isObject(value)) return value;

@@ -8,7 +8,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 describe("durations", () => {
-  it("are days, hours, minutes and seconds, in that order, in any spelling and case", () => {
+  it("have days, hours, minutes and seconds in this order, in any spelling and case", () => {
     expect(parseDuration("1 days 2 hours 3 minutes 4 seconds")).toBe(day + 2 * hour + 3 * minute + 4 * second);
     expect(parseDuration("2 seconds")).toBe(2 * second);
     expect(parseDuration("5m")).toBe(5 * minute);
@@ -17,20 +17,20 @@ describe("durations", () => {
     expect(parseDuration("0s")).toBe(0);
   });
 
-  it("are nothing else", () => {
+  it("in any other form are refused", () => {
     for (const text of ["", "  ", "5", "5 ms", "4 seconds 3 minutes", "-1s", "1.5h", "soon", "99999999999s", "9999999999 d"])
       expect(parseDuration(text), text).toBeNull();
   });
 });
 
-describe("moments", () => {
-  it("are in the given zone when they name none", () => {
+describe("times", () => {
+  it("are in the given time zone when they name none", () => {
     expect(parseUntil("2026-11-16 09:30", "UTC")).toBe(Date.UTC(2026, 10, 16, 9, 30));
     expect(parseUntil("2026-11-16 09:30", "Europe/Berlin")).toBe(Date.UTC(2026, 10, 16, 8, 30));
     expect(parseUntil("2026-11-16", "UTC")).toBe(Date.UTC(2026, 10, 16));
   });
 
-  it("may name a zone, by name, abbreviation or distance", () => {
+  it("may have a time zone: a name, an abbreviation or an offset", () => {
     for (const [zone, offsetHours] of [
       ["GMT", 0],
       ["UTC", 0],
@@ -43,13 +43,13 @@ describe("moments", () => {
       expect(parseUntil(`2026-07-01 12:00 ${zone}`, "Asia/Tokyo"), zone).toBe(Date.UTC(2026, 6, 1, 12) - offsetHours * hour);
   });
 
-  it("are the local times, on both sides of a clock change", () => {
+  it("are local times, before and after a clock change", () => {
     expect(parseUntil("2026-03-29 01:30", "Europe/Berlin")).toBe(Date.UTC(2026, 2, 29, 0, 30));
     expect(parseUntil("2026-03-29 03:30", "Europe/Berlin")).toBe(Date.UTC(2026, 2, 29, 1, 30));
     expect(parseUntil("2026-10-25 03:30", "Europe/Berlin")).toBe(Date.UTC(2026, 9, 25, 2, 30));
   });
 
-  it("are no other texts", () => {
+  it("in any other form are refused", () => {
     for (const text of [
       "",
       "tomorrow",
@@ -62,7 +62,7 @@ describe("moments", () => {
       expect(parseUntil(text, "UTC"), text).toBeNull();
   });
 
-  it("are read as they were written, in UTC", () => {
+  it("are read exactly as they were written in UTC", () => {
     fc.assert(
       fc.property(fc.date({ min: new Date("1970-01-01"), max: new Date("2100-01-01"), noInvalidDate: true }), (date) => {
         const text = date.toISOString().slice(0, 16).replace("T", " ");
@@ -75,7 +75,7 @@ describe("moments", () => {
 describe("a wait", () => {
   const now = Date.UTC(2026, 10, 16);
 
-  it("ends after its duration, or at its moment, or at once when that has passed", () => {
+  it("ends after its duration or at its time, or at once when the time has passed", () => {
     expect(waitUntil({ duration: "2 seconds" }, now)).toEqual({ dueAt: now + 2_000 });
     expect(waitUntil({ until: "2026-11-17" }, now, "UTC")).toEqual({ dueAt: now + day });
     expect(waitUntil({ until: "2020-01-01" }, now, "UTC")).toEqual({ dueAt: now });
@@ -86,7 +86,7 @@ describe("a wait", () => {
     expect(waitUntil({ duration: null, until: " " }, now)).toEqual({ signal: true });
   });
 
-  it("fails when it has both, or one that cannot be read", () => {
+  it("fails when it has both, or when one of them cannot be read", () => {
     expect(waitUntil({ duration: "1s", until: "2026-11-17" }, now)).toHaveProperty("failed");
     expect(waitUntil({ duration: "later" }, now)).toHaveProperty("failed");
     expect(waitUntil({ until: "later" }, now)).toHaveProperty("failed");

@@ -19,7 +19,7 @@ it("has no filter without conditions", () => {
   for (const text of [undefined, "", "  ", "*"]) expect(parseQuery(text)).toEqual([]);
 });
 
-it("refuses what is no condition, and what is too long", () => {
+it("refuses texts that are not conditions, and texts that are too long", () => {
   for (const text of ["status", "= 5", "a AND b = 1", "a=1 AND AND b=2", "statusIN (a)", "a".repeat(10_001)])
     expect(() => parseQuery(text), text.slice(0, 20)).toThrow(Refused);
 });

@@ -1,4 +1,4 @@
-// What is answered to an order that comes too late: the run or the task has moved on between the look at it and the order.
+// The responses to commands that come too late: the run or the task has changed since it was read for the command.
 
 import { describe, expect, it } from "vitest";
 import { newRun } from "../../../engine/run/new-run.ts";
@@ -9,7 +9,7 @@ import { Workflows, type WorkflowsDeps } from "./workflows.ts";
 
 const begun: Run = newRun({ id: "run", workflow: "w", definitionId: "d", input: "{}", rootId: null }, 0, null);
 
-/** A run that is `begun` whenever it is looked at, and has become this when an order arrives. */
+/** A run that is `begun` each time it is read, and has this state when a command arrives. */
 function workflowsOf(after: Run): Workflows {
   const runs = { run: async () => begun, tell: async () => after };
   const renderer = { viewOf: async () => ({ dialect: "conductor", steps: [{ task: { taskReferenceName: "two" } }] }) };
@@ -18,7 +18,7 @@ function workflowsOf(after: Run): Workflows {
 
 const refusal = (error: Refused) => ({ status: error.reply.status, message: error.message });
 
-describe("an order that arrives too late", () => {
+describe("a command that arrives too late", () => {
   it("is refused when the workflow to terminate has just completed", async () => {
     const late = workflowsOf({ ...begun, state: "succeeded" }).terminateRun("run", "enough");
     expect(await late.catch(refusal)).toEqual({ status: 409, message: "Cannot terminate a COMPLETED workflow." });

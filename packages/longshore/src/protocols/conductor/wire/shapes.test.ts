@@ -3,7 +3,7 @@ import { updateAnswer, verdictOfStatus, wantsNewToken } from "./codes.ts";
 import { parseErrorBody, parsePolledTask, resultStatuses, retryLogics, type TaskDef, timeoutPolicies } from "./shapes.ts";
 
 describe("a polled task", () => {
-  it("[C-WIRE-03] has what a worker reads, and ignores other fields", () => {
+  it("[C-WIRE-03] has the fields that a worker needs, and others are ignored", () => {
     const polled = {
       taskId: "t",
       workflowInstanceId: "w",
@@ -22,7 +22,7 @@ describe("a polled task", () => {
     expect(parsePolledTask(polled, "other")).toEqual(polled);
   });
 
-  it("does without most of it", () => {
+  it("may lack most fields", () => {
     expect(parsePolledTask({ taskId: "t", workflowInstanceId: "w", inputData: null, pollCount: "x" }, "greet")).toMatchObject({
       taskDefName: "greet",
       referenceTaskName: "greet",
@@ -34,12 +34,12 @@ describe("a polled task", () => {
     });
   });
 
-  it.each([[null], ["t"], [[]], [{}], [{ taskId: "t" }], [{ taskId: "", workflowInstanceId: "w" }]])("is not made of %j", (value) => {
+  it.each([[null], ["t"], [[]], [{}], [{ taskId: "t" }], [{ taskId: "", workflowInstanceId: "w" }]])("is not read from %j", (value) => {
     expect(parsePolledTask(value, "greet")).toBeUndefined();
   });
 });
 
-describe("words on the wire", () => {
+describe("values on the wire", () => {
   it("[C-ARCH-09, C-WIRE-05] are Conductor's own", () => {
     expect(resultStatuses).toEqual(["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"]);
     expect(retryLogics).toEqual(["FIXED", "LINEAR_BACKOFF", "EXPONENTIAL_BACKOFF"]);

@@ -1,4 +1,4 @@
-// Access keys and tokens, seen at the socket.
+// Access keys and tokens, as a server receives them.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, json } from "../../../../test/support/conductor-stub.ts";
@@ -46,7 +46,7 @@ describe("an access key", () => {
     expect(s.stub.seen(anyPoll)[0]?.headers["x-authorization"]).toBeUndefined();
   });
 
-  it("that is wrong is reported without the secret, and tried less and less often", async () => {
+  it("that is wrong is reported without the secret, and tried again after growing pauses", async () => {
     await using s = await setup({
       tasks: [greet],
       wire: keys,
@@ -99,13 +99,13 @@ describe("a token", () => {
       },
     });
     await until(() => s.notices.some(({ message }) => message.includes("poll of greet fails")));
-    // The pause of a refusal, which has no jitter.
+    // The pause after a refusal has no jitter.
     await s.clock.armed(2_000);
     expect(s.stub.seen(anyPoll)).toHaveLength(2);
     expect(s.stub.seen(tokenCall)).toHaveLength(2);
   });
 
-  it("[C-AUTH-10] is renewed before a request when it is 45 minutes old, once for all that wait", async () => {
+  it("[C-AUTH-10] is renewed before a request when it is 45 minutes old, once for all waiting requests", async () => {
     await using s = await setup({
       tasks: [greet, task("other", () => null)],
       wire: keys,

@@ -1,4 +1,4 @@
-// Every spelling of every property, and which one wins.
+// Every spelling of every property, and which spelling takes precedence.
 
 import { describe, expect, it } from "vitest";
 import { setup } from "../../../../test/support/conductor-worker.ts";
@@ -35,7 +35,7 @@ describe("the configuration of a worker", () => {
     });
   });
 
-  it("[C-CFG-01] is the worker's variable, else the one for all, else the code, else the default", () => {
+  it("[C-CFG-01] comes from the worker's variable, else from the variable for all workers, else from the code, else it is the default", () => {
     const specific = { CONDUCTOR_WORKER_GREET_THREAD_COUNT: "50" };
     const all = { CONDUCTOR_WORKER_ALL_THREAD_COUNT: "20" };
     const code = [{ concurrency: 7 }, { concurrency: 5 }];
@@ -46,7 +46,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({}).threadCount).toBe(1);
   });
 
-  it("takes the task's own concurrency, and the slots of work() by default", () => {
+  it("uses the task's own concurrency, and the slots of work() by default", () => {
     const own = task("own", () => null, { concurrency: 4 });
     const sources = { env: {}, code: [], slots: 30, workerId: "w" };
     expect(workerConfig(own, sources).threadCount).toBe(4);
@@ -69,7 +69,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({ [name]: "9" }).threadCount).toBe(9);
   });
 
-  it("[C-CFG-05] prefers dotted to upper case, and a worker's own to all", () => {
+  it("[C-CFG-05] prefers dotted names to upper-case names, and a worker's own variable to the variable for all", () => {
     for (let at = 0; at < inOrder.length; at++) {
       const env = Object.fromEntries(inOrder.slice(at).map((name, n) => [name, String(n + 2)]));
       expect(configOf(env).threadCount, inOrder[at]).toBe(2);
@@ -81,7 +81,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({ [`CONDUCTOR_WORKER_GREET_${suffix.toUpperCase()}`]: "300.4" }).pollIntervalMs).toBe(300);
   });
 
-  it("[C-CFG-11] knows concurrency as another name of thread_count", () => {
+  it("[C-CFG-11] accepts concurrency as another name of thread_count", () => {
     expect(configOf({ CONDUCTOR_WORKER_ALL_CONCURRENCY: "6" }).threadCount).toBe(6);
   });
 
@@ -91,7 +91,7 @@ describe("the configuration of a worker", () => {
     expect(configOf({}, [{ registerSchema: false }]).registerSchema).toBe(false);
   });
 
-  it("[C-CFG-13] finds names with dashes as they are, and with underscores", () => {
+  it("[C-CFG-13] finds names with dashes unchanged, and with underscores", () => {
     for (const name of [
       "CONDUCTOR_WORKER_SEND-MAIL_THREAD_COUNT",
       "CONDUCTOR_WORKER_SEND_MAIL_THREAD_COUNT",
@@ -102,7 +102,7 @@ describe("the configuration of a worker", () => {
     }
   });
 
-  it("[C-CFG-06] knows texts, numbers and truth values", () => {
+  it("[C-CFG-06] reads texts, numbers and booleans", () => {
     const config = configOf({
       CONDUCTOR_WORKER_ALL_DOMAIN: "eu",
       CONDUCTOR_WORKER_ALL_WORKER_ID: "me",

@@ -1,4 +1,4 @@
-// The sockets, looked at from the server's side.
+// The sockets of a worker, as the server sees them.
 
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -36,7 +36,7 @@ async function open(url: string, options: ConductorOptions = {}) {
 }
 
 describe("connections", () => {
-  it("[C-HTTP-02] are a hundred at most, and fifty of them stay when they are idle", async () => {
+  it("[C-HTTP-02] are at most a hundred, and fifty idle ones stay open", async () => {
     const waiting: (() => void)[] = [];
     const server = createServer((_request, response) => void waiting.push(() => response.end("[]")));
     await using s = await listening(server);
@@ -75,7 +75,7 @@ describe("connections", () => {
     await client.close();
   });
 
-  it.each(["", "/", "/api", "/api/", "/prefix", "/prefix/api"])("reach the same paths with the address ending in %j", async (end) => {
+  it.each(["", "/", "/api", "/api/", "/prefix", "/prefix/api"])("use the same paths when the address ends in %j", async (end) => {
     await using stub = await ConductorStub.start();
     const settings = settingsOf(stub.url + end, { env: {} });
     const client = await Client.open({ settings, clock: new TestClock(), ended: () => {} });
@@ -84,7 +84,7 @@ describe("connections", () => {
     expect(stub.requests[0]?.path).toBe(`${end.startsWith("/prefix") ? "/prefix" : ""}/api/metadata/taskdefs/x`);
   });
 
-  it("carry the user and password of the address as basic authorization", async () => {
+  it("send the user and password of the address as basic authorization", async () => {
     await using stub = await ConductorStub.start();
     const settings = settingsOf(stub.url.replace("//", "//ada:pw@"), { env: {} });
     const client = await Client.open({ settings, clock: new TestClock(), ended: () => {} });
@@ -105,7 +105,7 @@ describe("HTTP/2", () => {
     return server;
   }
 
-  it("[C-HTTP-01] is used where the server picks it, with many requests on one connection", async () => {
+  it("[C-HTTP-01] is used when the server selects it, with many requests on one connection", async () => {
     const sessions = new Set<ServerHttp2Session>();
     const versions: string[] = [];
     const held = deferred<void>();
@@ -122,7 +122,7 @@ describe("HTTP/2", () => {
     for (const session of sessions) session.destroy();
   });
 
-  it("gives way to HTTP/1.1 where the server knows nothing else, and where it is switched off", async () => {
+  it("is replaced by HTTP/1.1 when the server supports nothing else, and when it is switched off", async () => {
     const versions: string[] = [];
     await using plain = await listening(
       createHttpsServer(tls, (request, response) => {
@@ -138,7 +138,7 @@ describe("HTTP/2", () => {
     expect(versions).toEqual(["1.1", "1.1"]);
   });
 
-  it("gives way to HTTP/1.1 after it has failed three times in a row", async () => {
+  it("is replaced by HTTP/1.1 after three failures in a row", async () => {
     const versions: string[] = [];
     const server = createSecureServer({ ...tls, allowHTTP1: true });
     server.on("stream", (stream) => stream.close(2));
@@ -157,7 +157,7 @@ describe("HTTP/2", () => {
     for (const session of sessions) session.destroy();
   });
 
-  it("and TLS do not trust a certificate that no authority signed, by default", async () => {
+  it("and TLS refuse a certificate that no authority has signed, by default", async () => {
     await using s = await listening(createHttpsServer(tls, (_request, response) => void response.end("ok")));
     await using strict = await open(`https://127.0.0.1:${s.port}`);
     await expect(strict.get()).rejects.toThrow(/certificate/);
@@ -167,7 +167,7 @@ describe("HTTP/2", () => {
 });
 
 describe("a proxy", () => {
-  it("is used by a tunnel", async () => {
+  it("is used with a tunnel", async () => {
     const asked: string[] = [];
     const proxy = createServer();
     proxy.on("connect", (request, socket, head) => {

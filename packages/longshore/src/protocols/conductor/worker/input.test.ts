@@ -1,4 +1,4 @@
-// What a handler gets of a task's input, and what its result becomes on the wire.
+// The input that a handler gets, and its result on the wire.
 
 import { expect, it } from "vitest";
 import { z } from "zod";
@@ -42,7 +42,7 @@ it("[C-EXEC-04, C-HTTP-05] maps the input by field name, fills in what is missin
   expect(s.stub.results.map(({ outputData }) => outputData)).toEqual([written, written]);
 });
 
-it("[C-EXEC-04] fails a task permanently whose result JSON cannot carry, and names the place", async () => {
+it("[C-EXEC-04] fails a task permanently when JSON cannot hold its result, and names the place", async () => {
   const total = task("total", () => ({ orders: [{ sum: 5n }] }));
   await using s = await setup({ tasks: [total] });
   s.stub.enqueue("total");

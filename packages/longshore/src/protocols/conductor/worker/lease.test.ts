@@ -1,4 +1,4 @@
-// Long tasks: how their response timeout is kept away, and how a cancel is noticed.
+// Long tasks: how heartbeats prevent the response timeout, and how a worker notices a cancel.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, refusal, updateV1, updateV2 } from "../../../../test/support/conductor-stub.ts";
@@ -10,7 +10,7 @@ import { leaseEveryMs } from "./lease.ts";
 const lookUp = /^GET \/api\/tasks\/task-1$/;
 
 describe("heartbeats", () => {
-  it("[C-LEASE-02, C-LEASE-06] are sent at 0.8 of the response timeout and a second before its end at the latest", () => {
+  it("[C-LEASE-02, C-LEASE-06] are sent after 0.8 of the response timeout, and at the latest a second before its end", () => {
     const seconds = [0, 1, 1.9, 2, 3, 5, 10, 60, 3_600].map((timeout) => [timeout, leaseEveryMs(timeout)]);
     expect(seconds).toEqual([
       [0, undefined],
@@ -25,7 +25,7 @@ describe("heartbeats", () => {
     ]);
   });
 
-  it("[C-LEASE-01, C-LEASE-03] are v1 updates that extend the lease, on by default, as long as the handler runs", async () => {
+  it("[C-LEASE-01, C-LEASE-03] are v1 updates that extend the lease while the handler runs; they are on by default", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 10 }) });
     await held.started;
@@ -63,7 +63,7 @@ describe("heartbeats", () => {
     held.resolve(1);
   });
 
-  it("[C-LEASE-04] that fail are tried again each second, are reported once, and the task is kept", async () => {
+  it("[C-LEASE-04] that fail are repeated each second and reported once, and the worker keeps the task", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 5 }) });
     const ctx = await held.started;
@@ -93,7 +93,7 @@ describe("heartbeats", () => {
     await held.started;
     s.stub.misbehave(anyPoll, { status: 503 });
     s.stub.misbehave(updateV2, { status: 503 });
-    // The other slot is polled without a result: 2, 4 and more seconds apart.
+    // Polls for the other slot fail, and the pauses between them are 2, 4 and more seconds.
     for (let beats = 1; beats <= 2; beats++) while (s.stub.heartbeats.length < beats) await s.clock.advance(500);
     expect(s.notices.some(({ message }) => message.includes("poll of held fails"))).toBe(true);
     held.resolve({ fine: true });
@@ -102,7 +102,7 @@ describe("heartbeats", () => {
     expect(s.stub.seen(updateV2)).toHaveLength(1);
   });
 
-  it("[C-LEASE-07] of a task that the server no longer knows end it", async () => {
+  it("[C-LEASE-07] end a task that the server no longer knows", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], before: (stub) => void stub.enqueue("held", { responseTimeoutSeconds: 10 }) });
     const ctx = await obedient.started;
@@ -152,7 +152,7 @@ describe("a task that runs", () => {
   });
 
   it.each(["TIMED_OUT", "COMPLETED", "FAILED"])(
-    "[C-LEASE-07] and is %s at the server is ended although its heartbeat is accepted, and nothing is reported",
+    "[C-LEASE-07] and is %s at the server is aborted although its heartbeat is accepted, and nothing is reported",
     async (status) => {
       const obedient = obedientTask();
       await using s = await setup({

@@ -1,4 +1,4 @@
-// What a worker counts of payloads, pauses and full slots, on the wire that makes them happen.
+// The metrics of a worker about payloads, pauses and full slots, with requests that cause them.
 
 import { expect, it } from "vitest";
 import { anyPoll, json } from "../../../../test/support/conductor-stub.ts";

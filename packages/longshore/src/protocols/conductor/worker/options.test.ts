@@ -12,28 +12,28 @@ describe("the settings of the connection", () => {
     expect(settingsOf(undefined, { env: {} }).url.href).toBe("http://localhost:8080/api");
   });
 
-  it("[C-CFG-14] name the worker after its host and process by default, each with a different name", async () => {
+  it("[C-CFG-14] make the default name of a worker from its host and process, different for each worker", async () => {
     const [first, second] = [settingsOf("http://h", { env: {} }), settingsOf("http://h", { env: {} })];
     expect(first.workerId).toMatch(/-[0-9a-f]{8}$/);
     expect(first.workerId.startsWith(`${hostname()}-${process.pid}-`)).toBe(true);
     expect(second.workerId).not.toBe(first.workerId);
   });
 
-  it("make a header of a user and password in the address, and keep them out of everything else", () => {
+  it("convert a user and password in the address to a header, and show them nowhere else", () => {
     const settings = settingsOf("http://ada:s%40cret@host:8080/api", { env: {} });
     expect(settings.basic).toBe(`Basic ${Buffer.from("ada:s@cret").toString("base64")}`);
     expect(settings.url.href).toBe("http://host:8080/api");
     expect(settingsOf("http://host", { env: {} }).basic).toBeUndefined();
   });
 
-  it("take both halves of the access key or neither", () => {
+  it("require both halves of the access key or neither", () => {
     const env = { CONDUCTOR_AUTH_KEY: " k ", CONDUCTOR_AUTH_SECRET: "s" };
     expect(settingsOf("http://h", { env }).keys).toEqual({ id: "k", secret: "s" });
     expect(settingsOf("http://h", { env, keyId: "code", keySecret: "too" }).keys).toEqual({ id: "code", secret: "too" });
     expect(() => settingsOf("http://h", { env: { CONDUCTOR_AUTH_KEY: "k" } })).toThrow(/keySecret \(or CONDUCTOR_AUTH_SECRET\) is missing/);
   });
 
-  it("[C-HTTP-02, C-HTTP-03] wait 30 s for an answer and 10 s for a connection by default, or as set by code or environment", () => {
+  it("[C-HTTP-02, C-HTTP-03] wait 30 s for a response and 10 s for a connection by default, or as set by code or environment", () => {
     const read = (settings: ReturnType<typeof settingsOf>) => [
       settings.requestTimeoutMs,
       settings.connectTimeoutMs,

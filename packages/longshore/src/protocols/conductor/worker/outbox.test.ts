@@ -1,4 +1,4 @@
-// Results that the server would not take: kept on disk, sent again later and after a restart.
+// Results that the server did not accept: they are stored on disk, and sent again later and after a restart.
 
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -13,10 +13,13 @@ import { conductor } from "./index.ts";
 
 const greet = task("greet", () => ({ hello: "there" }));
 
-/** Small beside what a result may be old: the clock runs on while a busy machine sends, and a second for each turn would make a week of some seconds. */
+/**
+ * Small compared with the maximum age of a result: the clock moves with each turn while a busy machine sends, and with a second for each turn
+ * a week would pass within some real seconds.
+ */
 const turnMs = 50;
 
-/** Every try of the update fails, and it is given up. */
+/** Every attempt of the update fails, and the worker gives up. */
 async function loseOne(s: Setup): Promise<void> {
   let lost = false;
   s.worker.on("updateFailed", () => {
@@ -39,7 +42,7 @@ async function lines(folder: string): Promise<{ readonly [name: string]: unknown
     .map((line) => JSON.parse(line));
 }
 
-/** A file as a process leaves it that is gone: no process has this id. */
+/** A file of a process that has ended: no process has this id. */
 async function leaveFile(folder: string, content: readonly unknown[], end = "\n"): Promise<string> {
   await mkdir(folder, { recursive: true });
   const name = `conductor-${hostname().replace(/[^A-Za-z0-9.]/g, "_")}-4194305-0123abcd.jsonl`;
@@ -51,11 +54,11 @@ const resultBody = (taskId: string) =>
   JSON.stringify({ taskId, workflowInstanceId: "w", status: "COMPLETED", outputData: { kept: taskId } });
 
 describe("a result that the server does not take", () => {
-  it("is on disk from the first failed try on, and removed when a later try succeeds", async () => {
+  it("is on disk from the first failed attempt on, and removed when a later attempt succeeds", async () => {
     await using s = await setup({ tasks: [greet], outbox: true, before: (stub) => void stub.misbehave(anyUpdate, { status: 503 }, 1) });
     s.stub.enqueue("greet");
     while (s.stub.seen(anyUpdate).length === 0) await s.clock.advance(1);
-    // A line is whole when it ends; a disk may take its time.
+    // A line is complete when it has its line end. A disk may be slow.
     while (!(await text(s.outbox)).includes('"keep"')) await s.clock.advance(0);
     const [head, kept] = await lines(s.outbox);
     expect(head).toEqual({ server: s.stub.url });
@@ -66,7 +69,7 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("[C-EVT-14] is sent again half a minute after its tries have ended, and that is reported", async () => {
+  it("[C-EVT-14] is sent again half a minute after the last attempt, and this is reported", async () => {
     await using s = await setup({ tasks: [greet], outbox: true });
     const heal = s.stub.misbehave(anyUpdate, { status: 500 });
     await loseOne(s);
@@ -79,7 +82,7 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("is left behind by a stop, and sent by the next worker, also in the same process", async () => {
+  it("stays on disk when the worker stops, and the next worker sends it, also in the same process", async () => {
     await using s = await setup({ tasks: [greet], outbox: true });
     const heal = s.stub.misbehave(anyUpdate, { status: 500 });
     await loseOne(s);
@@ -93,14 +96,15 @@ describe("a result that the server does not take", () => {
       logger: (notice) => void s.notices.push(notice),
       clock: s.clock,
     });
-    // A forced stop waits for a slow disk only for so long. The file may be left after the next worker has begun, which then looks again.
+    // A forced stop waits for a slow disk only for a limited time. The file may be complete only after the next worker has begun, which then
+    // looks again.
     while (!s.notices.some(({ message }) => message.includes("has been taken"))) await s.clock.advance(turnMs);
     await next.stop();
     expect(s.stub.results[0]?.outputData).toEqual({ hello: "there" });
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("of a process that was killed is sent at the start; what was dropped or cut off is not", async () => {
+  it("of a process that was killed is sent at the start, except dropped or incomplete results", async () => {
     await using s = await setup({
       tasks: [greet],
       outbox: true,
@@ -117,7 +121,7 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("for another server is left where it is", async () => {
+  it("for another server stays on disk", async () => {
     await using s = await setup({
       tasks: [greet],
       outbox: true,
@@ -162,7 +166,7 @@ describe("a result that the server does not take", () => {
     expect(await readdir(s.outbox)).toEqual([]);
   });
 
-  it("is lost, with a report, when the folder cannot be written to; the worker continues", async () => {
+  it("is lost when the folder is not writable; this is reported, and the worker continues", async () => {
     await using s = await setup({
       tasks: [greet],
       outbox: true,

@@ -1,5 +1,5 @@
-// How many requests the worker makes for its work, and that it never waits for a clock while there is work. Time does not move in any test
-// here: what would wait for a timer would never come. How fast that is on real servers is recorded in bench/README.md.
+// How many requests the worker makes for its work, and that it never waits for a timer while there is work. Time does not move in these
+// tests, so a worker that waited for a timer would never continue. bench/README.md has the speed on real servers.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, pollOf } from "../../../../test/support/conductor-stub.ts";
@@ -14,13 +14,13 @@ const filled = (stub: ConductorStub) => {
 };
 
 describe("a worker with a full queue", () => {
-  it("[C-ARCH-05, C-ARCH-06] by v1 needs no time between its polls, and never more than one poll and one update for a task", async () => {
+  it("[C-ARCH-05, C-ARCH-06] by v1 makes no pause between polls, and at most one poll and one update for a task", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { concurrency: 10, updateV2: false }, before: filled });
     const startedMs = s.clock.now();
     await until(() => s.stub.results.length === many);
     expect(s.clock.now()).toBe(startedMs);
     expect(s.stub.seen(anyUpdate)).toHaveLength(many);
-    // One more may look at the empty queue while the last result is on its way.
+    // One more poll may find the empty queue while the last result is sent.
     expect(s.stub.seen(anyPoll).length).toBeLessThanOrEqual(many + 1);
   });
 
@@ -28,13 +28,13 @@ describe("a worker with a full queue", () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { concurrency: 10 }, before: filled });
     await until(() => s.stub.results.length === many);
     expect(s.stub.seen(anyUpdate)).toHaveLength(many);
-    // The first poll fills ten slots; each of these may poll once more when its chain has ended.
+    // The first poll fills ten slots. Each of these may poll once more when its chain of updates has ended.
     expect(s.stub.seen(anyPoll).length).toBeLessThanOrEqual(1 + 10);
   });
 });
 
 describe("an idle worker", () => {
-  it("[C-ARCH-05] has its poll at the server before the task is there, so the task waits for no timer of the worker", async () => {
+  it("[C-ARCH-05] has a poll open before the task is queued, so the task waits for no timer of the worker", async () => {
     const startedAtMs: number[] = [];
     await using s = await setup({
       tasks: [task("greet", () => void startedAtMs.push(s.clock.now())), task("other", () => null)],

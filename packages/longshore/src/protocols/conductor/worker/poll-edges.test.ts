@@ -1,4 +1,4 @@
-// The poll loop at its edges: pausing, servers that refuse or fail, and what it reports.
+// Special cases of the poll loop: pausing, servers that refuse or fail, and the reported events.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, json, pollOf, updateV1 } from "../../../../test/support/conductor-stub.ts";
@@ -8,7 +8,7 @@ import { deferred, until } from "../../../../test/support/until.ts";
 import { task } from "../../../core/task.ts";
 
 describe("pausing", () => {
-  it("[C-POLL-12, C-POLL-13] by the environment means no request until it is resumed at run time", async () => {
+  it("[C-POLL-12, C-POLL-13] by the environment prevents all requests until the worker is resumed at run time", async () => {
     const events: string[] = [];
     await using s = await setup({
       tasks: [task("greet", () => null), task("other", () => null)],
@@ -28,7 +28,7 @@ describe("pausing", () => {
     expect(() => s.transport.pause("nobody")).toThrow(/No task is named "nobody"/);
   });
 
-  it("[C-V2-09] lets what runs end, by an update that brings nothing new", async () => {
+  it("[C-V2-09] lets running tasks end, with updates that return no new task", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], before: (stub) => void stub.enqueue("held") });
     await held.started;
@@ -44,7 +44,7 @@ describe("pausing", () => {
 });
 
 describe("failing polls", () => {
-  it("[C-AUTH-01, C-AUTH-02, C-AUTH-05] that are refused wait 2, 4, 8 ... 60 s and report the count and where to look", async () => {
+  it("[C-AUTH-01, C-AUTH-02, C-AUTH-05] that are refused are repeated after 2, 4, 8 ... 60 s; the reports have the count and where to look", async () => {
     await using s = await setup({
       tasks: [task("greet", () => null)],
       before: (stub) => void stub.misbehave(anyPoll, json(401, { error: "UNAUTHORIZED", message: "who?" })),
@@ -62,7 +62,7 @@ describe("failing polls", () => {
     expect(told).toHaveLength(5);
   });
 
-  it("[C-AUTH-03, C-AUTH-04] begin to count refusals again after any answer, even an empty one", async () => {
+  it("[C-AUTH-03, C-AUTH-04] reset the count of refusals after any valid response, even an empty one", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], before: (stub) => void stub.misbehave(anyPoll, { status: 403 }, 2) });
     await until(() => s.stub.seen(anyPoll).length === 1);
     await s.clock.armed(2_000);
@@ -114,7 +114,7 @@ describe("failing polls", () => {
     },
   );
 
-  it("[C-ARCH-07, C-ERR-02] survive a server that is down, and continue when it is back", async () => {
+  it("[C-ARCH-07, C-ERR-02] continue when a server that was down is back", async () => {
     await using s = await setup({ tasks: [task("greet", () => ({ ok: true }))] });
     await until(() => s.stub.seen(anyPoll).length === 1);
     await s.stub.close();

@@ -1,4 +1,4 @@
-// The poll loop: what it requests, when, and the results.
+// The poll loop: what it requests and when, and what it does with the tasks.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, json, pollOf } from "../../../../test/support/conductor-stub.ts";
@@ -29,7 +29,7 @@ function enqueue(stub: ConductorStub, type: string, count: number): void {
 const counts = (polls: readonly { readonly query: string }[]) => polls.map(({ query }) => Number(new URLSearchParams(query).get("count")));
 
 describe("a poll", () => {
-  it("[C-WIRE-01, C-POLL-09, C-POLL-14] is a GET of the batch path with workerid, count and timeout, for one task too", async () => {
+  it("[C-WIRE-01, C-POLL-09, C-POLL-14] is a GET of the batch path with workerid, count and timeout, also for one task", async () => {
     await using s = await setup({ tasks: [task("my_task/1", () => null)] });
     const poll = s.stub.seen(anyPoll)[0] ?? (await s.stub.next(anyPoll));
     expect(poll.method).toBe("GET");
@@ -38,7 +38,7 @@ describe("a poll", () => {
     expect(poll.text).toBe("");
   });
 
-  it("[C-POLL-14, C-DOM-01] names its domain, and gets that domain's tasks alone", async () => {
+  it("[C-POLL-14, C-DOM-01] names its domain, and gets only tasks of this domain", async () => {
     const seen: unknown[] = [];
     const greet = task("greet", (input: { n: number }) => void seen.push(input.n));
     await using s = await setup({ tasks: [greet], wire: { domain: "eu" } });
@@ -49,7 +49,7 @@ describe("a poll", () => {
     expect(seen).toEqual([2]);
   });
 
-  it("[C-PIT-05] leaves an empty domain out", async () => {
+  it("[C-PIT-05] leaves out an empty domain", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { domain: "" } });
     const poll = s.stub.seen(anyPoll)[0] ?? (await s.stub.next(anyPoll));
     expect(poll.query).not.toContain("domain");
@@ -78,7 +78,7 @@ describe("a poll", () => {
     expect(s.notices.map(({ message }) => message).join()).toContain("4 entries without ids");
   });
 
-  it("gives back a task of another type that a poll or an update brings, and runs no handler with it", async () => {
+  it("gives back a task of another type from a poll or an update, and calls no handler", async () => {
     const seen: unknown[] = [];
     const [other, later] = ["other", "later"].map((name) => ({
       ...{ taskId: name, workflowInstanceId: "w", taskType: "pay", taskDefName: "pay", inputData: { secret: name } },
@@ -121,7 +121,7 @@ describe("a poll", () => {
 });
 
 describe("capacity", () => {
-  it("[C-POLL-17, C-POLL-04, C-PIT-01] is requested and no more: 10, then 7 with 3 running, then 2 with 8, then none", async () => {
+  it("[C-POLL-17, C-POLL-04, C-PIT-01] is never exceeded by a request: 10, then 7 with 3 running, then 2 with 8, then none", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -142,7 +142,7 @@ describe("capacity", () => {
     expect(s.worker.status().slots).toEqual({ total: 10, free: 0 });
   });
 
-  it("[C-CAP-01, C-PIT-03, C-UPD-06] is held through the update, retries included", async () => {
+  it("[C-CAP-01, C-PIT-03, C-UPD-06] is used until the update has succeeded, including its retries", async () => {
     await using s = await setup({
       tasks: [task("greet", () => ({ ok: true }))],
       before: (stub) => {
@@ -181,7 +181,7 @@ describe("capacity", () => {
     expect(s.worker.status().slots).toEqual({ total: 5, free: 0 });
   });
 
-  it("[C-POLL-03, C-PERF-02] that is used up costs nothing: no request and no timer until a task ends, and then a poll at once", async () => {
+  it("[C-POLL-03, C-PERF-02] that is used up causes no request and no timer until a task ends, and then a poll at once", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -189,7 +189,7 @@ describe("capacity", () => {
       before: (stub) => enqueue(stub, "gated", 2),
     });
     await until(() => gates.length === 1);
-    // What is armed within a day is the watch over the event loop alone.
+    // The only timer within a day is the one that watches the event loop.
     await s.clock.advance(0);
     expect(s.stub.seen(anyPoll)).toHaveLength(1);
     await s.clock.advance(60_000);
@@ -199,7 +199,7 @@ describe("capacity", () => {
     expect(s.stub.seen(anyPoll)).toHaveLength(2);
   });
 
-  it("[C-PERF-01] is filled by few polls: those for one task each would have been ten times as many", async () => {
+  it("[C-PERF-01] is filled with few polls: polls for one task each would be ten times as many", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -209,7 +209,7 @@ describe("capacity", () => {
     for (const round of [10, 20, 30]) {
       await until(() => gates.length === round);
       const polls = s.stub.seen(anyPoll).length;
-      // All end in one turn; the first poll may count fewer of them than the second.
+      // All tasks end in one turn. The first poll may request fewer tasks than the second.
       for (const gate of gates.slice(round - 10)) gate();
       await until(() => s.stub.results.length === round);
       if (round < 30) await until(() => s.stub.seen(anyPoll).length > polls);
@@ -229,7 +229,7 @@ describe("capacity", () => {
     expect(counts(s.stub.seen(anyPoll))).toEqual([100, 30]);
   });
 
-  it("[C-POLL-02, C-CAP-04, C-POLL-08] is used again at once when a task has ended, and after tasks were received", async () => {
+  it("[C-POLL-02, C-CAP-04, C-POLL-08] is used again at once when a task has ended, and right after tasks were received", async () => {
     const { task: gated, gates } = gatedTask();
     await using s = await setup({
       tasks: [gated],
@@ -244,7 +244,7 @@ describe("capacity", () => {
     expect(counts(s.stub.seen(anyPoll))).toEqual([2, 1, 2]);
   });
 
-  it("[C-POLL-21] is not exceeded by a server that sends more than was requested: the rest waits its turn", async () => {
+  it("[C-POLL-21] is not exceeded when a server sends more tasks than requested: the rest waits", async () => {
     const { task: gated, gates } = gatedTask();
     const extra = [1, 2, 3, 4, 5].map((n) => ({ taskId: `t${n}`, workflowInstanceId: "w" }));
     await using s = await setup({
@@ -267,7 +267,7 @@ describe("capacity", () => {
     expect(s.stub.results.map(({ taskId }) => taskId).sort()).toEqual(["t1", "t2", "t3", "t4", "t5"]);
   });
 
-  it("of fewer slots than the tasks could fill is shared: no task keeps them to itself by chaining", async () => {
+  it("is shared when the tasks could use more slots than there are: no task type keeps the slots by chaining updates", async () => {
     const order: string[] = [];
     const a = task("a", () => void order.push("a"));
     const b = task("b", () => void order.push("b"));
@@ -303,7 +303,7 @@ describe("empty polls", () => {
     expect([1, 5, 9, 10, 50].map((count) => emptyWaitMs(count, 10))).toEqual([1, 10, 10, 10, 10]);
   });
 
-  it("[C-POLL-07] begin to count again when a task arrives", async () => {
+  it("[C-POLL-07] are counted again from one when a task arrives", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { updateV2: false } });
     for (let polls = 1; polls <= 5; polls++) {
       await until(() => s.stub.seen(anyPoll).length === polls);
@@ -313,7 +313,7 @@ describe("empty polls", () => {
     s.stub.enqueue("greet");
     await s.clock.advance(16);
     await until(() => s.stub.results.length === 1);
-    // One that found nothing has followed at once; its wait is the first one again.
+    // An empty poll has followed at once. Its wait is the first one again.
     await until(() => s.stub.seen(anyPoll).length === 7);
     await s.clock.armed(1);
     expect((s.clock.nextAtMs as number) - s.clock.now()).toBe(1);
@@ -335,12 +335,12 @@ describe("empty polls", () => {
     ).toEqual(["workerid=w1&count=4&timeout=100", "workerid=w1&count=1&timeout=5000"]);
     s.stub.enqueue("gated");
     await until(() => gates.length === 1);
-    // There may be more tasks: the next poll requests all that is free, at once.
+    // There may be more tasks, so the next poll requests all free slots at once.
     await until(() => s.stub.seen(anyPoll).length === 3);
     expect(s.stub.seen(anyPoll)[2]?.query).toBe("workerid=w1&count=3&timeout=100");
   });
 
-  it("that a server answers too early are followed by the usual waits, although they should have waited there", async () => {
+  it("that a server answers too early are followed by the usual waits, although the server should have waited", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], wire: { pollTimeout: undefined as never } });
     for (let polls = 1; polls <= 6; polls++) {
       await until(() => s.stub.seen(anyPoll).length === polls);
@@ -352,7 +352,7 @@ describe("empty polls", () => {
 });
 
 describe("several task types", () => {
-  it("[C-POLL-19, C-ARCH-13] are polled for side by side by one worker, and several workers share one type's tasks", async () => {
+  it("[C-POLL-19, C-ARCH-13] are polled by one worker at the same time, and several workers share the tasks of one type", async () => {
     const seen: string[] = [];
     const make = (name: string) => task(name, () => void seen.push(name));
     await using s = await setup({

@@ -32,7 +32,7 @@ describe("registering", () => {
     expect((await started({})).calls).toContain("PUT /api/metadata/taskdefs");
   });
 
-  it("[C-REG-05, C-REG-10, C-REG-03] replaces the definition by PUT of one object made from the template, under the task's name", async () => {
+  it("[C-REG-05, C-REG-10, C-REG-03] replaces the definition with a PUT of one object, made from the template and the task's name", async () => {
     const template = { name: "other", retryCount: 5, retryLogic: "LINEAR_BACKOFF", timeoutPolicy: "ALERT_ONLY" } as const;
     const { calls, bodies } = await started({ wire: { taskDef: template, registerSchema: false } });
     expect(calls).toEqual(["PUT /api/metadata/taskdefs"]);
@@ -41,7 +41,7 @@ describe("registering", () => {
     ]);
   });
 
-  it("[C-REG-05, C-REG-10, C-REG-03] creates a minimal one by POST of a list where there is nothing to replace", async () => {
+  it("[C-REG-05, C-REG-10, C-REG-03] creates a minimal definition with a POST of a list when there is none to replace", async () => {
     const { calls, bodies } = await started({
       wire: { registerSchema: false },
       before: (stub) => void stub.misbehave(putDefs, refusal(404, "No such task by name greet")),
@@ -50,7 +50,7 @@ describe("registering", () => {
     expect(bodies[1]).toEqual([{ name: "greet", description: "Greets" }]);
   });
 
-  it("[C-REG-06] without overwriting leaves a definition that is there, and creates one that is not", async () => {
+  it("[C-REG-06] without overwriting keeps an existing definition, and creates a missing one", async () => {
     const wire = { overwriteTaskDef: false, registerSchema: false };
     const there = await started({
       wire,
@@ -78,7 +78,7 @@ describe("registering", () => {
     });
   });
 
-  it("[C-PIT-04] publishes schemas that allow further fields, unless they are to be strict", async () => {
+  it("[C-PIT-04] publishes schemas that allow additional fields, except with the strict option", async () => {
     const before: SetupOptions["before"] = (stub) => void stub.misbehave(postSchema, { status: 200 });
     const lenient = await started({ before });
     const strict = await started({ before, wire: { strictSchema: true } });
@@ -86,7 +86,7 @@ describe("registering", () => {
     expect(strict.bodies[0]).toMatchObject({ data: { additionalProperties: false } });
   });
 
-  it("[C-REG-07] continues without schemas where the server keeps none", async () => {
+  it("[C-REG-07] continues without schemas when the server does not support them", async () => {
     const { calls, bodies, notices } = await started({});
     expect(calls).toEqual(["POST /api/schema", "PUT /api/metadata/taskdefs"]);
     expect(bodies[1]).toEqual({ name: "greet", description: "Greets" });
@@ -141,7 +141,7 @@ describe("registering", () => {
   });
 });
 
-it("[C-SCH-03] describes an output that is no object as it travels", () => {
+it("[C-SCH-03] describes an output that is not an object as it is sent", () => {
   const $schema = "http://json-schema.org/draft-07/schema#";
   const object = { $schema, type: "object", properties: {}, required: [] };
   expect(outputOnWire(object, false)).toBe(object);

@@ -1,4 +1,4 @@
-// What is reported for what a handler does, seen at the socket.
+// What a worker reports for each outcome of a handler, as a server receives it.
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -52,7 +52,7 @@ describe("a value", () => {
     expect(outputData).toEqual({ id: 5, at: "2024-05-06T07:08:09.010Z", lines: [{ sku: "x", none: null }] });
   });
 
-  it("that JSON cannot carry fails the task permanently with that reason", async () => {
+  it("that JSON cannot hold fails the task permanently with this reason", async () => {
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
     const result = await resultFor(() => cycle);
@@ -68,7 +68,7 @@ describe("input", () => {
     expect(outputData).toEqual({ name: "Ada", times: 2, note: null });
   });
 
-  it("that the server keeps elsewhere is fetched from there, and its absence may be tried again", async () => {
+  it("that the server stores elsewhere is fetched from there; when it is missing, the task may be retried", async () => {
     const seen: unknown[] = [];
     const greet = task("greet", (input: unknown) => void seen.push(input));
     const storage = /^GET \/api\/tasks\/externalstoragelocation$/;
@@ -116,14 +116,14 @@ describe("a failure", () => {
     expect(result.errors[0]).toContain("Task failed with terminal error (no retry): no such customer");
   });
 
-  it("is recognised as terminal by its brand when another copy of this package has made it", async () => {
+  it("is recognised as terminal when another copy of this package made the error", async () => {
     const result = await resultFor(() => {
       throw Object.assign(new Error("never"), { [Symbol.for("longshore.terminal")]: true });
     });
     expect(result.status).toBe("FAILED_WITH_TERMINAL_ERROR");
   });
 
-  it("[C-EXEC-14] without a text has its class as reason", async () => {
+  it("[C-EXEC-14] without a message has its class name as the reason", async () => {
     const result = await resultFor(() => {
       throw new TypeError();
     });
@@ -146,7 +146,7 @@ describe("later", () => {
     expect(result).toMatchObject({ status: "IN_PROGRESS", callbackAfterSeconds: 2, outputData: { page: 4 } });
   });
 
-  it("[C-TIP-03] brings the round and what was kept with the next call", async () => {
+  it("[C-TIP-03] passes the round and the kept data to the next call", async () => {
     const seen: unknown[] = [];
     await resultFor((_input: never, ctx: Context) => void seen.push(conductorTask().pollCount, ctx.deferrals, ctx.deferred, ctx.attempt), {
       pollCount: 2,
@@ -190,7 +190,7 @@ describe("a result object", () => {
 });
 
 describe("the context", () => {
-  it("[C-CTX-01, C-CTX-03, C-EXEC-02] gives the task, its workflow and its counts to everything that the handler calls, and to nothing outside", async () => {
+  it("[C-CTX-01, C-CTX-03, C-EXEC-02] gives the task, its workflow and its counts to all code that the handler calls, and to no other code", async () => {
     const deep = async () => {
       await Promise.resolve();
       const { taskId, workflowInstanceId, pollCount, retryCount, referenceTaskName, inputData, task: polled } = conductorTask();
@@ -210,7 +210,7 @@ describe("the context", () => {
     expect(() => currentContext()).toThrow(/outside a running handler/);
   });
 
-  it("[C-CTX-02, C-MRG-01, C-EXEC-08] adds its logs after the result's own", async () => {
+  it("[C-CTX-02, C-MRG-01, C-EXEC-08] adds its logs after those of the result", async () => {
     const result = await resultFor(() => {
       conductorTask().addLog("from the context");
       return taskResult({ status: "COMPLETED", logs: [{ log: "from the result" }] });
@@ -218,7 +218,7 @@ describe("the context", () => {
     expect(result.logs?.map(({ log }) => log)).toEqual(["from the result", "from the context"]);
   });
 
-  it("[C-MRG-02] has the last word about the callback time", async () => {
+  it("[C-MRG-02] sets the callback time, also when the result sets another", async () => {
     const deferred = await resultFor(() => {
       conductorTask().setCallbackAfter(7);
       return inProgress({}, 30);
@@ -232,7 +232,7 @@ describe("the context", () => {
     expect((await resultFor(() => taskResult({ status: "COMPLETED", callbackAfterSeconds: 30 }))).callbackAfterSeconds).toBe(30);
   });
 
-  it("[C-MRG-03] fills in output that the result does not set itself, also of a failure", async () => {
+  it("[C-MRG-03] fills in output that the result does not set, also for a failure", async () => {
     const handler = (end: () => unknown) => () => {
       conductorTask().setOutput({ a: "context", b: "context" });
       return end();
@@ -246,7 +246,7 @@ describe("the context", () => {
     expect(failed).toMatchObject({ status: "FAILED", outputData: { a: "context", b: "context" } });
   });
 
-  it("[C-EXEC-02] is cleared of what an earlier task of the same slot has set", async () => {
+  it("[C-EXEC-02] has nothing that an earlier task of the same slot has set", async () => {
     let calls = 0;
     const greet = task("greet", () => {
       if (++calls === 1) conductorTask().setOutput({ left: true });
@@ -259,7 +259,7 @@ describe("the context", () => {
 });
 
 describe("progress and long logs", () => {
-  it("becomes log lines, cut to the newest million characters", async () => {
+  it("become log lines, cut to the newest million characters", async () => {
     const result = await resultFor((_input: never, ctx: Context) => {
       ctx.progress({ done: 0.5 });
       for (let n = 0; n < 12; n++) ctx.log(`${n}`.repeat(50_000));

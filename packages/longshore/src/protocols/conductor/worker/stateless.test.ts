@@ -1,4 +1,4 @@
-// What one call of a handler leaves for another: nothing, beside the key by which the handler itself can know that it has done this before.
+// One call of a handler leaves nothing for the next one, except a key with which the handler can detect that it has done this work before.
 
 import { expect, it } from "vitest";
 import { setup } from "../../../../test/support/conductor-worker.ts";
@@ -34,7 +34,7 @@ it("[C-ARCH-11] calls at the same time or one after the other share no context, 
   ]);
 });
 
-it("[C-ARCH-11] a task that is handed out again, or tried again, has the key of the first time, so that it is done once", async () => {
+it("[C-ARCH-11] a task that is handed out again or retried has the same key as the first time, so that the work is done once", async () => {
   const charged = new Map<string, number>();
   const charge = task("charge", ({ amount }: { amount: number }, ctx: Context) => {
     const receipt = charged.get(ctx.idempotencyKey) ?? charged.size + 1;

@@ -1,4 +1,4 @@
-// Stopping: nothing new, everything that runs ends and is reported, and no task is lost on the way.
+// Stopping: the worker takes no new task, running tasks end and are reported, and no task is lost.
 
 import { readdir } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ describe("stopping", () => {
     expect(s.stub.tasks.get("left")?.status).toBe("SCHEDULED");
   });
 
-  it("keeps the heartbeats of what runs", async () => {
+  it("continues the heartbeats of running tasks", async () => {
     const held = heldTask();
     await using s = await setup({
       tasks: [held.task],
@@ -42,7 +42,7 @@ describe("stopping", () => {
     expect(s.stub.results).toHaveLength(1);
   });
 
-  it("gives back, without spending an attempt, what does not end in time", async () => {
+  it("gives back tasks that do not end in time, without using an attempt", async () => {
     const obedient = obedientTask();
     await using s = await setup({
       tasks: [obedient.task],
@@ -58,7 +58,7 @@ describe("stopping", () => {
     expect(s.stub.results[0]).not.toHaveProperty("reasonForIncompletion");
   });
 
-  it("waits for the answer of an open poll, and gives back its tasks", async () => {
+  it("waits for the response of an open poll, and gives back its tasks", async () => {
     let called = 0;
     await using s = await setup({ tasks: [task("greet", () => void called++)], stub: { longPolls: true } });
     await until(() => s.stub.heldPolls === 1);
@@ -69,7 +69,7 @@ describe("stopping", () => {
     expect(s.stub.results).toMatchObject([{ taskId: "task-1", status: "IN_PROGRESS", callbackAfterSeconds: 0 }]);
   });
 
-  it("ends an open poll at once where the server gives back its tasks", async () => {
+  it("ends an open poll at once when the server takes back its tasks", async () => {
     await using s = await setup({ tasks: [task("greet", () => null)], stub: { longPolls: true, returns: true } });
     await until(() => s.stub.heldPolls === 1);
     s.stub.releasePolls();
@@ -115,14 +115,14 @@ describe("stopping", () => {
         stub.enqueue("greet", { inputData: { n: 2 } });
       },
     });
-    // The stop begins while the answer with the second task is on its way.
+    // The stop begins while the response with the second task is being sent.
     await s.stub.next(updateV2);
     await s.worker.stop();
     expect(order).toEqual(["ran 1", "ran 2"]);
     expect(s.stub.results.map(({ status }) => status)).toEqual(["COMPLETED", "COMPLETED"]);
   });
 
-  it("does not wait out the pauses between the tries of an update", async () => {
+  it("does not wait for the pauses between the attempts of an update", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], outbox: true, before: (stub) => void stub.enqueue("held") });
     await held.started;

@@ -1,4 +1,4 @@
-// How results reach the server: tries, refusals, and the task that comes with an answer.
+// How results reach the server: attempts, refusals, and the next task in a response.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, json, refusal, updateV1, updateV2 } from "../../../../test/support/conductor-stub.ts";
@@ -9,7 +9,7 @@ import { task } from "../../../core/task.ts";
 
 const greet = task("greet", (input: { n?: number }) => ({ hello: input.n ?? 0 }));
 
-/** Lets the pauses between the tries pass, each when it has begun; the other timer within them watches the event loop. */
+/** Lets the pauses between the attempts pass, each when it has begun. The other timer in this time watches the event loop. */
 async function passTries(s: Setup, pausesMs: readonly number[]): Promise<void> {
   for (const ms of pausesMs) {
     const tries = s.stub.seen(anyUpdate).length;
@@ -22,7 +22,7 @@ async function passTries(s: Setup, pausesMs: readonly number[]): Promise<void> {
 }
 
 describe("an update", () => {
-  it("[C-WIRE-02] by v1 is a POST of the result to /api/tasks, with its length, answered by a text", async () => {
+  it("[C-WIRE-02] by v1 is a POST of the result to /api/tasks, with its length; the response is a text", async () => {
     await using s = await setup({ tasks: [greet], wire: { updateV2: false }, before: (stub) => void stub.enqueue("greet") });
     const update = s.stub.seen(updateV1)[0] ?? (await s.stub.next(updateV1));
     expect(update.headers["content-type"]).toBe("application/json");
@@ -42,31 +42,34 @@ describe("an update", () => {
     ["a login page with 200", { status: 200, body: "<html>log in</html>", headers: { "content-type": "text/html" } }],
     ["a 400 that is not Conductor's", { status: 400, body: "<html>bad request</html>" }],
   ];
-  it.each(answers)("[C-UPD-01, C-UPD-02, C-PIT-02] answered by %s is tried four times, after 10, 20 and 30 s", async (_name, answer) => {
-    const failed: { readonly tries: number; readonly result?: unknown }[] = [];
-    await using s = await setup({
-      tasks: [greet],
-      before: (stub) => {
-        stub.misbehave(anyUpdate, answer);
-        stub.enqueue("greet", { inputData: { n: 3 } });
-      },
-    });
-    s.worker.on("updateTryFailed", ({ tries }) => void failed.push({ tries }));
-    s.worker.on("updateFailed", ({ tries, result }) => void failed.push({ tries, result }));
-    await until(() => s.stub.seen(anyUpdate).length >= 1);
-    await passTries(s, [10_000, 20_000, 30_000]);
-    await until(() => failed.length === 5);
-    expect(failed).toEqual([
-      { tries: 1 },
-      { tries: 2 },
-      { tries: 3 },
-      { tries: 4 },
-      { tries: 4, result: { kind: "done", output: { hello: 3 } } },
-    ]);
-    expect(new Set(s.stub.seen(anyUpdate).map(({ text }) => text)).size).toBe(1);
-  });
+  it.each(answers)(
+    "[C-UPD-01, C-UPD-02, C-PIT-02] that gets %s is sent four times, after pauses of 10, 20 and 30 s",
+    async (_name, answer) => {
+      const failed: { readonly tries: number; readonly result?: unknown }[] = [];
+      await using s = await setup({
+        tasks: [greet],
+        before: (stub) => {
+          stub.misbehave(anyUpdate, answer);
+          stub.enqueue("greet", { inputData: { n: 3 } });
+        },
+      });
+      s.worker.on("updateTryFailed", ({ tries }) => void failed.push({ tries }));
+      s.worker.on("updateFailed", ({ tries, result }) => void failed.push({ tries, result }));
+      await until(() => s.stub.seen(anyUpdate).length >= 1);
+      await passTries(s, [10_000, 20_000, 30_000]);
+      await until(() => failed.length === 5);
+      expect(failed).toEqual([
+        { tries: 1 },
+        { tries: 2 },
+        { tries: 3 },
+        { tries: 4 },
+        { tries: 4, result: { kind: "done", output: { hello: 3 } } },
+      ]);
+      expect(new Set(s.stub.seen(anyUpdate).map(({ text }) => text)).size).toBe(1);
+    },
+  );
 
-  it("[C-UPD-03, C-UPD-05] that fails is repeated with the same bytes, and the second success is the last", async () => {
+  it("[C-UPD-03, C-UPD-05] that fails is repeated with the same bytes until the first success", async () => {
     await using s = await setup({
       tasks: [greet],
       before: (stub) => {
@@ -123,7 +126,7 @@ describe("an update", () => {
     },
   );
 
-  it("whose failure is refused, too, ends at once", async () => {
+  it("ends at once when the report of the failure is also refused", async () => {
     const lost: unknown[] = [];
     await using s = await setup({
       tasks: [greet],
@@ -153,7 +156,7 @@ describe("an update", () => {
 });
 
 describe("update-v2", () => {
-  it("[C-V2-01, C-V2-02, C-PERF-03] brings the next task, which runs at once, without a poll in between", async () => {
+  it("[C-V2-01, C-V2-02, C-PERF-03] returns the next task, which runs at once without a poll", async () => {
     await using s = await setup({
       tasks: [greet],
       before: (stub) => {
@@ -227,7 +230,7 @@ describe("update-v2", () => {
     expect(s.stub.seen(updateV1)).toEqual([]);
   });
 
-  it("whose answer is cut short is followed by v1 at once, so that the result is surely taken", async () => {
+  it("whose response is incomplete is followed by v1 at once, so that the server certainly has the result", async () => {
     const half = { status: 200, body: '{"taskId":"task-2","workfl', headers: { "content-type": "application/json" } };
     await using s = await setup({
       tasks: [greet],
@@ -256,7 +259,7 @@ describe("update-v2", () => {
     expect(s.stub.seen(updateV2)).toHaveLength(2);
   });
 
-  it("[C-V2-07] that the server has not costs no wait: a poll follows each v1 update at once", async () => {
+  it("[C-V2-07] that the server does not have causes no wait: a poll follows each v1 update at once", async () => {
     await using s = await setup({
       tasks: [greet],
       stub: { v2: false },
@@ -264,7 +267,7 @@ describe("update-v2", () => {
         for (let n = 1; n <= 4; n++) stub.enqueue("greet", { inputData: { n } });
       },
     });
-    // The clock does not move, so nothing has waited.
+    // The clock does not move, so there was no wait.
     await until(() => s.stub.results.length === 4);
     expect(s.stub.seen(anyPoll)[1]?.query).toContain("count=1&");
   });
@@ -278,7 +281,7 @@ describe("update-v2", () => {
     expect(s.stub.seen(updateV2)).toEqual([]);
   });
 
-  it("[C-V2-08] starts the heartbeats of the task it brought", async () => {
+  it("[C-V2-08] starts the heartbeats of the task that it returns", async () => {
     const held = heldTask("greet");
     let calls = 0;
     const both = task("greet", (input: unknown, ctx) => (++calls === 1 ? { first: true } : held.task.handle(input, ctx)));

@@ -31,7 +31,7 @@ describe("fields without effect", () => {
     return ignored;
   }
 
-  it("pass, as in the reference, and are reported by name", () => {
+  it("are accepted, as in the reference, and are reported by name", () => {
     const node = worker("a", {
       colour: "red",
       io: { priority: 1 },
@@ -50,7 +50,7 @@ describe("fields without effect", () => {
     ]);
   });
 
-  it("are not reported where they belong to a graph of the reference, or are the handler's own", () => {
+  it("are not reported when the reference's graphs have them, or when they belong to the handler", () => {
     const runtime = { status: "queued", attempt_epoch: 0, stats: {}, lease: null, started_at: null, streaming: {}, coordinator: {} };
     const io = { input_inline: { anything: 1 }, input_ref: { place: 1 }, batching: { size: 1 } };
     expect(ignoredIn({ schema_version: "1.0", nodes: [worker("a", { ...runtime, io })] })).toEqual([]);
@@ -76,12 +76,12 @@ describe("a graph", () => {
     });
   });
 
-  it("takes the edges for dependencies of a node that names none", () => {
+  it("uses the edges as the dependencies of a node that names none", () => {
     const nodes = [worker("a"), worker("b"), worker("c", { depends_on: [] })];
     expect(waits(nodes, { edges: [["a", "b"], { from: "a", to: "c" }] }).map(({ after }) => after)).toEqual([[], [0], []]);
   });
 
-  it("compiles a worker's node to a task on the lane of its type, with its input and its retries", () => {
+  it("compiles a worker's node to a task in the lane of its type, with its input and its retries", () => {
     const io = { input_inline: { total: 3 }, batching: { size: 2 } };
     const [node] = planOf([worker("a", { io, retry_policy: { max: 1, backoff_sec: 0.05 } })]).nodes;
     expect(node).toMatchObject({
@@ -93,7 +93,7 @@ describe("a graph", () => {
     });
   });
 
-  it("carries the limits of the server: of all types together, and of one", () => {
+  it("has the server's limits: for all types together, and for one type", () => {
     const graph = checkedGraph({ nodes: [worker("a"), { node_id: "b", type: "slow" }] });
     const plan = compileGraph(graph, { running: 2, types: { slow: 1 } });
     expect(plan.nodes.map((node) => (node as TaskNode).limits)).toEqual([
@@ -115,7 +115,7 @@ describe("what a node waits for", () => {
   const three = [worker("a"), worker("b"), worker("c")];
   const all = ["a", "b", "c"];
 
-  it("is every dependency, any one, or so many", () => {
+  it("is all dependencies, any of them, or a given number", () => {
     const nodes = ["all", "any", "count:2", "count:3", "count:many"].map((fan_in) => worker(fan_in, { depends_on: all, fan_in }));
     expect(waits([...three, ...nodes]).slice(3)).toEqual([
       { after: [0, 1, 2], waitsFor: "done" },
@@ -126,7 +126,7 @@ describe("what a node waits for", () => {
     ]);
   });
 
-  it("is a first batch of its sources, also when it depends on other nodes", () => {
+  it("is the first batch of its sources, also when it depends on other nodes", () => {
     const streaming = (id: string, more: JsonObject) => worker(id, { depends_on: all, ...pulls(["a", "b"], "FIRST_BATCH"), ...more });
     const nodes = [streaming("x", {}), streaming("y", { fan_in: "any" }), streaming("z", { fan_in: "count:2" })];
     const plain = worker("w", { depends_on: ["c"], io: { start_when: "first_batch" } });
@@ -244,13 +244,13 @@ describe("what could never run is refused with its place", () => {
     expect(() => checkedGraph(graph)).toThrow(message);
   });
 
-  it("the errors of an adapter for its arguments", () => {
+  it("the errors of an adapter about its arguments", () => {
     const graph = { nodes: [worker("a", { io: { input_inline: { input_adapter: "x", input_args: { size: 0 } } } })] };
     const adapter = (name: string, args: JsonObject) => `of ${name} has the size ${String(args.size)}`;
     expect(() => checkedGraph(graph, { adapter })).toThrow("graph.nodes[0].io.input_inline.input_args of x has the size 0.");
   });
 
-  it("with the field, for machines", () => {
+  it("have the field in a machine-readable form", () => {
     expect(() => checkedGraph({ nodes: [{}] })).toThrow(
       expect.objectContaining({ code: "LONGSHORE_BAD_DEFINITION", detail: { field: "graph.nodes[0].node_id" } }),
     );
@@ -260,7 +260,7 @@ describe("what could never run is refused with its place", () => {
 describe("functions of the coordinator", () => {
   const dialect = flowkitDialect();
 
-  it("change the variables in an instant, each seeing what those before it did", () => {
+  it("change the variables at once, and each sees the changes of those before it", () => {
     const plan = planOf([fn("a", "vars.incr", { key: "n.x", by: 2 })]);
     const [node] = plan.nodes;
     expect(node?.kind).toBe("instant");
@@ -271,7 +271,7 @@ describe("functions of the coordinator", () => {
     });
   });
 
-  it("find no variables where none were set", () => {
+  it("find no variables when none were set", () => {
     expect(varsOf({})).toEqual({});
     expect(varsOf({ vars: { a: 1 }, other: 2 })).toEqual({ a: 1 });
   });
@@ -285,7 +285,7 @@ describe("functions of the coordinator", () => {
     });
   });
 
-  it("that take time are on a lane of their own, a target naming their node", () => {
+  it("that take time are in a separate lane, with the name of their node as target", () => {
     const [, merge, other] = planOf([
       worker("u"),
       fn("m", "merge.generic", { from_nodes: ["u"], target: { key: "k" } }),
@@ -299,7 +299,7 @@ describe("functions of the coordinator", () => {
     expect(other?.kind).toBe("instant");
   });
 
-  it("of a user are known when the server registers them", () => {
+  it("of a user are available when the server registers them", () => {
     const nodes = [fn("a", "mine", {})];
     expect(checkedGraph({ nodes }, { functions: new Set(["mine"]) }).nodes).toHaveLength(1);
   });

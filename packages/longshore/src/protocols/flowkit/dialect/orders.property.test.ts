@@ -1,4 +1,4 @@
-// Any graph of FlowKit, with streams, thresholds and handlers of failures, under any orders means the same (orders.ts).
+// Any FlowKit graph with streams, thresholds and failure handlers has the same meaning under any operator commands (orders.ts).
 
 import { describe } from "vitest";
 import type { Random } from "../../../../test/faults/random.ts";
@@ -71,7 +71,7 @@ function isRead(nodes: readonly MadeNode[], name: string): boolean {
   );
 }
 
-describe("under any orders", () => {
+describe("under any operator commands", () => {
   playOrders("a graph of FlowKit means the same", { seeds: 80 }, async (random) => {
     const world = await openRunWorld({ dialects: [flowkitDialect()], sliceTasks: 1 });
     const nodes = makeGraph(random);
@@ -86,7 +86,7 @@ describe("under any orders", () => {
         for (let count = 0; count < 2; count++) await world.runs.start({ workflow: "w", input: "{}" });
       },
       faultIn: (run, records, known) => readingOf(steps, run, records, known),
-      // A handler of failures reads what became of others, and a step that was skipped by order has no result.
+      // A failure handler reads the outcome of other steps, and a step that an operator skipped has no result.
       steps: (_run, order) => nodes.filter(({ node_id }) => order === "rerun" || !isRead(nodes, node_id)).map(({ node_id }) => node_id),
       waits: () => false,
     };

@@ -5,7 +5,7 @@ import { changeVars } from "./vars.ts";
 
 const detect = (value: string) => looksSensitive("coordinator.vars.x", value);
 
-/** Refused where it blocks, counted where it does not. */
+/** Refused when the detector blocks, otherwise counted. */
 async function expectBlockAndSoft(name: "vars.set" | "vars.merge", detector: SensitiveDetector, data: JsonObject): Promise<void> {
   const isSensitive = await loadDetector(detector);
   expect(() => changeVars(name, {}, { kv: data, block_sensitive: true }, isSensitive)).toThrow(/looks like a secret/);
@@ -17,7 +17,7 @@ async function expectBlockAndSoft(name: "vars.set" | "vars.merge", detector: Sen
 export const makeDetector = () => ({ isSensitive: (_path: string, value: unknown) => value === "XYZ" });
 
 describe("a user's own detector", () => {
-  it("[T86] may be an object: it blocks, or is counted", async () => {
+  it("[T86] may be an object; it blocks a value or counts it", async () => {
     class Leaks {
       readonly word = "LEAK";
       isSensitive(_path: string, value: unknown): boolean {
@@ -27,17 +27,17 @@ describe("a user's own detector", () => {
     await expectBlockAndSoft("vars.set", new Leaks(), { token: "LEAK" });
   });
 
-  // Variables are JSON, which has no bytes: what the reference tests with bytes is a long text here.
-  it("[T87] may be a function, and serves merge as well", async () => {
+  // Variables are JSON, which has no bytes. A long text replaces the bytes of the reference's test.
+  it("[T87] may be a function, and also works for merge", async () => {
     const isLong: IsSensitive = (_path, value) => typeof value === "string" && value.length > 1_000;
     await expectBlockAndSoft("vars.merge", isLong, { blob: "a".repeat(2_000) });
   });
 
-  it("[T88] may be named as module:export, which may be a function that makes it", async () => {
+  it("[T88] may be named as module:export; the export may be a function that creates it", async () => {
     await expectBlockAndSoft("vars.set", `${import.meta.url}:makeDetector`, { x: "XYZ" });
   });
 
-  it.each(["nowhere", "./not-there.js:detector", "node:path:sep", ":x"])("is refused when it cannot be one: %s", async (name) => {
+  it.each(["nowhere", "./not-there.js:detector", "node:path:sep", ":x"])("is refused when it is invalid: %s", async (name) => {
     await expect(loadDetector(name)).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
   });
 });
@@ -56,7 +56,7 @@ describe("what looks like a secret", () => {
     expect(detect(value)).toBe(true);
   });
 
-  it("is no short text, no text of few letters, and always a text", () => {
+  it("is a text that is long enough and has enough different characters", () => {
     expect(detect("Bearer abc")).toBe(false);
     expect(detect("aaa bbb aaa bbb aaa bbb")).toBe(false);
     expect(looksSensitive("p", 1_234_567_890_123)).toBe(false);

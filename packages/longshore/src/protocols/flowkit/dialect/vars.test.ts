@@ -7,7 +7,7 @@ const change = (name: VarsFunction, vars: JsonObject, args: JsonObject) => chang
 const deep = (segments: number): JsonObject => (segments === 0 ? ({ leaf: 1 } as JsonObject) : { seg: deep(segments - 1) });
 const leaks = (_path: string, value: unknown) => value === "LEAK";
 const prefix = "coordinator.vars.";
-/** Segments that are allowed, together of so many characters with the prefix. */
+/** A path of allowed segments that has this many characters with the prefix. */
 const pathOf = (chars: number) => {
   const rest = chars - prefix.length - 3 * 126;
   return ["a", "b", "c"].map((letter) => `${letter.repeat(125)}.`).join("") + "d".repeat(rest);
@@ -18,7 +18,7 @@ const longestSegment = "a".repeat(128);
 const badKeys = ["", "$bad", "a..b", "nul\0", "a".repeat(129)];
 
 describe("vars.incr", () => {
-  it("[T89] makes a leaf that is missing", () => {
+  it("[T89] creates a missing leaf", () => {
     expect(change("vars.incr", {}, { key: "counters.pages", by: 2 }).vars).toEqual({ counters: { pages: 2 } });
     expect(change("vars.incr", {}, { key: "n" })).toMatchObject({ vars: { n: 1 }, result: { ok: true, key: "n", by: 1, touched: 1 } });
   });
@@ -32,7 +32,7 @@ describe("vars.incr", () => {
     expect(change("vars.incr", {}, { key: longestSegment }).vars).toEqual({ [longestSegment]: 1 });
   });
 
-  it("[T93] takes fractions and negative numbers, and refuses a leaf that is no number", () => {
+  it("[T93] accepts fractions and negative numbers, and refuses a leaf that is not a number", () => {
     const { vars } = change("vars.incr", change("vars.incr", {}, { key: "metrics.score", by: 1.5 }).vars, {
       key: "metrics.score",
       by: -0.5,
@@ -47,7 +47,7 @@ describe("vars.incr", () => {
 });
 
 describe("vars.merge", () => {
-  it("[T94] overwrites leaves at any depth, and an object by a leaf; keys are reported in order", () => {
+  it("[T94] overwrites leaves at any depth, and replaces an object by a leaf; keys are reported in order", () => {
     const before = change("vars.merge", {}, { data: { obj: { a: 1, b: { c: 2 } }, leaf: 7 } }).vars;
     const merged = change("vars.merge", before, { data: { obj: { b: { c: 3 }, d: 9 }, leaf: 100 } });
     expect(merged.vars).toEqual({ obj: { a: 1, b: { c: 3 }, d: 9 }, leaf: 100 });
@@ -61,18 +61,18 @@ describe("vars.merge", () => {
     expect(before).toEqual({ obj: { a: 1, b: { c: 2 } }, leaf: 7 });
   });
 
-  it("takes kv, or its arguments themselves", () => {
+  it("accepts kv, or the arguments themselves", () => {
     expect(change("vars.merge", {}, { kv: { a: 1 } }).vars).toEqual({ a: 1 });
     expect(change("vars.merge", {}, { a: 1, block_sensitive: true }).vars).toEqual({ a: 1 });
     expect(() => change("vars.merge", {}, { data: [1] })).toThrow("is [1], expected an object");
   });
 
-  it("[T95] of nothing changes nothing and makes nothing", () => {
+  it("[T95] with an empty object changes nothing and creates nothing", () => {
     expect(change("vars.merge", {}, { data: {} })).toMatchObject({ vars: {}, result: { ok: true, touched: 0 } });
     expect(change("vars.merge", {}, { data: { empty: {} } })).toMatchObject({ vars: {}, result: { touched: 0 } });
   });
 
-  // Bytes are no JSON; their limit is that of a text, which is counted in bytes.
+  // JSON has no bytes. Their limit is tested with a text, whose size is counted in bytes.
   it("[T96] has limits: paths, depth, length of a path, size of a text in bytes", () => {
     const many = Object.fromEntries(Array.from({ length: varsLimits.pathsMax + 1 }, (_, at) => [`k${at}`, at]));
     expect(() => change("vars.merge", {}, { data: { bulk: many } })).toThrow("has 257 paths, expected at most 256");
@@ -87,7 +87,7 @@ describe("vars.merge", () => {
     expect(change("vars.merge", {}, { data: { payload: "a".repeat(65_536) } }).result.touched).toBe(1);
   });
 
-  it("[T97] refuses what looks sensitive when that is set, and counts it otherwise", () => {
+  it("[T97] refuses sensitive values when blocking is on, and otherwise counts them", () => {
     const data = { secrets: { token: "LEAK" } };
     expect(() => changeVars("vars.merge", {}, { data, block_sensitive: true }, leaks)).toThrow(/looks like a secret/);
     expect(changeVars("vars.merge", {}, { data }, leaks)).toMatchObject({ vars: data, result: { sensitive_hits: 1 } });
@@ -95,7 +95,7 @@ describe("vars.merge", () => {
 });
 
 describe("vars.set", () => {
-  it("[T98] takes dotted and nested keys in one call, and reports which", () => {
+  it("[T98] accepts dotted and nested keys in one call, and reports them", () => {
     const kv = { plain: 7, "sla.max_delay": 500, flags: { ab: true, beta: false }, nested: { lvl1: { lvl2: 123 } } };
     const { vars, result } = change("vars.set", {}, { kv });
     expect(vars).toEqual({ plain: 7, sla: { max_delay: 500 }, flags: { ab: true, beta: false }, nested: { lvl1: { lvl2: 123 } } });
@@ -124,7 +124,7 @@ describe("vars.set", () => {
     expect(change("vars.set", {}, { kv: { [longest]: 1 } }).result.touched).toBe(1);
   });
 
-  // As above: bytes are no JSON.
+  // As above: JSON has no bytes.
   it("[T102] refuses a text that is too large", () => {
     expect(() => change("vars.set", {}, { kv: { payload: "a".repeat(65_537) } })).toThrow("has 65537 bytes, expected at most 65536");
     expect(() => change("vars.set", {}, { kv: { payload: "é".repeat(40_000) } })).toThrow("has 80000 bytes");
@@ -136,7 +136,7 @@ describe("vars.set", () => {
     expect(result).toMatchObject({ keys: [`${prefix}a.y`, `${prefix}b.x`, `${prefix}b.z`], sensitive_hits: 0 });
   });
 
-  it("[T104] refuses what looks sensitive when that is set, and counts it otherwise", () => {
+  it("[T104] refuses sensitive values when blocking is on, and otherwise counts them", () => {
     expect(() => changeVars("vars.set", {}, { kv: { token: "LEAK" }, block_sensitive: true }, leaks)).toThrow(/looks like a secret/);
     expect(changeVars("vars.set", {}, { kv: { token: "LEAK" } }, leaks)).toMatchObject({
       vars: { token: "LEAK" },
@@ -144,7 +144,7 @@ describe("vars.set", () => {
     });
   });
 
-  it("refuses to write below what is no object, and takes the name __proto__ for a name", () => {
+  it("refuses to write below a value that is not an object, and treats __proto__ as an ordinary name", () => {
     expect(() => change("vars.set", { a: 1 }, { kv: { "a.b": 2 } })).toThrow("is below a, which is 1 and no object");
     const { vars } = change("vars.set", {}, JSON.parse('{"kv":{"__proto__.polluted":1}}') as JsonObject);
     expect(Object.keys(vars)).toEqual(["__proto__"]);
@@ -173,8 +173,8 @@ describe("vars.unset", () => {
     expect(change("vars.unset", vars, { keys: [longest] })).toMatchObject({ vars, result: { touched: 1 } });
   });
 
-  // A graph can only name arguments, so of the reference's two forms the one with `keys` is there.
-  it("[T108] takes a list of keys, and refuses a text in its place", () => {
+  // A graph can only pass named arguments, so only one of the reference's two forms exists: the one with `keys`.
+  it("[T108] accepts a list of keys, and refuses a text in its place", () => {
     const three = { a: { b: 1 }, c: { d: 2 }, e: { f: 3 } };
     expect(change("vars.unset", three, { keys: ["a.b", "c.d"] })).toMatchObject({ vars: { e: { f: 3 } }, result: { touched: 2 } });
     expect(change("vars.unset", three, { keys: ["e.f", "missing.zz"] })).toMatchObject({ result: { touched: 2 } });

@@ -19,8 +19,8 @@ function written(change: Partial<Envelope>): Buffer {
   return Buffer.from(encodeEnvelope({ ...common, ...names, payload, ...change }));
 }
 
-describe("the head of a batch's event", () => {
-  it("has the same values as the whole", () => {
+describe("the head of a batch event", () => {
+  it("has the same values as the whole event", () => {
     const bytes = written({});
     const envelope = decodeEnvelope(bytes);
     const event = envelope.ok ? readStatus(envelope.value) : envelope;
@@ -30,7 +30,7 @@ describe("the head of a batch's event", () => {
     expect(event).toMatchObject({ value: { worker_id: "w-1", batch_uid: "b/0" } });
   });
 
-  it("is found in bytes amid others", () => {
+  it("is found between other bytes", () => {
     const bytes = written({});
     const amid = Buffer.concat([Buffer.from("{}"), bytes, Buffer.from("{}")]);
     expect(readBatchHead(amid.subarray(2, 2 + bytes.length))).toEqual(readBatchHead(bytes));
@@ -51,7 +51,7 @@ describe("the head of a batch's event", () => {
     expect(readBatchHead(written(change))).toBeNull();
   });
 
-  it("that breaks off is refused", () => {
+  it("is refused when it is incomplete", () => {
     const bytes = written({});
     const end = bytes.indexOf('"metrics":{');
     expect(readBatchHead(bytes.subarray(0, end))).toBeNull();

@@ -25,7 +25,7 @@ const up = { node_id: "up", type: "src" };
 const down = { node_id: "down", type: "sink", depends_on: ["up"], io: { input_inline: { size: 2 } } };
 
 describe("the document of a task", () => {
-  it("is the one that FlowKit's coordinator keeps", async () => {
+  it("is the same as in FlowKit's coordinator", async () => {
     const { views, submit } = await setup();
     const { id } = await submit([up, down], { params: { shop: 7 }, edges: [["up", "down"]] });
     expect(await views.task(id)).toMatchObject({
@@ -47,7 +47,7 @@ describe("the document of a task", () => {
     });
   });
 
-  it("shows who works on a node, under which epoch, and until when", async () => {
+  it("shows which worker has a node, in which epoch, and until when", async () => {
     const { submit, take, nodesOf, clock } = await setup();
     const { id } = await submit([up]);
     await take("src", "w-9");
@@ -77,7 +77,7 @@ describe("the document of a task", () => {
     expect(await views.task(bad.id)).toMatchObject({ status: "failed", graph: { nodes: [{ status: "failed", last_error: "never" }] } });
   });
 
-  it("[F-CANC-03] shows that it is being cancelled until the last worker has stopped, and then ends as FlowKit's do", async () => {
+  it("[F-CANC-03] shows that it is being cancelled until the last worker has stopped, and then the same end as FlowKit", async () => {
     const { views, submit, take, withdrawn } = await setup();
     const { id } = await submit([up, down]);
     const task = await take("src");
@@ -94,7 +94,7 @@ describe("the document of a task", () => {
     });
   });
 
-  it("shows variables, and what a node's metrics add up to", async () => {
+  it("shows variables, and the sums of a node's metrics", async () => {
     const { views, submit, take, done } = await setup();
     const { id } = await submit([
       { node_id: "set", type: "coordinator_fn", io: { fn: "vars.set", fn_args: { kv: { "sku.batch": 20 } } } },
@@ -114,7 +114,7 @@ describe("the document of a task", () => {
     });
   });
 
-  it("of a run of another dialect shows its steps in FlowKit's words", async () => {
+  it("of a run of another dialect shows its steps with FlowKit's names", async () => {
     const { views, engine } = await setup();
     const source = JSON.stringify({ name: "w", steps: [{ id: "greet", task: "hello", input: null }], output: null });
     await engine.runs.define({ name: "w", dialect: "code", source });
@@ -127,7 +127,7 @@ describe("the document of a task", () => {
 });
 
 describe("lists of tasks", () => {
-  it("show graphs alone, newest first, a page at a time, by status", async () => {
+  it("show only graphs, newest first, page by page, by status", async () => {
     const { views, submit, take, fail, clock } = await setup();
     const ids: string[] = [];
     for (let at = 0; at < 3; at++) {
@@ -145,7 +145,7 @@ describe("lists of tasks", () => {
 });
 
 describe("artifacts of a node", () => {
-  it("are its parts in order, a page at a time, and its final metrics", async () => {
+  it("are its parts in order, page by page, and its final metrics", async () => {
     const { views, submit, take, put, done } = await setup();
     const { id } = await submit([up]);
     const task = await take("src");

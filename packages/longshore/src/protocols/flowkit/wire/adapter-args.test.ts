@@ -9,7 +9,7 @@ function why(name: string, args: JsonObject, strict = false): string {
 }
 
 describe("arguments of adapters", () => {
-  it("[F-PULL-02] a list of sources and a pause are taken, and absent ones have the worker's numbers", () => {
+  it("[F-PULL-02] a list of sources and a pause are accepted, and the worker's settings replace absent values", () => {
     expect(checkAdapterArgs(pullAdapter, { from_nodes: ["u", "v"], poll_ms: 50 }, argDefaults)).toEqual({
       ok: true,
       args: { fromNodes: ["u", "v"], pollMs: 50, backoffMaxMs: 4_000, eofOnTaskDone: true },
@@ -27,7 +27,7 @@ describe("arguments of adapters", () => {
     expect(checkAdapterArgs(pullAdapter, { from_node: "v", from_nodes: ["u", "u"] }, argDefaults)).toMatchObject(one);
   });
 
-  it("[F-RECH-02] rechunking takes a size and, if given, the key of a list", () => {
+  it("[F-RECH-02] rechunking has a size and an optional key of a list", () => {
     const args = { from_node: "u", size: 3, poll_ms: 25, meta_list_key: "skus" };
     expect(checkAdapterArgs(rechunkAdapter, args, argDefaults)).toMatchObject({
       ok: true,
@@ -53,7 +53,7 @@ describe("arguments of adapters", () => {
     expect(checkAdapterArgs(pullAdapter, [], argDefaults)).toEqual({ ok: false, why: "input_args is [], expected an object" });
   });
 
-  it("[A11] a boolean is no size, and neither is a fraction, a text or nothing", () => {
+  it("[A11] a size must be given, and must not be a boolean, a fraction or a text", () => {
     for (const size of [true, false, 0, -1, 1.5, "2", null]) {
       expect(why(rechunkAdapter, { from_node: "u", size })).toBe("missing or invalid 'size' (positive int required)");
     }
@@ -66,7 +66,7 @@ describe("arguments of adapters", () => {
     expect(why(rechunkAdapter, { from_node: "u", size: 2, meta_list_key: "skus" }, true)).toBe("fine");
   });
 
-  it("knows the adapters by name and no others", () => {
+  it("only the known adapters are accepted, by name", () => {
     for (const name of adapterNames) expect(why(name, { from_node: "u", ...(name === rechunkAdapter ? { size: 1 } : {}) })).toBe("fine");
     expect(why("pull.from_nowhere", {})).toBe("unknown adapter");
   });

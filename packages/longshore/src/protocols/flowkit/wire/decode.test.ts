@@ -52,16 +52,16 @@ describe("an envelope", () => {
     );
   });
 
-  it("is read as it was written", () => {
+  it("is the same after it was written and read", () => {
     expect(decodeEnvelope(Buffer.from(encodeEnvelope(common)))).toEqual({ ok: true, value: { v: 1, ...common } });
   });
 
-  it("may lack what has a default, and may have unknown fields", () => {
+  it("may lack fields with a default, and may have unknown fields", () => {
     const read = decoded({ v: undefined, corr_id: undefined, payload: undefined, target_worker_id: undefined, novel: [1] });
     expect(read).toEqual({ ok: true, value: { v: 1, ...common, corr_id: "" } });
   });
 
-  it("may be of the second version", () => {
+  it("may have version 2", () => {
     expect(decoded({ v: 2 })).toMatchObject({ ok: true, value: { v: 2 } });
   });
 
@@ -82,7 +82,7 @@ describe("an envelope", () => {
     expect(why(decoded(change))).toBe(`envelope.invalid: ${expected}`);
   });
 
-  it("that is no JSON, no object, no UTF-8 or too deep is refused and does not throw", () => {
+  it("that is not JSON, not an object, not UTF-8 or too deep is refused without an exception", () => {
     expect(why(decodeEnvelope(Buffer.from("{")))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
     expect(why(decodeEnvelope(Buffer.from([0x22, 0xff, 0x22])))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
     expect(why(decodeEnvelope(Buffer.from("")))).toMatch(/^envelope.invalid/);
@@ -95,25 +95,25 @@ describe("an envelope", () => {
 describe("a command", () => {
   const command = (payload: JsonObject) => readCommand(envelope({ msg_type: "cmd", role: "coordinator", payload }));
 
-  it("to start brings its input", () => {
+  it("to start has its input", () => {
     const start = { cmd: "TASK_START", input_ref: null, input_inline: { a: 1 }, batching: null, cancel_token: "c" };
     expect(command(start)).toEqual({ ok: true, value: start });
     expect(command({ cmd: "TASK_START" })).toMatchObject({ ok: true, value: { input_ref: null, input_inline: null, cancel_token: "" } });
   });
 
-  it("to start may name batches to pass over", () => {
+  it("to start may name batches to skip", () => {
     expect(command({ cmd: "TASK_START", dead_letters: ["b1"] })).toMatchObject({ ok: true, value: { dead_letters: ["b1"] } });
     expect(why(command({ cmd: "TASK_START", dead_letters: [1] }))).toBe(
       "payload.invalid: payload.dead_letters is [1], expected a list of texts",
     );
   });
 
-  it("to cancel, pause and resume is known", () => {
+  it("to cancel, pause and resume is read", () => {
     expect(command({ cmd: "TASK_CANCEL", reason: "r" })).toMatchObject({ ok: true, value: { cmd: "TASK_CANCEL", reason: "r" } });
     expect(command({ cmd: "TASK_PAUSE" })).toEqual({ ok: true, value: { cmd: "TASK_PAUSE" } });
   });
 
-  it("of an unknown kind, of a wrong shape or of a worker is refused", () => {
+  it("of an unknown kind, with a wrong field, or from a worker is refused", () => {
     expect(why(command({ cmd: "DANCE" }))).toBe('kind.invalid: payload.cmd is "DANCE", which is not known');
     expect(why(command({ cmd: "TASK_START", input_inline: [] }))).toBe(
       "payload.invalid: payload.input_inline is [], expected an object or null",
@@ -171,7 +171,7 @@ describe("the other messages", () => {
     expect(readAnnouncement(envelope({ payload: online }))).toMatchObject({ ok: true, value: { capabilities: null, resume: null } });
   });
 
-  it("an announcement of the second version lists its roles, and a worker that leaves may give a reason", () => {
+  it("an announcement of version 2 lists its roles, and a worker that signs off may give a reason", () => {
     const second = { kind: "WORKER_ONLINE", worker_id: "w-1", roles: ["a", "b"] };
     expect(readAnnouncement(envelope({ payload: second }))).toMatchObject({
       ok: true,
@@ -188,14 +188,14 @@ describe("the other messages", () => {
     expect(why(readSignal(envelope({ role: "coordinator", payload: { sig: "STOP" } })))).toMatch(/^kind.invalid/);
   });
 
-  it("a query is for the envelope's epoch by default", () => {
+  it("a query has the envelope's epoch by default", () => {
     const query = (payload: JsonObject) => readQuery(envelope({ msg_type: "query", role: "coordinator", attempt_epoch: 4, payload }));
     expect(query({ query: "TASK_DISCOVER" })).toEqual({ ok: true, value: { query: "TASK_DISCOVER", want_epoch: 4 } });
     expect(query({ query: "TASK_DISCOVER", want_epoch: 5 })).toMatchObject({ ok: true, value: { want_epoch: 5 } });
     expect(why(query({ query: "WHO" }))).toMatch(/^kind.invalid/);
   });
 
-  it("a reply reports what runs, or that nothing does", () => {
+  it("a reply reports what runs, or that nothing runs", () => {
     const reply = (payload: JsonObject) => readReply(envelope({ msg_type: "reply", payload: { reply: "TASK_SNAPSHOT", ...payload } }));
     const lease = { worker_id: "w-1", lease_id: "L", deadline_ts_ms: 4 };
     expect(reply({ worker_id: "w-1", run_state: "running", attempt_epoch: 1, lease, progress: {} })).toMatchObject({

@@ -3,7 +3,7 @@ import { canonicalJson, dedupIds, stableHash } from "./hash.ts";
 
 const attempt = { task_id: "T", node_id: "N", attempt_epoch: 1 };
 
-// What the reference answers for task "T", node "N".
+// The reference's results for task "T", node "N".
 const vectors: readonly [string, string, string][] = [
   ["an empty payload", dedupIds.payload({}), "ae2679cc6a0f9cd2a7eb68f525c93c46f6510904"],
   ["a payload", dedupIds.payload({ i: 0 }), "44f0f2ddf3bab8c8d176e15c7a221da2a2a43097"],
@@ -33,13 +33,13 @@ describe("ids", () => {
     expect(id).toBe(expected);
   });
 
-  it("a batch's id is that of its canonical text, for any name", () => {
+  it("a batch's id is the hash of its canonical text, for any name", () => {
     const uid = 'a "quoted" \u{1F600}\n';
     expect(dedupIds.batchOk(attempt, uid)).toBe(stableHash({ bok: "T", n: "N", e: 1, uid }));
     expect(dedupIds.batchFailed(attempt, uid)).toBe(stableHash({ bf: "T", n: "N", e: 1, uid }));
   });
 
-  it("two heartbeats of one interval share an id and those of two do not", () => {
+  it("two heartbeats in one interval have the same id, and those of two intervals do not", () => {
     const beat = (nowMs: number) => dedupIds.heartbeat(attempt, nowMs, 20_000);
     expect(beat(40_000)).toBe(beat(59_999));
     expect(beat(60_000)).not.toBe(beat(59_999));
@@ -48,7 +48,7 @@ describe("ids", () => {
 
 describe("canonical JSON", () => {
   it("has its keys in the order of their code points", () => {
-    // U+FF5E comes before U+1F600, though the first unit of the latter's two is the smaller one.
+    // U+FF5E comes before U+1F600, although the first code unit of U+1F600 is smaller.
     expect(canonicalJson({ "\u{1F600}": 1, "\uff5e": 2, b: 3, a: 4, ab: 5, "10": 6, "9": 7 })).toBe(
       '{"10":6,"9":7,"a":4,"ab":5,"b":3,"\uff5e":2,"\u{1F600}":1}',
     );

@@ -1,4 +1,4 @@
-// Every record that the reference put on its bus (test/fixtures/flowkit): we read it, write the same bytes for it, and make the
+// Every record that the reference put on its bus (test/fixtures/flowkit): our code reads it, writes the same bytes for it, and computes the
 // same idempotency id.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -41,11 +41,11 @@ const readers: Record<string, (envelope: Envelope) => Read<unknown>> = {
 
 const kindOf = ({ payload }: Envelope): Json => payload.kind ?? payload.cmd ?? payload.query ?? payload.reply ?? payload.sig ?? null;
 
-/** How often workers beat in the reference's tests. The clock is read once more for the id. */
+/** The heartbeat interval of workers in the reference's tests. The reference reads the clock once more for the id. */
 const BEATS_MS = [50, 200, 1_000, 10_000, 100_000];
 const LATER_MS_MAX = 5;
 
-/** What we would give this message; several where a clock has its part in it. */
+/** The ids that we would give this message; several when the id depends on the clock. */
 function idsOf(envelope: Envelope): string[] {
   const { payload, ts_ms } = envelope;
   const worker = String(payload.worker_id);
@@ -89,11 +89,11 @@ describe("what the reference has put on its bus", () => {
     }
   });
 
-  it("has payloads whose every field we keep, in the same order", () => {
+  it("has payloads of which we keep every field, in the same order", () => {
     for (const { topic, value } of genuine) {
       const reader = readers[topic.split(".")[0] as string];
       const told = understood(reader?.(value) as Read<JsonObject>);
-      // Where the reference leaves out what is null, so do we when we write; a reader has a value for all of them.
+      // When the reference leaves out null fields, we also leave them out when we write. A reader sets all fields.
       const fields = Object.keys(told).filter((field) => field in value.payload || told[field] !== null);
       expect(fields).toEqual(Object.keys(value.payload));
       expect(told).toMatchObject(value.payload);
@@ -106,7 +106,7 @@ describe("what the reference has put on its bus", () => {
     for (const { value } of computed) expect(idsOf(value), JSON.stringify(value)).toContain(value.dedup_id);
   });
 
-  it("has ids of replies that name a worker which the reply itself does not", () => {
+  it("has replies whose ids contain the name of a worker that the reply itself does not contain", () => {
     const replies = genuine.filter(({ value }) => kindOf(value) === "TASK_SNAPSHOT");
     const workers = (session: string): string[] =>
       genuine
@@ -118,13 +118,13 @@ describe("what the reference has put on its bus", () => {
     }
   });
 
-  it("has the names of batches and chunks that we give to the same", () => {
+  it("has the same names of batches and chunks that our code makes", () => {
     const ofNode = (node: string): string[] =>
       genuine
         .filter(({ session, value }) => session === "test_e2e_streaming_with_kafka_sim" && value.node_id === node)
         .filter(({ value }) => kindOf(value) === "BATCH_OK")
         .map(({ value }) => String(value.payload.batch_uid));
-    // w2 cuts lists of five into three and two; w5 takes each artifact of w2 for one item, having no list; w4 takes the artifacts as they are.
+    // w2 cuts lists of five into three and two. w5 has no list key, so each artifact of w2 is one item. w4 uses the artifacts unchanged.
     expect(ofNode("w2")).toEqual(
       ofNode("w1").flatMap((uid, at) => (at < 2 ? [0, 1] : [0]).map((index) => dedupIds.chunk("w1", uid, index))),
     );

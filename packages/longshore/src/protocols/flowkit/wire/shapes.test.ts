@@ -15,7 +15,7 @@ import {
 } from "./shapes.ts";
 
 describe("names on the wire", () => {
-  it("topics carry the type where their name has it", () => {
+  it("topics contain the type when their name has a place for it", () => {
     expect(commandTopic(topicNamesDefault, "probe")).toBe("cmd.probe.v1");
     expect(statusTopic(topicNamesDefault, "probe")).toBe("status.probe.v1");
     expect(commandTopic({ ...topicNamesDefault, cmd: "a.{type}.b.{type}" }, "$&")).toBe("a.$&.b.$&");
@@ -27,7 +27,7 @@ describe("names on the wire", () => {
     expect(signalsGroup("w-1")).toBe("workers.signals.w-1");
   });
 
-  it("a node's records have its key", () => {
+  it("the records of a node have the node's key", () => {
     expect(nodeKey("T", "N")).toBe("T:N");
   });
 

@@ -1,4 +1,4 @@
-// Where batches come from: a worker on the embedded bus, and a coordinator that names an adapter, or none.
+// How a worker on the embedded bus gets its batches when the coordinator names an adapter, and when it names none.
 
 import { describe, expect, it } from "vitest";
 import { type FlowkitWorld, flowkitWorld } from "../../../../test/support/flowkit-played.ts";
@@ -11,7 +11,7 @@ const pull = "pull.from_artifacts";
 const rechunk = "pull.from_artifacts.rechunk:size";
 
 interface Probe {
-  /** What the handler proposes. */
+  /** The adapter that the handler proposes. */
   readonly proposes?: JsonObject;
   readonly options?: FlowkitOptions;
 }
@@ -48,7 +48,7 @@ function upstream(world: FlowkitWorld, node: string, ...lists: number[][]): void
 
 const cmd = (input_adapter: string, input_args: JsonObject): JsonObject => ({ input_adapter, input_args });
 
-describe("which way the input takes", () => {
+describe("the choice of the adapter", () => {
   it("[F-ADAPT-03, T01] a handler's adapter is used when the command names none", async () => {
     const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "u", size: 3, meta_list_key: "skus" }) });
     upstream(world, "u", [1, 2, 3, 4], [5, 6, 7, 8]);
@@ -68,7 +68,7 @@ describe("which way the input takes", () => {
     expect(world.logged("worker.handler.iter_batches_fallback")).toHaveLength(1);
   });
 
-  it("[F-ADAPT-05, T03] an unknown adapter in the command fails the task permanently, before anything streams", async () => {
+  it("[F-ADAPT-05, T03] an unknown adapter in the command fails the task permanently, before any batch is read", async () => {
     const { world, seen, iterated } = await setup();
     await world.start(cmd("pull.from_the_moon", {}));
     const { payload } = await world.end();
@@ -83,14 +83,14 @@ describe("which way the input takes", () => {
     expect(world.logged("worker.adapter.unknown_from_cmd")).toMatchObject([{ level: "error", adapter: "pull.from_the_moon" }]);
   });
 
-  it("[T16] an unknown adapter is refused also where the handler proposes a known one", async () => {
+  it("[T16] an unknown adapter is also refused when the handler proposes a known one", async () => {
     const { world, iterated } = await setup({ proposes: cmd(pull, { from_node: "u" }) });
     await world.start(cmd("nope", {}));
     expect((await world.end()).payload).toMatchObject({ reason_code: "bad_input_adapter", permanent: true });
     expect(iterated()).toBe(0);
   });
 
-  it("[F-ADAPT-02, T04] the command's adapter is used, with from_node for a list of one", async () => {
+  it("[F-ADAPT-02, T04] the command's adapter is used, with from_node as a list of one source", async () => {
     const { world, iterated } = await setup();
     upstream(world, "u", [1, 2, 3], [4, 5, 6], [7, 8, 9]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
@@ -115,20 +115,21 @@ describe("which way the input takes", () => {
     expect([iterated(), world.sum("count")]).toEqual([1, 5]);
   });
 
-  it("[F-ADAPT-01, F-OBS-02, T17] the command's route overrides a conflicting one of the handler, which is noted", async () => {
+  it("[F-ADAPT-01, F-OBS-02, T17] the command's adapter overrides a different one of the handler, and the conflict is logged", async () => {
     const { world } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 2, meta_list_key: "skus" }) });
     upstream(world, "u", [1, 2, 3]);
     upstream(world, "v", [1], [2], [3], [4], [5]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
     await world.end();
     expect(world.sum("count")).toBe(3);
-    // The reference notes a conflict only when the names differ; by the guide it is whenever the command overrides the handler.
+    // The reference logs a conflict only when the names differ. According to the guide, it must log each time the command overrides the
+    // handler.
     expect(world.logged("worker.adapter.handler_conflict_ignored")).toMatchObject([
       { message: "handler_conflict_ignored", handler_adapter: rechunk, cmd_adapter: rechunk, handler_args: { from_node: "v" } },
     ]);
   });
 
-  it("[F-ADAPT-01] nothing of the handler's arguments is laid over those of the command", async () => {
+  it("[F-ADAPT-01] the handler's arguments are not mixed with those of the command", async () => {
     const { world, seen } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 1, meta_list_key: "skus", poll_ms: 7 }) });
     upstream(world, "u", [1, 2, 3]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2 }));
@@ -137,7 +138,7 @@ describe("which way the input takes", () => {
     expect(world.artifacts.reads).toMatchObject([{ sources: ["u"], options: { pollMs: 300 } }]);
   });
 
-  it("[F-OBS-01] the chosen adapter is noted with its name, arguments and source; a handler that agrees is no conflict", async () => {
+  it("[F-OBS-01] the chosen adapter is logged with its name, arguments and source; a handler with the same choice is no conflict", async () => {
     const { world } = await setup();
     upstream(world, "u", [1]);
     await world.start(cmd(pull, { from_nodes: ["u"], poll_ms: 50 }));
@@ -157,7 +158,7 @@ describe("which way the input takes", () => {
 });
 
 // Our own coordinator refuses graphs with such arguments when they are submitted; the reference's sends them to its workers.
-describe("arguments are checked before anything streams", () => {
+describe("arguments are checked before any batch is read", () => {
   async function refused(adapter: string, args: JsonObject, why: string) {
     const { world, iterated, seen } = await setup();
     await world.start(cmd(adapter, args));
@@ -184,7 +185,7 @@ describe("arguments are checked before anything streams", () => {
     await refused(rechunk, { from_node: "u", size: 0 }, "missing or invalid 'size' (positive int required)");
   });
 
-  it("[T12] a meta_list_key that is no text fails the task permanently", async () => {
+  it("[T12] a meta_list_key that is not a text fails the task permanently", async () => {
     await refused(rechunk, { from_node: "u", size: 2, meta_list_key: 7 }, "'meta_list_key' is 7, expected a text");
   });
 
@@ -216,7 +217,7 @@ describe("arguments are checked before anything streams", () => {
     });
   });
 
-  it("[T15] a strict worker takes rechunking with the key of a list", async () => {
+  it("[T15] a strict worker accepts rechunking with the key of a list", async () => {
     const { world } = await setup({ options: { strictInputAdapters: true } });
     upstream(world, "u", [1, 2, 3]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
@@ -243,7 +244,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 
-  it("[F-PULL-02, F-RECH-02] the sources are polled at the interval of the arguments, or else of the worker", async () => {
+  it("[F-PULL-02, F-RECH-02] the sources are polled at the interval of the arguments, else at the worker's interval", async () => {
     const { world } = await setup({ options: { pullPollMsDefault: 70, pullEmptyBackoffMsMax: 900 } });
     upstream(world, "u", [1]);
     upstream(world, "v", [2]);
@@ -263,7 +264,7 @@ describe("pulling from artifacts", () => {
     ]);
   });
 
-  // The guide has a count of 0; where no batch came there is no metric at all, in the reference as here, and that counts as 0.
+  // The guide shows a count of 0. Without a batch there is no metric at all, in the reference and here, and this counts as 0.
   it("[F-EMPTY-01, T06] an empty upstream is no error", async () => {
     const { world, iterated } = await setup();
     upstream(world, "u");
@@ -274,7 +275,7 @@ describe("pulling from artifacts", () => {
     expect(world.logged("worker.upstream.status")).toMatchObject([{ upstream_empty: true }]);
   });
 
-  it("[T08] an empty upstream is no error for rechunking either", async () => {
+  it("[T08] an empty upstream is also no error for rechunking", async () => {
     const { world, seen, iterated } = await setup();
     upstream(world, "u");
     await world.start(cmd(rechunk, { from_nodes: ["u"], size: 2, meta_list_key: "skus" }));
@@ -291,7 +292,7 @@ describe("pulling from artifacts", () => {
     expect(world.events().flatMap(({ payload }) => payload.batch_uid ?? [])).toEqual(["ua:u0", "ub:u0"]);
   });
 
-  it("[A20] two sources whose names and batches give the same joined text do not collide either", async () => {
+  it("[A20] two sources do not collide when their names and batches give the same joined text", async () => {
     const { world } = await setup();
     const sources = { a: "b:c", "a:b": "c", "a%3Ab": "c" };
     for (const [node, uid] of Object.entries(sources)) {
@@ -303,7 +304,7 @@ describe("pulling from artifacts", () => {
     expect(world.artifacts.node(world.taskId, "n").parts.size).toBe(3);
   });
 
-  it("[F-ADAPT-06] a source that is no node of the task fails it permanently, from the command or the handler", async () => {
+  it("[F-ADAPT-06] a source that is not a node of the task fails the task permanently, from the command or the handler", async () => {
     const { world } = await setup();
     world.artifacts.unknown.add("nobody");
     await world.start(cmd(pull, { from_nodes: ["nobody"] }));
@@ -332,7 +333,7 @@ describe("pulling from artifacts", () => {
 describe("rechunking", () => {
   const sizes = (seen: readonly Batch[]) => seen.map(({ payload }) => (payload.items as unknown[]).length);
 
-  it("[F-RECH-01, F-RECH-03, T84] a named list is cut into pieces whose names follow from their artifact", async () => {
+  it("[F-RECH-01, F-RECH-03, T84] a named list is cut into pieces whose names derive from their artifact", async () => {
     const { world, seen } = await setup();
     world.artifacts.node(world.taskId, "u").parts.set("p0", { skus: [1, 2, 3, 4, 5] });
     world.artifacts.produce(world.taskId, "u", []);
@@ -352,7 +353,7 @@ describe("rechunking", () => {
     expect(seen[0]?.payload).toMatchObject({ items: [{ skus: [1, 2] }], parent: { meta_list_key: null } });
   });
 
-  it("[F-RECH-04] without a list under the key an artifact is one item, an empty list gives none, and both are read once", async () => {
+  it("[F-RECH-04] an artifact without a list under the key is one item, one with an empty list has none, and both are read once", async () => {
     const { world, seen } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ skus: [] }, { skus: "notalist" }, {}]);
     await world.start(cmd(rechunk, { from_node: "u", size: 2, meta_list_key: "skus" }));
@@ -361,7 +362,7 @@ describe("rechunking", () => {
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1", "u u2"]);
   });
 
-  it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, for any lists in them", async () => {
+  it("[F-ADAPT-08, F-RECH-05, T09] keys are never guessed: two artifacts are two items, also when they contain lists", async () => {
     const { world, seen } = await setup();
     const metas = [
       { skus: [1, 2, 3, 4], items: [1, 2, 3, 4, 5], data: [] },
@@ -374,7 +375,7 @@ describe("rechunking", () => {
     expect(seen.map(({ payload }) => payload.items)).toEqual(metas.map((meta) => [meta]));
   });
 
-  it("[F-BP-03, T13] without a key there are as many items as artifacts; with it, as many as the lists have", async () => {
+  it("[F-BP-03, T13] without a key there is one item for each artifact; with a key, one for each item of the lists", async () => {
     const { world } = await setup();
     upstream(world, "u", [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]);
     await world.start(cmd(rechunk, { from_node: "u", size: 3 }));
@@ -387,7 +388,7 @@ describe("rechunking", () => {
 });
 
 describe("every attempt", () => {
-  it("[F-OVR-06] makes the same batches of the same input, under the same names, for any proposal of its handler", async () => {
+  it("[F-OVR-06] makes the same batches with the same names from the same input, for any proposal of its handler", async () => {
     const { world, iterated } = await setup({ proposes: cmd(rechunk, { from_node: "v", size: 1 }) });
     world.artifacts.produce(world.taskId, "u", [{ skus: [1, 2, 3] }, { skus: [4] }]);
     const named: unknown[][] = [];
@@ -404,7 +405,7 @@ describe("every attempt", () => {
     expect(iterated()).toBe(0);
   });
 
-  it("[F-OVR-06] that cannot load its input reports it on the wire and in the log, and makes nothing", async () => {
+  it("[F-OVR-06] that cannot load its input reports this on the wire and in the log, and makes no batch", async () => {
     const { world, seen, iterated } = await setup({ proposes: cmd(pull, { from_node: "u" }) });
     upstream(world, "u", [1]);
     const wrong: [string, JsonObject, string][] = [
@@ -422,7 +423,7 @@ describe("every attempt", () => {
     expect([iterated(), seen.length, world.artifacts.reads.length]).toEqual([0, 0, 0]);
   });
 
-  it("is given again what an earlier one has not finished, and nothing else", async () => {
+  it("gets the batches that an earlier attempt has not finished, and no others", async () => {
     const { world } = await setup();
     world.artifacts.produce(world.taskId, "u", [{ skus: [1] }, { skus: [2] }]);
     const earlier = { taskId: world.taskId, nodeId: "n", epoch: 1, workerId: "w-0" };
@@ -433,7 +434,7 @@ describe("every attempt", () => {
   });
 });
 
-describe("adapters of users", () => {
+describe("user-defined adapters", () => {
   it("are named in commands like the others, and check their own arguments", async () => {
     const range = {
       name: "range",

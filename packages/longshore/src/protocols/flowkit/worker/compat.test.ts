@@ -1,4 +1,4 @@
-// The reference's classes, used as its guide does, on the embedded bus.
+// The reference's classes, used as in its guide, on the embedded bus.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ async function setup(handlers: { [role: string]: RoleHandler }, cfg: WorkerConfi
 }
 
 describe("the quick start", () => {
-  it("[F-QS-03, F-QS-05, F-QS-06] a handler with batches of its own and nothing else runs", async () => {
+  it("[F-QS-03, F-QS-05, F-QS-06] a handler that only makes its own batches runs", async () => {
     const { world } = await setup({ processor: new MyHandler() }, new WorkerConfig({ roles: ["processor"] }));
     await world.start(null, { role: "processor" });
     expect((await world.end()).payload).toMatchObject({ kind: "TASK_DONE", metrics: {} });
@@ -40,7 +40,7 @@ describe("the quick start", () => {
     expect((await world.event("WORKER_ONLINE")).payload).toMatchObject({ type: "processor", capacity: { tasks: 1 } });
   });
 
-  it("[F-QS-06] errors of a handler without names for them have the guide's names", async () => {
+  it("[F-QS-06] errors of a handler that does not name them have the guide's names", async () => {
     class Thrower extends MyHandler {
       override async process_batch(batch: Batch): Promise<BatchResult> {
         if (batch.batch_uid === "b1") throw new TypeError("no items");
@@ -61,7 +61,7 @@ describe("the quick start", () => {
           return new BatchResult({ success: true, metrics: { count } });
         }
       })();
-    // The reference has an echo of its own; a handler for that role takes precedence.
+    // The reference has a built-in echo handler. A user's handler for this role takes precedence.
     const { world } = await setup(
       { one: handler(1), two: handler(2), echo: handler(3) },
       new WorkerConfig({ roles: ["two", "one", "echo"] }),
@@ -87,7 +87,7 @@ describe("the quick start", () => {
     const { payload } = await world.event("WORKER_OFFLINE");
     const told = (kind: string) => world.told.filter((each) => each.payload.kind === kind);
     expect([told("BATCH_OK").length, told("WORKER_OFFLINE").length]).toEqual([1, 1]);
-    // When it came, and when it took nothing more.
+    // The announcements of its start and of its end.
     const { worker_id } = payload;
     expect(told("WORKER_ONLINE").map((each) => each.payload)).toMatchObject([
       { worker_id, capacity: { tasks: 1 } },
@@ -95,7 +95,7 @@ describe("the quick start", () => {
     ]);
   });
 
-  it("[F-QS-04] batches and results are made with named fields, in either spelling", () => {
+  it("[F-QS-04] batches and results are created with named fields, in either spelling", () => {
     expect(new Batch({ batch_uid: "b1", payload: { a: 1 } })).toMatchObject({ batch_uid: "b1", batchUid: "b1", payload: { a: 1 } });
     expect(new Batch({ batchUid: "b1" })).toMatchObject({ batch_uid: "b1", payload: {} });
     expect(new Batch()).toMatchObject({ batch_uid: null, payload: {} });
@@ -111,7 +111,7 @@ describe("the quick start", () => {
     expect(new FinalizeResult()).toMatchObject({ metrics: {}, artifacts_ref: null });
   });
 
-  it("without a database it is refused by name", () => {
+  it("a start without a database is refused, and the error names it", () => {
     expect(() => new Worker({ db: undefined as never })).toThrow("db is absent");
   });
 });
@@ -155,7 +155,7 @@ describe("the handler interface", () => {
     ]);
   });
 
-  it("[F-HAND-02] by default both inputs are loaded under their own names, empty where there is none", async () => {
+  it("[F-HAND-02] by default both inputs are loaded under their own names, and are empty when absent", async () => {
     const probe = new Probe();
     const { world } = await setup({ probe }, new WorkerConfig({ roles: ["probe"] }));
     await world.start(null, { payload: { input_ref: { key: "k" } } });
@@ -174,7 +174,7 @@ describe("the handler interface", () => {
     ]);
   });
 
-  it("[F-HAND-05] finalize brings the node's metrics and reference, or null for none", async () => {
+  it("[F-HAND-05] finalize returns the node's metrics and reference, or null", async () => {
     const { world } = await setup({ probe: new Probe() }, new WorkerConfig({ roles: ["probe"] }));
     await world.start();
     expect((await world.end()).payload).toMatchObject({ metrics: { total: 1 }, artifacts_ref: { bucket: "b" } });
@@ -189,7 +189,7 @@ describe("the handler interface", () => {
     expect((await silent.world.end()).payload).toMatchObject({ kind: "TASK_DONE", metrics: {}, artifacts_ref: { task_id, node_id: "n" } });
   });
 
-  it("[F-BP-01] each run has a scratch place of its own: nothing is carried from one to the next", async () => {
+  it("[F-BP-01] each run has its own scratch data, and the next run does not see it", async () => {
     const probe = new Probe();
     const { world } = await setup({ probe }, new WorkerConfig({ roles: ["probe"] }));
     for (const nodeId of ["a", "b"]) {
@@ -202,7 +202,7 @@ describe("the handler interface", () => {
     ]);
   });
 
-  it("the defaults are one batch of what was loaded, counted as processed", async () => {
+  it("by default there is one batch with what was loaded, counted as processed", async () => {
     class Bare extends RoleHandler {
       override readonly role = "probe";
     }
@@ -212,7 +212,7 @@ describe("the handler interface", () => {
     expect((await world.event("BATCH_OK")).payload.metrics).toEqual({ processed: 1 });
   });
 
-  it("the role echo has a handler of its own", async () => {
+  it("the role echo has a built-in handler", async () => {
     const { world } = await setup({}, new WorkerConfig());
     await world.start(null, { role: "echo" });
     await world.end();
@@ -231,13 +231,13 @@ describe("roles without a handler", () => {
     );
   }
 
-  it("are refused at the start, by name and with the handlers that there are", async () => {
+  it("are refused at the start; the error names the role and the existing handlers", async () => {
     const message = 'roles has "procesor", "ghost" without a handler, expected roles among those that have one: "echo", "processor".';
     expect(await refused(["echo", "procesor", "ghost"], { processor: new MyHandler() })).toBe(message);
     expect(await refused(["toString"], {})).toMatch(/^roles has "toString" without a handler/);
   });
 
-  it("are refused as well where the handler is there by name only", async () => {
+  it("are also refused when the handler is only a name", async () => {
     expect(await refused(["probe"], { probe: undefined as never })).toMatch(/^roles has "probe" without a handler/);
   });
 });
@@ -290,7 +290,7 @@ describe("the configuration", () => {
     await world.end();
   });
 
-  it("[F-CFG-02] is loaded from a file, over which the overrides go", () => {
+  it("[F-CFG-02] is loaded from a file, and overrides take precedence", () => {
     const folder = mkdtempSync(join(tmpdir(), "longshore-flowkit-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const path = join(folder, "worker.json");

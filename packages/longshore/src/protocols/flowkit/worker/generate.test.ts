@@ -1,5 +1,5 @@
-// Which batches a generator is done with. Each form of generator is broken off before each of its yields, and tried again: what it has
-// yielded in both attempts together must be about every batch, and about each once.
+// Which batches count as done when a generator yields. Each form of generator is interrupted before each of its yields, and runs again: both
+// attempts together must yield a result for every batch, exactly once.
 
 import { describe, expect, it } from "vitest";
 import { flowkitWorld } from "../../../../test/support/flowkit-played.ts";
@@ -155,7 +155,7 @@ const forms: {
   },
 };
 
-/** The same, but its first attempt breaks off before the yield whose number is in the node's name. */
+/** The same, but its first attempt is interrupted before the yield whose number is in the node's name. */
 function breaking(make: BatchGenerator, read: string[]): BatchGenerator {
   return async function* (batches, ctx) {
     let yields = 0;
@@ -173,9 +173,9 @@ function breaking(make: BatchGenerator, read: string[]): BatchGenerator {
   };
 }
 
-describe("a generator that is broken off", () => {
+describe("a generator that is interrupted", () => {
   for (const [form, { make, of = [0, 1, 2, 3, 4], again }] of Object.entries(forms)) {
-    it(`and ${form} loses nothing and counts nothing twice`, async () => {
+    it(`and ${form} loses no batch and counts none twice`, async () => {
       const world = await flowkitWorld();
       const metas = Array.from({ length: inputs }, (_, a) => ({ a }));
       world.artifacts.produce(world.taskId, "u", metas);
@@ -194,14 +194,14 @@ describe("a generator that is broken off", () => {
           `broken off after ${yields} yields`,
         ).toEqual(of);
       }
-      // What an attempt read that was broken off after two yields.
+      // The batches that an attempt read before it was interrupted after two yields.
       const twice = read.filter((each) => each.startsWith("2 ")).length;
       if (again === "all") expect(twice).toBe(inputs);
       else expect(twice).toBeLessThan(inputs);
     });
   }
 
-  it("is given again what its worker had read when it vanished, and had yielded nothing for", async () => {
+  it("gets the batches again that its lost worker had read without a yield for them", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 0 }, { a: 1 }, { a: 2 }]);
     const seen: number[] = [];
@@ -211,7 +211,7 @@ describe("a generator that is broken off", () => {
         for await (const batch of batches) {
           seen.push(at(batch));
           if (before !== undefined) yield { of: at(before) };
-          // As good as dead from here on: with one result out, and the next batch in its hands.
+          // From here on the worker does nothing more: it has sent one result, and has read the next batch.
           if (hangs && before !== undefined) await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
           before = batch;
         }

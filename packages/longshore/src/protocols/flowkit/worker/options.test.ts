@@ -25,7 +25,7 @@ describe("options", () => {
     expect(() => workerSettings({ ...options, env })).toThrow(message);
   });
 
-  it("a worker without a name gets one, and the reference's numbers", () => {
+  it("a worker without a name gets one, and the reference's default settings", () => {
     expect(workerSettings({ env })).toMatchObject({
       workerId: expect.stringMatching(/^w-[0-9a-f]{8}$/),
       idIsGiven: false,
@@ -39,13 +39,13 @@ describe("options", () => {
     });
   });
 
-  it("a shorter lease has its heartbeats more often, a longer one as often as ever", () => {
+  it("a shorter lease has more frequent heartbeats, a longer one the usual interval", () => {
     expect(workerSettings({ env, leaseTtlSec: 6 }).heartbeatMs).toBe(2_000);
     expect(workerSettings({ env, leaseTtlSec: 600 }).heartbeatMs).toBe(20_000);
     expect(workerSettings({ env, leaseTtlSec: 6, hbIntervalSec: 5 }).heartbeatMs).toBe(5_000);
   });
 
-  it("cancel flags are read more often from a database that cannot push than from our own store", () => {
+  it("cancel flags are read more often from a database without notifications than from our own store", () => {
     expect(workerSettings({ env, mongo: "mongodb://db" }).cancelPollMs).toBe(500);
     expect(workerSettings({ env, dbCancelPollMs: 50 }).cancelPollMs).toBe(50);
   });
@@ -60,7 +60,7 @@ describe("options", () => {
     expect(() => connect({ ...options, env })).toThrow(message);
   });
 
-  it("the environment has the addresses when the code does not, and a secret is never shown", () => {
+  it("addresses come from the environment when the code has none, and a secret is never shown", () => {
     expect(connect({ env: { KAFKA_BOOTSTRAP_SERVERS: "a:1, b:2", FLOWKIT_MONGO_URL: "mongodb://me:secret@db/x" } }).name).toBe(
       "Kafka at a:1,b:2 and MongoDB",
     );
@@ -70,7 +70,7 @@ describe("options", () => {
 });
 
 describe("the log", () => {
-  it("is silent until the environment enables it, and then writes lines of JSON from its level on", () => {
+  it("is silent until the environment enables it, and then writes JSON lines of its level and above", () => {
     const lines: string[] = [];
     const write = (line: string) => void lines.push(line);
     expect(logFromEnvironment({}, write)).toBeUndefined();
@@ -92,7 +92,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("a listener that throws harms nothing", () => {
+  it("a listener that throws does no harm", () => {
     const log = workerLog(
       () => {
         throw new Error("full");
@@ -104,8 +104,8 @@ describe("the log", () => {
   });
 });
 
-describe("what was seen", () => {
-  it("is forgotten by number and by age", async () => {
+describe("the memory of received records", () => {
+  it("is limited by number and by age", async () => {
     const clock = new TestClock();
     const seen = new ProcessedMessages(clock, 2, 1_000);
     for (const id of ["a", "b", "c"]) seen.add(id);

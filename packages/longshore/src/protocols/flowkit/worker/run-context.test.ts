@@ -7,7 +7,7 @@ import { deferred } from "../../../../test/support/until.ts";
 import type { RunContext } from "./run-context.ts";
 import { streamTask } from "./stream-task.ts";
 
-/** Runs one batch with what a handler may use. */
+/** Runs one batch with the given handler. */
 async function within(use: (ctx: RunContext) => unknown) {
   const world = await flowkitWorld();
   await world.worker([streamTask("probe", { processBatch: async (_batch, ctx) => use(ctx) })], { workerId: "w-1" });
@@ -38,7 +38,7 @@ describe("the context of a run", () => {
     });
   });
 
-  it("keeps partial artifacts and final metrics of the handler's own", async () => {
+  it("stores partial artifacts and final metrics of the handler", async () => {
     const { world, end } = await within(async (ctx) => {
       const ref = await ctx.artifacts.upsert_partial("extra", { rows: 7 });
       await ctx.artifacts.mark_complete({ rows: 7 });
@@ -49,14 +49,14 @@ describe("the context of a run", () => {
     expect(end.payload.metrics).toEqual({ rows: 7 });
   });
 
-  it("runs programs and answers their exit code", async () => {
+  it("runs programs and returns their exit code", async () => {
     const { world } = await within(async (ctx) => ({
       codes: [await ctx.run_subprocess([process.execPath, "-e", "process.exit(3)"]), await ctx.runSubprocess(["true"])],
     }));
     expect((await world.event("BATCH_OK")).payload.metrics).toEqual({ codes: [3, 0] });
   });
 
-  it("a program ends with the cancel of its run", async () => {
+  it("a program ends when its run is cancelled", async () => {
     const world = await flowkitWorld();
     const started = deferred<void>();
     const slow = streamTask("probe", {

@@ -12,7 +12,7 @@ async function run(subject: ReturnType<typeof streamTask>, input: unknown) {
 }
 
 describe("a task of batches on another protocol", () => {
-  it("makes its batches itself, and its output are its final metrics with their number", async () => {
+  it("makes its batches itself; its output is its final metrics and the number of batches", async () => {
     const sum = streamTask("sum", {
       *iterBatches({ input_inline }) {
         for (const at of (input_inline as { list: number[] }).list) yield new Batch({ batch_uid: `b${at}`, payload: { at } });
@@ -37,7 +37,7 @@ describe("a task of batches on another protocol", () => {
     expect(outcome).toMatchObject({ kind: "done", output: { batches: 2 } });
   });
 
-  it("a generator gets its input as one batch", async () => {
+  it("gives a generator its input as one batch", async () => {
     const twice = streamTask("twice", async function* (batches) {
       for await (const { payload } of batches) yield payload;
       return { ok: true };
@@ -54,7 +54,7 @@ describe("a task of batches on another protocol", () => {
     expect(await run(lossy, {})).toMatchObject({ kind: "failed", retryable: false, error: { message: expect.stringContaining(told) } });
   });
 
-  it("a failure is final when it is permanent, and an adapter without a store is refused", async () => {
+  it("fails finally when its error is permanent, and refuses an adapter without a store", async () => {
     const bad = streamTask("bad", {
       processBatch: () => {
         throw new TypeError("no");

@@ -1,4 +1,4 @@
-// How a run is cancelled: a worker on the embedded bus, and a coordinator whose part the test plays.
+// How a run is cancelled: a worker on the embedded bus, with the test as its coordinator.
 
 import { describe, expect, it } from "vitest";
 import { counting } from "../../../../test/support/flowkit-counting.ts";
@@ -38,7 +38,7 @@ describe("cancelling", () => {
     expect(await world.artifacts.isComplete(world.taskId, "n")).toBe(false);
   });
 
-  it("[F-CANC-01] between two batches the signal is checked for the handler", async () => {
+  it("[F-CANC-01] the worker checks the signal between two batches, so the handler need not do this", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];
@@ -57,7 +57,7 @@ describe("cancelling", () => {
     expect(processed).toEqual([0]);
   });
 
-  it("[F-CANC-01] batches that a handler makes after it are not processed", async () => {
+  it("[F-CANC-01] batches that a handler makes after the cancel are not processed", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];
@@ -116,14 +116,14 @@ describe("cancelling", () => {
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "db_flag" });
   });
 
-  it("[F-CANC-04] an attempt that a later one has taken over from is stopped inside its batch, where only the store reports it", async () => {
+  it("[F-CANC-04] an attempt that was replaced by a later one is stopped inside its batch, when only the store reports this", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const { started, handler } = waiting();
     await world.worker([handler], { dbCancelPollMs: 500 }, { clock });
     await world.start();
     const ctx = await started;
-    // Nothing is written any more that could be refused.
+    // The worker writes nothing more that could be refused.
     await until(() => world.kinds().includes("BATCH_OK"));
     world.artifacts.node(world.taskId, "n").epoch = 2;
     await clock.advance(500);
@@ -131,7 +131,7 @@ describe("cancelling", () => {
     expect([ctx.signal.aborted, ctx.cancelReason, ctx.cancel_reason]).toEqual([true, "lease_lost", "lease_lost"]);
   });
 
-  it("[F-CANC-04] a worker whose heartbeats do not get through for a lease stops, and reports it when it can", async () => {
+  it("[F-CANC-04] a worker whose heartbeats fail for the length of a lease stops, and reports this when it can", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const { started, handler } = waiting();
@@ -144,7 +144,7 @@ describe("cancelling", () => {
     expect(ctx.signal.aborted).toBe(false);
     world.bus.publish = publish;
     const failing = world.bus.publish;
-    // The last beat is refused as well; the farewell gets through.
+    // The last heartbeat is also refused. The sign-off succeeds.
     world.bus.publish = (records) =>
       records.some(({ value }) => String(value).includes("TASK_HEARTBEAT"))
         ? Promise.reject(new LongshoreError("LONGSHORE_UNREACHABLE", "no broker"))
@@ -154,7 +154,7 @@ describe("cancelling", () => {
     expect(ctx.signal.aborted).toBe(true);
   });
 
-  it("[F-CANC-05] a worker that stops ends its run between two batches and hands it back", async () => {
+  it("[F-CANC-05] a worker that stops ends its run between two batches and gives it back", async () => {
     const world = await flowkitWorld();
     const first = deferred<void>();
     const gate = deferred<void>();
@@ -208,7 +208,7 @@ describe("cancelling", () => {
     expect(world.artifacts.calls).not.toContain("complete");
   });
 
-  it("[A24] a handler that exceeds the deadline of a cancel is let go and reported", async () => {
+  it("[A24] a handler that exceeds the deadline of a cancel is abandoned and reported", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const started = deferred<void>();
@@ -239,7 +239,7 @@ describe("cancelling", () => {
     expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "changed my mind" });
   });
 
-  it("an attempt that a later one has taken over from stops and keeps nothing", async () => {
+  it("an attempt that was replaced by a later one stops and stores nothing", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     const first = deferred<void>();

@@ -1,4 +1,4 @@
-// Which commands a worker takes, and what coordinators know of it: on the embedded bus, with a coordinator whose part the test plays.
+// Which commands a worker accepts, and what it reports to coordinators: on the embedded bus, with the test as the coordinator.
 
 import { describe, expect, it } from "vitest";
 import { counting } from "../../../../test/support/flowkit-counting.ts";
@@ -10,8 +10,8 @@ import type { RunContext } from "./run-context.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("commands", () => {
-  // The outbox may send a command again whose sending it could not note: here that has no effect.
-  it("[T63] one that arrives twice is done once", async () => {
+  // The outbox may send a command twice when it could not record the first send. This has no effect here.
+  it("[T63] that arrive twice are done once", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     await world.start();
@@ -21,7 +21,7 @@ describe("commands", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "TASK_DONE"]);
   });
 
-  it("that are old are dropped when a later attempt is known, and begun when none is or it cannot be checked", async () => {
+  it("that are old are dropped when a later attempt exists, and begun when none exists or the check fails", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     const old = { ts_ms: Date.now() - 60_000 };
@@ -34,7 +34,7 @@ describe("commands", () => {
     expect((await world.end("m")).payload.kind).toBe("TASK_DONE");
     expect(world.events().map(({ envelope }) => envelope.attempt_epoch)).toEqual([3, 3, 3]);
     expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
-    // What comes at once is not checked.
+    // A command that arrives without delay is not checked.
     await world.start(null, { nodeId: "o" });
     await world.end("o");
     expect(world.artifacts.calls.filter((call) => call === "epoch")).toHaveLength(3);
@@ -78,7 +78,7 @@ describe("commands", () => {
     expect(world.told.filter(({ topic }) => topic === "reply.tasks.v1")).toHaveLength(1);
   });
 
-  it("wait for a slot instead of being taken and dropped", async () => {
+  it("wait for a slot instead of being dropped", async () => {
     const world = await flowkitWorld();
     const gates = [deferred<void>(), deferred<void>(), deferred<void>()];
     let running = 0;
@@ -101,7 +101,7 @@ describe("commands", () => {
     expect(most).toBe(1);
   });
 
-  it("of one role run no more at once than its task allows, while other roles continue", async () => {
+  it("of one role run only as many at the same time as the task allows, while other roles continue", async () => {
     const world = await flowkitWorld({ roles: ["probe", "other"] });
     const gates = new Map(["a", "b"].map((nodeId) => [nodeId, deferred<void>()]));
     const handler = { processBatch: (_batch: Batch, ctx: RunContext) => gates.get(ctx.nodeId)?.promise };
@@ -136,7 +136,7 @@ describe("commands", () => {
 });
 
 describe("a worker as coordinators know it", () => {
-  it("announces itself when it can be reached, with its capacity, and signs off", async () => {
+  it("announces itself with its capacity when it is ready, and signs off", async () => {
     const world = await flowkitWorld();
     const worker = await world.worker([counting(1)], { workerId: "w-1" }, { slots: 4 });
     const online = await world.event("WORKER_ONLINE");
@@ -195,7 +195,7 @@ describe("a worker as coordinators know it", () => {
     gate.resolve();
   });
 
-  it("a question for a node that is complete is answered so, and one for another role is not", async () => {
+  it("a query for a complete node gets this reply, and a query for another role gets none", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(1)]);
     world.artifacts.produce(world.taskId, "n", []);
@@ -205,7 +205,7 @@ describe("a worker as coordinators know it", () => {
     expect(payload).toMatchObject({ run_state: "idle", artifacts: { complete: true } });
   });
 
-  it("[A21, T56] a worker that starts again gives up the run of its earlier process, so that it is tried again at once", async () => {
+  it("[A21, T56] a worker that starts again gives up the run of its earlier process, so that the run is retried at once", async () => {
     const world = await flowkitWorld();
     const run = { task_id: world.taskId, node_id: "n", step_type: "probe", attempt_epoch: 3, lease_id: "L", cancel_token: "c" };
     const kept = { ...run, started_at_ms: 5, state: "running" as const, checkpoint: {} };
@@ -222,7 +222,7 @@ describe("a worker as coordinators know it", () => {
     expect([world.kinds("n"), world.kinds("m")]).toEqual([["TASK_FAILED"], ["CANCELLED"]]);
   });
 
-  it("a worker with a name of its own notes down what it runs", async () => {
+  it("a worker with a configured name stores what it runs", async () => {
     const world = await flowkitWorld();
     const gate = deferred<void>();
     await world.worker([counting(1, () => gate.promise)], { workerId: "w-1" });
@@ -234,7 +234,7 @@ describe("a worker as coordinators know it", () => {
     await until(() => world.artifacts.states.size === 0);
   });
 
-  it("beats at its interval, with a deadline that moves", async () => {
+  it("sends heartbeats at its interval, each with a later deadline", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     const gate = deferred<void>();

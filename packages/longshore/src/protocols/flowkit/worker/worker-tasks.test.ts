@@ -7,7 +7,7 @@ import type { ReadBatch } from "../wire/batch.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("an ordinary task", () => {
-  it("is a role of one batch: its output is the batch's metrics, and sent unchanged at the end", async () => {
+  it("is a role with one batch: its output becomes the batch's metrics, and is sent unchanged at the end", async () => {
     const world = await flowkitWorld();
     await world.worker([task("probe", (input: { name: string }) => ({ greeting: `Hello ${input.name}` }))]);
     await world.start({ name: "Ada" });
@@ -24,7 +24,7 @@ describe("an ordinary task", () => {
     expect((await world.event("BATCH_OK")).payload.metrics).toEqual({ result: [1, 2] });
   });
 
-  it("is called once for each batch that an adapter gives it", async () => {
+  it("is called once for each batch of its adapter", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }]);
     await world.worker([task("probe", ({ meta }: { meta: { a: number } }) => ({ double: 2 * meta.a }))]);
@@ -35,7 +35,7 @@ describe("an ordinary task", () => {
 });
 
 describe("an ordinary task with parts", () => {
-  it("gives each as a batch, and its output summarises all of them", async () => {
+  it("sends each part as a batch, and its output summarises all of them", async () => {
     const world = await flowkitWorld();
     const emitting = task("probe", async (_input: unknown, ctx) => {
       await ctx.emit({ rows: 1 }, { uid: "first" });
@@ -49,7 +49,7 @@ describe("an ordinary task with parts", () => {
     expect((await world.event("BATCH_OK")).payload.batch_uid).toBe("first");
   });
 
-  it("reads those of another node while they are produced", async () => {
+  it("reads the parts of another node while they are produced", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }]);
     const reading = task("probe", async (_input: unknown, ctx) => {
@@ -64,7 +64,7 @@ describe("an ordinary task with parts", () => {
 });
 
 describe("a generator over batches", () => {
-  it("yields metrics, and marks batches as finished when those are stored", async () => {
+  it("yields metrics, and marks batches as finished when the metrics are stored", async () => {
     const world = await flowkitWorld();
     world.artifacts.produce(world.taskId, "u", [{ a: 1 }, { a: 2 }, { a: 3 }]);
     const pairs = streamTask("probe", async function* (batches) {
@@ -81,11 +81,11 @@ describe("a generator over batches", () => {
     await world.start({ input_adapter: "pull.from_artifacts", input_args: { from_node: "u" } });
     expect((await world.end()).payload.metrics).toEqual({ total: 6 });
     expect((await world.event("BATCH_OK")).payload).toMatchObject({ batch_uid: "u1", metrics: { sum: 3 } });
-    // The third was read, and nothing was yielded for it.
+    // The third batch was read, but there was no yield for it.
     expect(world.artifacts.finishedBy(world.taskId, "n")).toEqual(["u u0", "u u1"]);
   });
 
-  it("several yields for one batch have names of their own, and its errors are a failure of the node", async () => {
+  it("may yield several times for one batch, with different names, and its errors fail the node", async () => {
     const world = await flowkitWorld();
     const twice = streamTask("probe", async function* (batches) {
       for await (const { payload } of batches) {

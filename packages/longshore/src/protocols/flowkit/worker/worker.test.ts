@@ -1,4 +1,4 @@
-// The life of a run on the wire: a worker on the embedded bus, and a coordinator whose part the test plays.
+// The records of a run: a worker on the embedded bus, with the test as its coordinator.
 
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { BatchResult } from "../wire/batch.ts";
 import { streamTask } from "./stream-task.ts";
 
 describe("a run", () => {
-  it("reports its batches by storing them where the store is the coordinator's own", async () => {
+  it("reports its batches by storing them when the store belongs to the coordinator", async () => {
     const world = await flowkitWorld();
     world.artifacts.tells = true;
     await world.worker([counting(3)]);
@@ -22,7 +22,7 @@ describe("a run", () => {
     expect([...world.artifacts.node(world.taskId, "n").parts.keys()]).toEqual(["b0", "b1", "b2"]);
   });
 
-  it("[F-OVR-01, F-OVR-03] is accepted, beaten for, reported batch by batch, and ended", async () => {
+  it("[F-OVR-01, F-OVR-03] is accepted, gets heartbeats, is reported batch by batch, and ends", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(3)], { workerId: "w-1" });
     await world.start();
@@ -53,7 +53,7 @@ describe("a run", () => {
     });
   });
 
-  it("[F-OVR-05, F-ART-01, F-ART-02] each batch's metrics are kept as an artifact before they are reported", async () => {
+  it("[F-OVR-05, F-ART-01, F-ART-02] each batch's metrics are stored as an artifact before they are reported", async () => {
     const world = await flowkitWorld();
     const order: string[] = [];
     const { publish } = world.bus;
@@ -111,7 +111,7 @@ describe("a run", () => {
     expect(world.events().filter(({ payload }) => payload.kind === "BATCH_OK")).toHaveLength(5_000);
   });
 
-  it("a store that is down for a while delays the results and loses none", async () => {
+  it("a store that is down for a while delays results but loses none", async () => {
     const world = await flowkitWorld();
     world.artifacts.troubles.push(new LongshoreError("LONGSHORE_UNREACHABLE", "away"), new LongshoreError("LONGSHORE_UNREACHABLE", "away"));
     await world.worker([counting(2)]);
@@ -120,7 +120,7 @@ describe("a run", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "BATCH_OK", "BATCH_OK", "TASK_DONE"]);
   });
 
-  it("a store that stays down fails the run, which another worker may try again", async () => {
+  it("a store that stays down fails the run, which another worker may retry", async () => {
     const world = await flowkitWorld();
     const clock = new TestClock();
     world.artifacts.putPartials = () => Promise.reject(new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "no space left"));
@@ -128,7 +128,7 @@ describe("a run", () => {
     await world.start();
     await world.event("TASK_ACCEPTED");
     await until(() => clock.pending > 2);
-    // Heartbeats go on meanwhile: each is waited for, because the bus is real.
+    // Heartbeats continue meanwhile. The test waits for each, because the bus is real.
     const beats = () => world.told.filter(({ payload }) => payload.kind === "TASK_HEARTBEAT").length;
     for (let passed = 0; passed < 320_000; passed += 20_000) {
       const before = beats();
@@ -143,7 +143,7 @@ describe("a run", () => {
     });
   });
 
-  it("[F-HAND-02] a handler without loadInput has both inputs under their own names, empty where there is none", async () => {
+  it("[F-HAND-02] a handler without loadInput gets both inputs under their own names, empty when absent", async () => {
     const world = await flowkitWorld();
     const loads: unknown[] = [];
     const iterBatches = (loaded: unknown) => {
@@ -161,7 +161,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("a batch without a name is named by its payload, the same in every attempt", async () => {
+  it("a batch without a name gets a name from its payload, the same in every attempt", async () => {
     const world = await flowkitWorld();
     await world.worker([streamTask("probe", { iterBatches: () => [{ payload: { i: 0 } }], processBatch: () => ({}) })]);
     await world.start();
@@ -169,7 +169,7 @@ describe("a run", () => {
     expect((await world.event("BATCH_OK")).payload.batch_uid).toBe("44f0f2ddf3bab8c8d176e15c7a221da2a2a43097");
   });
 
-  it("a failing batch is reported, then the failure of its node; earlier batches were reported before, and nothing follows", async () => {
+  it("a failing batch is reported after the earlier batches, then the failure of its node, and then nothing more", async () => {
     const world = await flowkitWorld();
     const processed: number[] = [];
     const failing = counting(4, ({ payload }) => {
@@ -188,7 +188,7 @@ describe("a run", () => {
     expect(await world.artifacts.isComplete(world.taskId, "n")).toBe(false);
   });
 
-  it("a batch may report itself that it failed, and why", async () => {
+  it("the result of a batch may be a failure with a reason", async () => {
     const world = await flowkitWorld();
     const result = new BatchResult({ success: false, reason_code: "schema_mismatch", permanent: true, error: "no id" });
     await world.worker([counting(1, () => result)]);
@@ -210,7 +210,7 @@ describe("a run", () => {
     expect((await world.event("BATCH_FAILED")).payload.error).toMatch(/has 110\d{4} bytes, expected at most/);
   });
 
-  it("batches that the coordinator has given up are skipped", async () => {
+  it("batches that the coordinator has abandoned are skipped", async () => {
     const world = await flowkitWorld();
     await world.worker([counting(3)]);
     await world.start(null, { payload: { dead_letters: ["b1"] } });
@@ -232,14 +232,15 @@ describe("errors", () => {
     return payload;
   }
 
-  // Python's TypeError, ValueError and KeyError have these for relatives; the reference calls them unexpected_error, against its own guide.
-  it("[F-HAND-07, T81] what JavaScript and schemas throw for wrong values is permanent, known by its name", async () => {
+  // These correspond to Python's TypeError, ValueError and KeyError. The reference calls them unexpected_error, although its guide says
+  // otherwise.
+  it("[F-HAND-07, T81] errors that JavaScript and schemas throw for wrong values are permanent and recognised by name", async () => {
     for (const error of [new TypeError("x"), new RangeError("x"), new SyntaxError("x")]) await failsWith(error, "bad_input", true);
     for (const name of ["ZodError", "$ZodError", "ValiError", "ValidationError", "SchemaError"])
       await failsWith(Object.assign(new Error("x"), { name }), "bad_input", true);
   });
 
-  it("[F-HAND-07] an error of another realm, or an object that looks like one, is recognised by its name, too", async () => {
+  it("[F-HAND-07] an error of another realm, or an object that looks like an error, is also recognised by its name", async () => {
     const foreign = runInNewContext("new TypeError('no sku')") as Error;
     expect(foreign).not.toBeInstanceOf(Error);
     expect((await failsWith(foreign, "bad_input", true)).error).toBe("no sku");
@@ -247,17 +248,17 @@ describe("errors", () => {
     await failsWith(runInNewContext("new Error('away')"), "unexpected_error", false);
   });
 
-  it("[F-HAND-06, T83] any other error may pass, and so may what is no error", async () => {
+  it("[F-HAND-06, T83] any other error is transient, also a thrown value that is not an error", async () => {
     await failsWith(new Error("x"), "unexpected_error", false);
     await failsWith("x", "unexpected_error", false);
   });
 
-  it("a TerminalError is permanent under a name of its own", async () => {
+  it("a TerminalError is permanent and has its own name", async () => {
     await failsWith(new TerminalError("x"), "terminal_error", true);
   });
 
   it("[F-HAND-06, T82] bad input is called bad_input, as in the guide", async () => {
-    // The reference calls it unexpected_error, against its own guide.
+    // The reference calls it unexpected_error, although its guide says otherwise.
     const world = await flowkitWorld();
     await world.worker([
       streamTask("probe", {
@@ -272,7 +273,7 @@ describe("errors", () => {
     expect(world.kinds()).toEqual(["TASK_ACCEPTED", "TASK_FAILED"]);
   });
 
-  it.each(["init", "loadInput", "iterBatches", "finalize"])("[F-HAND-06] what %s throws fails the node and no batch", async (step) => {
+  it.each(["init", "loadInput", "iterBatches", "finalize"])("[F-HAND-06] an error in %s fails the node and no batch", async (step) => {
     const world = await flowkitWorld();
     const fails = () => {
       throw new RangeError("out of reach");
@@ -303,7 +304,7 @@ describe("errors", () => {
     expect((await world.end()).payload).toMatchObject({ reason_code: "no_such_bucket", permanent: true });
   });
 
-  it("no worker begins with a role for which it has no handler", async () => {
+  it("a worker does not start with a role for which it has no handler", async () => {
     const world = await flowkitWorld({ roles: ["probe", "ghost"] });
     await expect(world.worker([counting(1)], { roles: ["probe", "ghost"] })).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",

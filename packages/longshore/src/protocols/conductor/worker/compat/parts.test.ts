@@ -1,4 +1,4 @@
-// The small parts of the drop-in that programs use by themselves.
+// The small parts of the drop-in replacement that programs use separately.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ import {
 import { findModule } from "./modules.ts";
 
 describe("the client", () => {
-  it("takes its address from the environment before the code, with or without /api", async () => {
+  it("prefers the address in the environment to that in the code, with or without /api", async () => {
     expect((await createConductorClient({ serverUrl: "http://code:1/api/" })).getConfig()).toEqual({ baseUrl: "http://code:1" });
     vi.stubEnv("CONDUCTOR_SERVER_URL", "http://env:2");
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -32,7 +32,7 @@ describe("the client", () => {
     expect(client.stopBackgroundRefresh()).toBeUndefined();
   });
 
-  it("passes a worker everything about the connection", async () => {
+  it("passes all settings of the connection to a worker", async () => {
     const folder = mkdtempSync(join(tmpdir(), "longshore-drop-in-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "ca.pem"), "CA");
@@ -64,7 +64,7 @@ describe("the client", () => {
   });
 });
 
-describe("schemas by hand", () => {
+describe("hand-written schemas", () => {
   it("[C-SCH-01, C-SCH-02] are made from a list of fields", () => {
     expect(
       jsonSchema({
@@ -98,7 +98,7 @@ describe("schemas by hand", () => {
     expect(Object.keys(generateSchemaFromClass(Base).properties)).toEqual(["id"]);
   });
 
-  it("take a field's type from its first value, also when the class cannot be made to its end", () => {
+  it("take a field's type from its first value, also when the constructor of the class throws", () => {
     const field = schemaField({ required: true })(undefined, { kind: "field", name: "list" } as never);
     class Odd {
       list = field.call({}, []);
@@ -111,7 +111,7 @@ describe("schemas by hand", () => {
 });
 
 describe("an EventDispatcher", () => {
-  it("[C-EVT-09, C-EVT-11] calls each listener for what it has a method for, and survives their mistakes", async () => {
+  it("[C-EVT-09, C-EVT-11] calls the listener methods that exist, and continues when one throws", async () => {
     const errors: unknown[] = [];
     const dispatcher = new EventDispatcher({ ...new DefaultLogger(), error: (...args: unknown[]) => void errors.push(args) });
     const heard: string[] = [];
@@ -155,7 +155,7 @@ describe("a metrics collector", () => {
     expect([collector.collectorName(), collector.getContentType()]).toEqual(["canonical", expect.stringMatching(/^text\/plain/)]);
   });
 
-  it("[C-MET-14, C-MET-15] has the names that no worker counts, for programs that count themselves", () => {
+  it("[C-MET-14, C-MET-15] has the names of metrics that no worker counts, for programs that count them themselves", () => {
     const collector = new CanonicalMetricsCollector();
     collector.recordTaskPaused("t");
     collector.recordTaskExecutionQueueFull("t");
@@ -182,7 +182,7 @@ describe("a metrics collector", () => {
     );
   });
 
-  it("[C-HND-09] is served with the health, and written into a file", async () => {
+  it("[C-HND-09] is served together with the health, and is written to a file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "longshore-drop-in-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, "metrics.prom");

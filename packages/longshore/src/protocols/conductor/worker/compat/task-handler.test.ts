@@ -20,7 +20,7 @@ import {
 } from "./index.ts";
 import { noopLogger } from "./logger.ts";
 
-// The list of decorated workers belongs to the process, and so do the tests of this file.
+// The list of decorated workers is shared by the whole process, so the tests of this file share it, too.
 beforeEach(() => clearWorkerRegistry());
 
 async function setup(config: Partial<TaskHandlerConfig> = {}) {
@@ -54,7 +54,7 @@ describe("a TaskHandler", () => {
     expect(stub.results[0]?.outputData).toEqual({ got: { n: 1 }, domain: "none" });
   });
 
-  it("lets running tasks end when it stops, and reports them", async () => {
+  it("waits for running tasks when it stops, and reports them", async () => {
     const gate = deferred<void>();
     const started = deferred<void>();
     const slow: ConductorWorker = {
@@ -75,7 +75,7 @@ describe("a TaskHandler", () => {
     expect(stub.results).toMatchObject([{ status: "COMPLETED" }]);
   });
 
-  it("[C-HND-07, C-HND-08] reports for each worker whether it polls, as whom, and how often it was restarted", async () => {
+  it("[C-HND-07, C-HND-08] reports for each worker whether it polls, its id, and how often it was restarted", async () => {
     const { handler } = await setup({ workers: [echo("told", { domain: "east" })] });
     expect(handler.getWorkerStatus()).toMatchObject([{ taskDefName: "told", polling: false }]);
     await handler.startWorkers();
@@ -95,7 +95,7 @@ describe("a TaskHandler", () => {
     expect([of(east), of(none)]).toEqual(["east", "none"]);
   });
 
-  it("[C-HND-05] takes decorated workers and listed ones, and decorated ones only when it is to look for them", async () => {
+  it("[C-HND-05] runs listed workers, and decorated workers only when it is configured to scan for them", async () => {
     worker({ taskDefName: "declared" })(async () => 1);
     const { handler } = await setup({ workers: [echo("listed")] });
     expect(handler.getWorkerStatus().map(({ taskDefName }) => taskDefName)).toEqual(["declared", "listed"]);
@@ -103,7 +103,7 @@ describe("a TaskHandler", () => {
     expect(other.workerCount).toBe(1);
   });
 
-  it("[C-CFG-01] lets the environment go before the code, also for workers without a decorator", async () => {
+  it("[C-CFG-01] prefers the environment to the code, also for workers without a decorator", async () => {
     vi.stubEnv("CONDUCTOR_WORKER_FROM_ENV_DOMAIN", "west");
     onTestFinished(() => void vi.unstubAllEnvs());
     const { stub, handler } = await setup({ workers: [echo("from_env")] });
@@ -128,7 +128,7 @@ describe("a TaskHandler", () => {
     gate.resolve();
   });
 
-  it("[C-EXEC-07] takes any value for the output of a completed task", async () => {
+  it("[C-EXEC-07] accepts any value as the output of a completed task", async () => {
     const values: unknown[] = [undefined, null, 5, "text", [1], { a: 1 }, { status: "shipped" }];
     const { stub, handler } = await setup({ workers: [{ taskDefName: "any", execute: (task) => values[Number(task.inputData?.at)] }] });
     await handler.startWorkers();
@@ -168,7 +168,7 @@ describe("a TaskHandler", () => {
     expect(stub.results[0]).toMatchObject({ ...result, logs: [{ log: "looked", createdTime: 5 }] });
   });
 
-  it("[C-ERR-03] knows the SDK's own NonRetryableException by its name", async () => {
+  it("[C-ERR-03] recognises the SDK's own NonRetryableException by its name", async () => {
     class NonRetryableException extends Error {
       override name = "NonRetryableException";
     }
@@ -214,7 +214,7 @@ describe("a TaskHandler", () => {
     expect(collector.toPrometheusText()).toContain('active_workers{taskType="refused"} 0');
   });
 
-  it("takes a client of the SDK itself for its address", async () => {
+  it("accepts a client of the SDK itself in place of an address", async () => {
     const { stub, handler: unused } = await setup();
     expect(unused.workerCount).toBe(0);
     const foreign: Client = { getConfig: () => ({ baseUrl: stub.url }) };
@@ -225,14 +225,14 @@ describe("a TaskHandler", () => {
     await until(() => stub.results.length === 1);
   });
 
-  it("names a missing module, and where it was searched", async () => {
+  it("names a missing module, and where it looked for it", async () => {
     const { handler } = await setup({ importModules: ["./no/such/module"] });
     await expect(handler.startWorkers()).rejects.toThrow(/importModules names \.\/no\/such\/module, which was not found from /);
   });
 });
 
 describe("the list of decorated workers", () => {
-  it("[C-HND-01, C-HND-10] holds one worker for each name and domain, the last one", async () => {
+  it("[C-HND-01, C-HND-10] has one worker for each name and domain: the last one", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     onTestFinished(() => warned.mockRestore());
     const first = worker({ taskDefName: "a" })((_task: Task) => 1);
@@ -245,7 +245,7 @@ describe("the list of decorated workers", () => {
     expect(first({ inputData: {} } as Task)).toBe(1);
   });
 
-  it("keeps `this` of a method for the newest instance of its class", async () => {
+  it("calls a method with the newest instance of its class as `this`", async () => {
     class Counter {
       by = 1;
       count(task: Task) {
@@ -276,7 +276,7 @@ describe("a TaskManager", () => {
 });
 
 describe("getTaskContext", () => {
-  it("[C-CTX-01, C-CTX-02, C-CTX-03] answers inside a handler only, with everything about the task", async () => {
+  it("[C-CTX-01, C-CTX-02, C-CTX-03] works inside a handler only, and has all data of the task", async () => {
     expect(getTaskContext()).toBeUndefined();
     const seen: unknown[] = [];
     const execute = async () => {

@@ -45,11 +45,11 @@ describe("the coordinator's settings", () => {
     expect(read(file, { KAFKA_BOOTSTRAP_SERVERS: "c:3", WORKER_TYPES: "y, z" })).toMatchObject({ brokers: ["c:3"], types: ["y", "z"] });
   });
 
-  it("of the environment do not send a server without a file to a broker", () => {
+  it("in the environment do not make a server without a configuration file connect to a broker", () => {
     expect(read({}, { KAFKA_BOOTSTRAP_SERVERS: "c:3" }).brokers).toEqual([]);
   });
 
-  it("that only set how often the reference looks at something are reported to have no effect", () => {
+  it("that only set how often the reference polls are reported as without effect", () => {
     const told: string[] = [];
     readCoordinatorConfig({ scheduler_tick_sec: 1 } as CoordinatorConfig, {}, (message) => told.push(message));
     expect(told).toEqual(["The FlowKit setting scheduler_tick_sec has no effect: Longshore does not poll at intervals."]);

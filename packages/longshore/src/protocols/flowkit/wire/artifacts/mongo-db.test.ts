@@ -28,7 +28,7 @@ describe("opening MongoDB", () => {
     await close();
   });
 
-  it("takes a database that the user has opened", () => {
+  it("accepts a database that the user has opened", () => {
     expectTypeOf<Db>().toExtend<MongoDb>();
     expect(new MongoClient("mongodb://127.0.0.1:1").db("x").databaseName).toBe("x");
   });
@@ -37,7 +37,7 @@ describe("opening MongoDB", () => {
 describe("errors of MongoDB", () => {
   const failing = (error: Error) => mongoCall("keep artifacts", () => Promise.reject(error)).catch((thrown: unknown) => thrown);
 
-  it("that may pass are reported as such", async () => {
+  it("that are transient are reported as transient", async () => {
     expect(await failing(new MongoNetworkError("reset"))).toMatchObject({
       code: "LONGSHORE_UNREACHABLE",
       message: "MongoDB did not keep artifacts: reset",
@@ -49,7 +49,7 @@ describe("errors of MongoDB", () => {
     expect(await failing(Object.assign(new Error("BSONObj"), { code: 10_334 }))).toMatchObject({ code: "LONGSHORE_LIMIT" });
   });
 
-  it("of any other kind stay unchanged", async () => {
+  it("of any other type stay unchanged", async () => {
     const error = Object.assign(new Error("no permission"), { code: 13 });
     expect(await failing(error)).toBe(error);
   });
@@ -76,11 +76,11 @@ describe("indexes of MongoDB", () => {
     return { databaseName: "d", collection: () => collection } as unknown as MongoDb;
   };
 
-  it.each([null, 85, 86])("are made, or are there already in another form (%s)", async (code) => {
+  it.each([null, 85, 86])("are created, or exist already in another form (%s)", async (code) => {
     await expect(ensureIndexes(answering(code))).resolves.toBeUndefined();
   });
 
-  it("that cannot be made are an error", async () => {
+  it("that cannot be created cause an error", async () => {
     await expect(ensureIndexes(answering(13))).rejects.toMatchObject({ code: 13 });
   });
 });
