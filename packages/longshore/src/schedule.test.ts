@@ -43,7 +43,7 @@ it("the input of a schedule is checked and gets the time of the tick", async () 
   await expect(server.define(unknown)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
 });
 
-it("a schedule has exactly one kind of times, and a name", () => {
+it("a schedule has a name and exactly one of cron, interval and time", () => {
   expect(() => schedule("s", { workflow: "w" } as never)).toThrow("none of cron, every and at");
   expect(() => schedule("s", { workflow: "w", cron: "* * * * *", every: "1m" } as never)).toThrow("cron and every");
   expect(() => schedule("", { workflow: "w", every: "1m" })).toThrow("no name");

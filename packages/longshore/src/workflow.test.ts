@@ -39,7 +39,7 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("with a schema has the types of its schema, and fails a run whose input does not fit the code of now", async () => {
+  it("has the types of its schema, and fails a run whose input does not fit the current code", async () => {
     const of = (input: z.ZodType<{ n: number }, { n?: number }>) => workflow("counted", async (w, { n }) => w.step(double, n), { input });
     const made = of(z.object({ n: z.number().max(9).default(4) }));
     expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n?: number }, number>>();
@@ -54,7 +54,7 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("fails the step that runs a child whose input does not fit", async () => {
+  it("has a failed step when the input of a child run does not fit", async () => {
     const child = workflow("child", async (_w, { n }) => n, { input: z.object({ n: z.number() }) });
     const { server, run } = await setup([child]);
     await server.define(child);
@@ -70,7 +70,7 @@ describe("a durable function", () => {
     workflow("wrong", async (w) => w.step(double, "4"));
   });
 
-  it("is started with an input that fits its schema only, in process and over HTTP", async () => {
+  it("starts only with an input that fits its schema, in process and over HTTP", async () => {
     const input = z.object({ n: z.number() });
     const made = workflow("checked", async (w, { n }) => w.step(double, n), { input });
     expectTypeOf(made).toEqualTypeOf<FunctionWorkflow<{ n: number }, number>>();
@@ -152,7 +152,7 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("receives signals in order, also those that were sent before it asked", async () => {
+  it("receives signals in order, also signals that were sent before it waited", async () => {
     const { run, api, steps } = await setup();
     const { id, worker, result } = await run(async (w) => {
       await w.step(double, 1);
@@ -171,7 +171,7 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("waits for another signal when a value does not fit the schema, and notes the field in the log", async () => {
+  it("waits for another signal when a value does not fit the schema, and logs the field", async () => {
     const { run, api, steps } = await setup();
     const schema = z.object({ ok: z.boolean() });
     const { id, worker, result } = await run(async (w) => w.signal("approve", { schema }));
@@ -184,7 +184,7 @@ describe("a durable function", () => {
     expect(items).toMatchObject([{ data: expect.stringMatching(/The value of signal approve does not fit its schema: ok: /) }]);
   });
 
-  it("counts values that do not fit against the time limit of the signal", async () => {
+  it("keeps the time limit of a signal when values that do not fit arrive", async () => {
     const { run, api, clock, steps } = await setup();
     const schema = z.object({ ok: z.boolean() });
     const { id, worker, result } = await run(async (w) => {
@@ -230,7 +230,7 @@ describe("a durable function", () => {
     await missing.worker.stop();
   });
 
-  it("runs each other by name on a server in the same process, also one that only `uses` names", async () => {
+  it("can run another one by name on a server in the same process, also one that only `uses` names", async () => {
     const { server } = await setup();
     const inner = workflow("inner", async (w, n: number) => w.step(double, n));
     const middle = workflow("middle", async (w, n: number) => w.run(inner, n), { uses: [inner] });
@@ -271,7 +271,7 @@ describe("a durable function", () => {
     const { worker, id } = await run(body);
     await holds(() => expect(seen.length).toBe(1));
     await worker.stop();
-    // A turn waits for a while for the worker that has the function in memory.
+    // A turn first waits for the worker that has the function in memory.
     await clock.advance(50_000);
     const other = await start([workflow("it", body as never)]);
     const late = await work({ tasks: [task("late", async () => null)], on: server, logger: false, signals: false });
@@ -281,12 +281,12 @@ describe("a durable function", () => {
     await Promise.all([other.stop(), late.stop()]);
   });
 
-  it("stops as blocked when its code does not match the journal, and goes on after a retry with code that does", async () => {
+  it("is blocked when its code does not match the journal, and continues after a retry with code that matches", async () => {
     const { run, start, server, api, steps, clock } = await setup();
     const { worker, id } = await run(async (w) => [await w.step(double, 1), await w.call("late", null)]);
     await holds(async () => expect((await steps(id)).length).toBe(3));
     await worker.stop();
-    // A turn waits for a while for the worker that has the function in memory.
+    // A turn first waits for the worker that has the function in memory.
     await clock.advance(50_000);
     const wrong = await start([workflow("it", async (w) => [await w.call("other", 1), await w.call("late", null)])]);
     const late = await work({ tasks: [task("late", async () => "late")], on: server, logger: false, signals: false });
@@ -327,7 +327,7 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("is told to use w.local when it waits for something that is not a command", async () => {
+  it("gets the advice to use w.local when it waits for something that is not a command", async () => {
     const { run, api } = await setup();
     const { id, worker } = await run(async () => new Promise(() => {}));
     await holds(async () => expect((await api("GET", `/runs/${id}`)).body).toMatchObject({ state: "blocked" }));
@@ -335,12 +335,12 @@ describe("a durable function", () => {
     await worker.stop();
   });
 
-  it("keeps the version of a change that a run had when it passed it", async () => {
+  it("keeps the version of a change that applied when the run reached it", async () => {
     const { run, start, server, steps, clock } = await setup();
     const { worker, id } = await run(async (w) => [await w.step(double, 1), await w.call("late", null)]);
     await holds(async () => expect((await steps(id)).length).toBe(3));
     await worker.stop();
-    // A turn waits for a while for the worker that has the function in memory.
+    // A turn first waits for the worker that has the function in memory.
     await clock.advance(50_000);
     const changed: Body = async (w) => {
       const version = w.version("twice", 1);
@@ -356,7 +356,7 @@ describe("a durable function", () => {
     await Promise.all([other.stop(), late.stop()]);
   });
 
-  it("ends when its run is cancelled, and side effects that run see it", async () => {
+  it("ends when its run is cancelled, and running side effects are notified", async () => {
     const { run, api, server } = await setup();
     const started = deferred<void>();
     const aborted = deferred<void>();
@@ -374,7 +374,7 @@ describe("a durable function", () => {
     await aborted.promise;
   });
 
-  it("runs over HTTP, in memory and from its journal", async () => {
+  it("runs over HTTP, from memory and from its journal", async () => {
     const { server, clock, steps, api } = await setup();
     const on = () => workflowGraph(server.url as string, { workerId: "w" });
     const body: Body = async (w, input: never) => {
@@ -390,7 +390,7 @@ describe("a durable function", () => {
     const { id } = await server.start(made as Workflow, 20);
     await holds(async () => expect((await steps(id)).at(-1)?.id).toBe("go"));
     await one.stop();
-    // A turn waits for a while for the worker that has the function in memory.
+    // A turn first waits for the worker that has the function in memory.
     await clock.advance(50_000);
     const two = await work({ ...options, on: on() });
     await api("POST", `/runs/${id}/signals`, { name: "go" });
@@ -434,7 +434,7 @@ describe("workflow()", () => {
     expect(() => workflow("a b", async () => null)).toThrow(/"a b" is not usable/);
   });
 
-  it("is refused by a transport that cannot carry functions", async () => {
+  it("is refused by a transport that does not support functions", async () => {
     const { conductor } = await import("./protocols/conductor/worker/index.ts");
     const made = workflow("order", async () => null);
     await expect(work({ tasks: [], workflows: [made], on: conductor("http://127.0.0.1:1/api"), signals: false })).rejects.toThrow(

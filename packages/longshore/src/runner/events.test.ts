@@ -1,4 +1,4 @@
-// The events of a worker, and that a listener can neither delay nor break it.
+// The events of a worker. A listener can neither delay nor break the worker.
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
@@ -24,7 +24,7 @@ async function setup(tasks: Task[], options: Partial<WorkOptions> = {}, loop = n
 const greet = task("greet", ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
 
 describe("the events of an execution", () => {
-  it("[C-EVT-04, C-EVT-05, C-EXEC-03] report who ran what, how long, and how large the output was", async () => {
+  it("[C-EVT-04, C-EVT-05, C-EXEC-03] report the worker, the task, the duration, and the size of the output", async () => {
     const seen: unknown[] = [];
     const listeners: Listeners = {
       executionStarted: (event) => seen.push(["started", event]),
@@ -43,7 +43,7 @@ describe("the events of an execution", () => {
     ]);
   });
 
-  it("[C-EVT-06, C-EXEC-12] a failure carries its class, its message and whether it may be tried again", async () => {
+  it("[C-EVT-06, C-EXEC-12] a failure has its class, its message and whether it may be retried", async () => {
     const seen: unknown[] = [];
     const throwing = (error: Error) => () => {
       throw error;
@@ -60,7 +60,7 @@ describe("the events of an execution", () => {
     ]);
   });
 
-  it("[C-EVT-07] every failed try of a report is an event, and the last one has the result that was not delivered", async () => {
+  it("[C-EVT-07] every failed attempt of a report is an event, and the last event has the result that was not delivered", async () => {
     const loop = Object.assign(new Loopback(), { reportTries: { pausesMs: [10_000, 20_000, 30_000] } });
     await using s = await setup([greet], {}, loop);
     const tries: unknown[] = [];
@@ -130,7 +130,7 @@ describe("listeners", () => {
     expect(seen).toEqual(["first", "second", "second"]);
   });
 
-  it("[C-EVT-09] that throw or reject are logged once, and the others get everything", async () => {
+  it("[C-EVT-09] that throw or reject are logged once, and other listeners get all events", async () => {
     const { events: bus, notices } = events();
     let heard = 0;
     bus.on("connected", () => {
@@ -147,7 +147,7 @@ describe("listeners", () => {
     ]);
   });
 
-  it("[C-EVT-10] are never waited for: one that never settles costs dropped events of its own and nothing else", async () => {
+  it("[C-EVT-10] never delay the worker: a listener that never settles only loses its own events", async () => {
     await using s = await setup([greet]);
     s.worker.on("executionStarted", () => new Promise(() => {}));
     expect(await s.loop.run("greet", { name: "Ada" })).toMatchObject({ kind: "done" });
@@ -167,7 +167,7 @@ describe("listeners", () => {
     expect(seen).toEqual(Array.from({ length: waitingMax }, (_, at) => at));
   });
 
-  it("[C-EVT-11] as one object may leave out any method, and keep their `this`", async () => {
+  it("[C-EVT-11] may be one object with any of the methods, which keep their `this`", async () => {
     const { events: bus } = events();
     class Counting {
       heard = 0;
@@ -184,7 +184,7 @@ describe("listeners", () => {
     expect(bus.wants("connected")).toBe(false);
   });
 
-  it("[C-EVT-12] get pauses and updates that arrived", async () => {
+  it("[C-EVT-12] get events about pauses and accepted updates", async () => {
     const { events: bus } = events();
     const seen: string[] = [];
     bus.onAll({ paused: () => seen.push("paused"), resumed: () => seen.push("resumed"), updateCompleted: () => seen.push("updated") });

@@ -1,4 +1,4 @@
-// One assignment at a time through a real worker, on a transport whose other end is the test.
+// One assignment at a time in a real worker. The test is the other side of the transport.
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -22,7 +22,7 @@ async function setup(tasks: Task[], options: LoopbackOptions = {}) {
 }
 
 describe("input and output", () => {
-  it("a handler's value is the output, and no value is null", async () => {
+  it("a handler's value is the output, and undefined becomes null", async () => {
     await using s = await setup([task("echo", (input: { a: number }) => input), task("none", async () => {})]);
     expect(await s.loop.run("echo", { a: 1 })).toEqual({ kind: "done", output: { a: 1 } });
     expect(await s.loop.run("none")).toEqual({ kind: "done", output: null });
@@ -40,7 +40,7 @@ describe("input and output", () => {
     expect(called).toBe(false);
   });
 
-  it("output is checked by its schema, and what does not fit fails permanently", async () => {
+  it("output is checked by its schema, and a value that does not fit fails permanently", async () => {
     const output = z.object({ id: z.string(), extra: z.string().default("none") });
     const handler = (input: { id: unknown }) => ({ id: input.id as string });
     await using s = await setup([task("strict", handler, { output })]);
@@ -57,7 +57,7 @@ describe("input and output", () => {
     expect(await s.loop.run("nobody")).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_NO_HANDLER" } });
   });
 
-  it("an input that cannot be fetched now may be tried again", async () => {
+  it("an input that cannot be fetched now may be retried", async () => {
     await using s = await setup([]);
     const slot = await s.loop.host.slots.take();
     const reports: unknown[] = [];
@@ -73,7 +73,7 @@ describe("input and output", () => {
     expect(reports).toMatchObject([{ kind: "failed", retryable: true, error: { message: "storage is away" } }]);
   });
 
-  it("what a handler throws may be tried again, a TerminalError may not", async () => {
+  it("an error of a handler may be retried, but a TerminalError may not", async () => {
     const throws = (error: unknown) => () => {
       throw error;
     };
@@ -89,7 +89,7 @@ describe("input and output", () => {
 });
 
 describe("the context", () => {
-  it("carries the orchestrator's own view to the handler, and what only it understands back", async () => {
+  it("passes the orchestrator's own data to the handler, and the handler's orchestrator-specific result back", async () => {
     const amended: [string, unknown][] = [];
     const teller = task("teller", (_input: unknown, ctx) => {
       ctx.amend("later", 5);
@@ -102,7 +102,7 @@ describe("the context", () => {
     expect(amended).toEqual([["later", 5]]);
   });
 
-  it("carries calls that only the orchestrator can answer, and fails where there are none", async () => {
+  it("passes on calls to the orchestrator, and fails when the transport has none", async () => {
     const asker = task("asker", (_input: unknown, ctx) => ctx.ask("weather", { at: "sea" }));
     await using s = await setup([asker]);
     const call = { ask: async (name: string, value: Json, signal: AbortSignal) => [name, value, signal.aborted] };
@@ -113,7 +113,7 @@ describe("the context", () => {
     });
   });
 
-  it("is also found by code that was not handed it, per handler, and nowhere else", async () => {
+  it("is also found by code that the handler calls, separately for each handler, and by no other code", async () => {
     const whoami = async () => {
       await new Promise((resolve) => setImmediate(resolve));
       return currentContext().ids.taskId;
@@ -127,7 +127,7 @@ describe("the context", () => {
     expect(() => currentContext()).toThrow(/outside a running handler/);
   });
 
-  it("sends only the newest progress while one is on its way, as parts or as log lines", async () => {
+  it("sends only the newest progress while an earlier one is being sent, as parts or as log lines", async () => {
     const tell = task("tell", async (_input: unknown, ctx) => {
       for (let percent = 0; percent <= 100; percent += 10) ctx.progress({ percent });
       await new Promise((resolve) => setImmediate(resolve));
@@ -140,7 +140,7 @@ describe("the context", () => {
     expect(without.loop.logs.at(-1)?.text).toBe('progress: {"percent":100}\n');
   });
 
-  it("logs texts and fields, and never throws for what JSON refuses", async () => {
+  it("logs texts and fields, and never throws for values that JSON refuses", async () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
     const chatty = task("chatty", (_input: unknown, ctx) => {
@@ -157,7 +157,7 @@ describe("the context", () => {
     ]);
   });
 
-  it("refuses blobs clearly where the transport carries none, and passes them on where it does", async () => {
+  it("passes on blobs, or refuses them with a clear error when the transport does not support them", async () => {
     const store = task("store", (_input: unknown, ctx) => ctx.blobs.put("bytes"));
     await using s = await setup([store]);
     expect(await s.loop.run("store")).toMatchObject({
@@ -168,7 +168,7 @@ describe("the context", () => {
     expect(await s.loop.run("store", {}, { blobs })).toEqual({ kind: "done", output: "sha256-x" });
   });
 
-  it("can renew the hold by hand, and finds out that it is lost", async () => {
+  it("can renew the hold by a call, which reports when the hold is lost", async () => {
     const started = deferred<Context>();
     const held = task("held", async (_input: unknown, ctx) => {
       started.resolve(ctx);
@@ -185,12 +185,12 @@ describe("the context", () => {
     expect(beats).toBe(2);
   });
 
-  it("defers through the transport that can carry it", async () => {
+  it("defers through a transport that supports this", async () => {
     await using s = await setup([task("later", (_input: unknown, ctx) => ctx.defer("5m", { page: 2 }))]);
     expect(await s.loop.run("later")).toEqual({ kind: "deferred", delayMs: 300_000, output: { page: 2 } });
   });
 
-  it("gives a deferred call its earlier state, where the transport returns it", async () => {
+  it("gives a deferred call its earlier state, when the transport returns it", async () => {
     await using s = await setup([task("later", (_input: unknown, ctx) => ({ rounds: ctx.deferrals, kept: ctx.deferred }))]);
     expect(await s.loop.run("later", {}, { deferrals: 2, deferred: { page: 3 } })).toEqual({
       kind: "done",
@@ -205,7 +205,7 @@ describe("stopping a handler", () => {
     (_input: unknown, ctx) => new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
   );
 
-  it("the shorter of both timeouts aborts it, and the failure may be tried again", async () => {
+  it("the shorter of both timeouts aborts it, and the failure may be retried", async () => {
     await using s = await setup([task("slow", endless.handle, { timeout: "10s" })]);
     const own = s.loop.run("slow");
     await s.clock.advance(10_000);
@@ -282,7 +282,7 @@ describe("stopping a handler", () => {
     expect(s.worker.status().counts).toMatchObject({ done: 1, lost: 0 });
   });
 
-  it("a lease that is lost while the result is reported, to no avail, is reported as lost", async () => {
+  it("a lease that is lost while the result is reported without success is reported as lost", async () => {
     await using s = await setup([task("quick", () => 1)]);
     const broken = deferred<never>();
     let tries = 0;
@@ -334,7 +334,7 @@ describe("stopping a handler", () => {
     expect(s.notices[0]?.message).toContain("did not end within 30.0 s");
   });
 
-  it("what an abandoned handler logs after its report is dropped", async () => {
+  it("log lines of an abandoned handler after its report are dropped", async () => {
     const late = deferred<Context>();
     const deaf = task(
       "deaf",

@@ -23,7 +23,7 @@ function setup(beat: () => Promise<BeatAnswer>, terms: HoldTerms = { termMs: 30_
 }
 
 describe("a hold", () => {
-  it("is renewed at its interval for as long as it is kept", async () => {
+  it("is renewed at its interval as long as it is kept", async () => {
     const s = setup(async () => ({ verdict: "ok" }));
     await s.clock.advance(60_000);
     expect(s.beats).toEqual([10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
@@ -32,7 +32,7 @@ describe("a hold", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("draws each pause again by its jitter, longer and shorter", async () => {
+  it("varies each pause by its jitter, longer and shorter", async () => {
     const drawn = [0, 0.5, 0.999];
     let at = 0;
     const random = () => drawn[at++ % drawn.length] as number;
@@ -41,7 +41,7 @@ describe("a hold", () => {
     expect(s.beats).toEqual([8_000, 18_000, 29_996, 37_996, 47_996]);
   });
 
-  it.each(["stale", "gone", "busy"] as const)("[G52] is lost in the very tick in which the answer %s is read", async (verdict) => {
+  it.each(["stale", "gone", "busy"] as const)("[G52] is lost in the same tick in which the answer %s is read", async (verdict) => {
     const answer = deferred<BeatAnswer>();
     const s = setup(() => answer.promise);
     await s.clock.advance(10_000);
@@ -56,7 +56,7 @@ describe("a hold", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("is lost when it would be over by this machine's clock, also while a beat hangs", async () => {
+  it("is lost when it has ended by this machine's clock, also while a heartbeat hangs", async () => {
     const s = setup(() => new Promise(() => {}));
     await s.clock.advance(29_999);
     expect(s.beats).toEqual([10_000]);
@@ -65,7 +65,7 @@ describe("a hold", () => {
     expect(s.reasons.map((reason) => reason.code)).toEqual(["LONGSHORE_LEASE_LOST"]);
   });
 
-  it("is tried again soon after a beat failed", async () => {
+  it("is renewed soon after a heartbeat failed", async () => {
     let failures = 2;
     const s = setup(async () => {
       if (failures-- > 0) throw new Error("connection refused");
@@ -76,7 +76,7 @@ describe("a hold", () => {
     expect(s.reasons).toEqual([]);
   });
 
-  it("counts the renewed term from the sending of the beat, and takes the term from the answer", async () => {
+  it("counts the renewed term from the time when the heartbeat was sent, and reads the term from the answer", async () => {
     const answer = deferred<BeatAnswer>();
     const s = setup(() => answer.promise);
     await s.clock.advance(15_000);

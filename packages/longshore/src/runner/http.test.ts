@@ -1,4 +1,4 @@
-// `/metrics` and `/health` of a worker, read as a scraper and a probe read them.
+// `/metrics` and `/health` of a worker, read like a scraper and a probe do.
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
@@ -25,13 +25,13 @@ async function setup(options: Partial<WorkOptions> = {}) {
   return { clock, loop, gate, worker, get, metrics, [Symbol.asyncDispose]: () => worker.stop({ force: true }) };
 }
 
-/** Every name that the text declares, with its kind. */
+/** Every name that the text declares, with its type. */
 function declared(text: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [name, kind]));
 }
 
 describe("GET /metrics of a worker", () => {
-  it("[C-HND-09] is Prometheus text that declares every name that a worker counts from the start", async () => {
+  it("[C-HND-09] is Prometheus text that declares the names of all metrics from the start", async () => {
     await using s = await setup();
     const answer = await s.get("/metrics");
     expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -57,7 +57,7 @@ describe("GET /metrics of a worker", () => {
     });
   });
 
-  it("[C-MET-03, C-MET-05, C-MET-09] counts executions, their duration in real buckets and the size of results", async () => {
+  it("[C-MET-03, C-MET-05, C-MET-09] counts executions, their duration in histogram buckets and the size of results", async () => {
     await using s = await setup();
     const run = s.loop.run("gated");
     await until(() => s.worker.status().running.length === 1);
@@ -78,7 +78,7 @@ describe("GET /metrics of a worker", () => {
     expect(text).toContain('task_result_size_bytes_sum{taskType="gated"} 500\n');
   });
 
-  it("[C-MET-04, C-MET-16] counts failures by the class of the error and whether they may be tried again", async () => {
+  it("[C-MET-04, C-MET-16] counts failures by the class of the error and whether they may be retried", async () => {
     await using s = await setup();
     await s.loop.run("odd", { final: false });
     await s.loop.run("odd", { final: true });
@@ -106,7 +106,7 @@ describe("GET /metrics of a worker", () => {
     expect(text).toContain('task_execution_queue_full_total{taskType="greet"} 1\n');
   });
 
-  it("[C-MET-06, C-MET-07, C-MET-11] counts each failed try of a report, the reports that never arrived, and their time", async () => {
+  it("[C-MET-06, C-MET-07, C-MET-11] counts each failed attempt of a report, the reports that never arrived, and their time", async () => {
     const loop = Object.assign(new Loopback(), { reportTries: { pausesMs: [] } });
     await using s = await setup({ on: loop });
     await loop.run("greet", { name: "Ada" });
@@ -119,7 +119,7 @@ describe("GET /metrics of a worker", () => {
     expect(text).toContain('task_update_time_seconds_count{taskType="greet",status="FAILURE"} 1\n');
   });
 
-  it("[C-MET-12, C-MET-13] times requests by their path template and shows what runs now", async () => {
+  it("[C-MET-12, C-MET-13] measures requests by their path template, and shows what runs now", async () => {
     await using s = await setup();
     s.loop.host.emit("requestEnded", { method: "GET", uri: "/tasks/poll/batch/{tasktype}", status: 200, durationMs: 12 });
     s.loop.host.emit("requestEnded", { method: "POST", uri: "/tasks", status: 0, durationMs: 3 });
@@ -136,7 +136,7 @@ describe("GET /metrics of a worker", () => {
 });
 
 describe("GET /health of a worker", () => {
-  it("[C-HND-07, C-HND-08] answers 200 and UP with the state of each worker", async () => {
+  it("[C-HND-07, C-HND-08] returns 200 and UP with the state of each worker", async () => {
     await using s = await setup();
     s.loop.host.emit("pollStarted", { task: "greet", worker: undefined, count: 1 });
     await s.loop.run("odd", { final: false });
@@ -154,7 +154,7 @@ describe("GET /health of a worker", () => {
     expect(s.worker.isHealthy()).toBe(true);
   });
 
-  it("is on loopback, answers GET alone, and ends with the worker", async () => {
+  it("is on loopback, accepts only GET, and ends with the worker", async () => {
     const s = await setup();
     expect(s.worker.httpUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect((await s.get("/")).status).toBe(404);
@@ -165,7 +165,7 @@ describe("GET /health of a worker", () => {
     expect(s.worker.isHealthy()).toBe(false);
   });
 
-  it("a port that is taken is a mistake of the start, and names it", async () => {
+  it("the start fails when the port is in use, and the error names the port", async () => {
     await using s = await setup();
     const port = Number(new URL(s.worker.httpUrl as string).port);
     await expect(setup({ http: { port } })).rejects.toMatchObject({

@@ -64,7 +64,7 @@ describe("a task's log", () => {
     ]);
   });
 
-  it("drops the oldest lines beyond its bound and marks their place", async () => {
+  it("drops the oldest lines above its limit and marks their place", async () => {
     let refuse = true;
     const s = setup(async () => {
       if (refuse) throw new Error("503");
@@ -84,7 +84,7 @@ describe("a task's log", () => {
     expect(s.dropped[0]).toBe(lines - (entries.length - 1));
   });
 
-  it("gives up at the end after one failure, and counts what was lost", async () => {
+  it("gives up at the end after one failure, and counts the lost lines", async () => {
     const s = setup(() => Promise.reject(new Error("503")));
     s.log.add("one", "stdout");
     s.log.add("two", "stdout");
@@ -93,7 +93,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([2]);
   });
 
-  it("tries once more after the report what could not be sent before it", async () => {
+  it("tries once more after the report to send lines that could not be sent before it", async () => {
     let away = true;
     let tries = 0;
     const s = setup(async () => {
@@ -109,7 +109,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([]);
   });
 
-  it("does not try again when the report was not answered either", async () => {
+  it("does not try again when the report also got no response", async () => {
     let tries = 0;
     const s = setup(async () => {
       tries++;
@@ -122,7 +122,7 @@ describe("a task's log", () => {
     expect(s.dropped).toEqual([1]);
   });
 
-  it("does not wait forever at the end when a push hangs", async () => {
+  it("waits only for a limited time at the end when a push hangs", async () => {
     const s = setup(() => new Promise(() => {}));
     s.log.add("one", "stdout");
     const closed = s.close();
@@ -132,7 +132,7 @@ describe("a task's log", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("cuts a text that is larger than a batch into pieces that give the whole", async () => {
+  it("divides a text that is larger than a batch into pieces without a loss", async () => {
     const s = setup();
     s.log.add("ä".repeat(3_000), "stdout");
     await s.close();

@@ -33,7 +33,7 @@ it("notices a task that blocked until its end, before any timer could fire", () 
   expect(blocked).toEqual([9_000]);
 });
 
-it("lets its timer end when nothing runs", async () => {
+it("stops its timer when no handler runs", async () => {
   const clock = new TestClock();
   const watch = new LoopWatch(clock, () => {});
   watch.start();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { TestClock } from "../testing/clock.ts";
 import { sparing } from "./notices.ts";
 
-it("a transport writes thirty lines a minute, and then how many there were besides", async () => {
+it("a transport logs at most thirty lines a minute, and then the number of dropped lines", async () => {
   const clock = new TestClock();
   const lines: string[] = [];
   const tell = sparing(clock, ({ message }) => lines.push(message));

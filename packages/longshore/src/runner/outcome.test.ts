@@ -14,7 +14,7 @@ const cancelled = new LongshoreError("LONGSHORE_CANCELLED", "cancelled");
 const deadline = new LongshoreError("LONGSHORE_DEADLINE", "timed out");
 const shutdown = new LongshoreError("LONGSHORE_SHUTDOWN", "stopping");
 
-/** Outcome in short: kind, then for failures the text and whether it may be retried. */
+/** An outcome in short: its kind and, for failures, the text and whether a retry is allowed. */
 function short(end: string, stopped?: LongshoreError): string {
   const outcome = outcomeOf(ends[end] as Ended, stopped);
   return outcome.kind === "failed" ? `${outcome.error.message} ${outcome.retryable ? "retry" : "final"}` : outcome.kind;
@@ -42,7 +42,7 @@ describe("the table of outcomes", () => {
     expect(short(end, stopped)).toBe(expected);
   });
 
-  it("turns an absent value into null and refuses permanently what JSON cannot carry", () => {
+  it("turns an absent value into null, and permanently refuses a value that JSON cannot hold", () => {
     expect(outcomeOf({ kind: "returned", value: undefined }, undefined)).toEqual({ kind: "done", output: null });
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
@@ -54,7 +54,7 @@ describe("the table of outcomes", () => {
     expect(outcomeOf({ kind: "returned", value: 1n }, undefined)).toMatchObject({ kind: "failed", retryable: false });
   });
 
-  it("reports an ending instead of a value, with the output of a failure", () => {
+  it("reports the ending that a handler returned instead of a value, with the output of a failure", () => {
     const ending = (outcome: Ending["outcome"]) => outcomeOf({ kind: "returned", value: { "longshore.ending": true, outcome } }, undefined);
     expect(ending({ kind: "done", output: { a: 1 } })).toEqual({ kind: "done", output: { a: 1 } });
     expect(ending({ kind: "failed", message: "no stock", retryable: true, output: { asked: 3 } })).toMatchObject({
@@ -66,7 +66,7 @@ describe("the table of outcomes", () => {
     expect(ending({ kind: "failed", message: "never", retryable: false })).not.toHaveProperty("output");
   });
 
-  it("includes the causes, once each, and takes what is not an Error", () => {
+  it("includes each cause once, and accepts thrown values that are not an Error", () => {
     const error = new Error("fetch failed", { cause: new Error("fetch failed", { cause: new Error("ECONNREFUSED") }) });
     expect(outcomeOf({ kind: "threw", error }, undefined)).toMatchObject({ error: { message: "fetch failed\ncaused by: ECONNREFUSED" } });
     expect(outcomeOf({ kind: "threw", error: "plain text" }, undefined)).toMatchObject({ error: { message: "plain text" } });

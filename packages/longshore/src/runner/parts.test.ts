@@ -1,4 +1,4 @@
-// Parts through a real worker, on a transport whose other end is the test.
+// Parts in a real worker. The test is the other side of the transport.
 
 import { describe, expect, it } from "vitest";
 import { deferred, until } from "../../test/support/until.ts";
@@ -22,7 +22,7 @@ const counter = task("count", async ({ to }: { to: number }, ctx) => {
 });
 
 describe("ctx.emit", () => {
-  it("gives parts in order, named by their number by default", async () => {
+  it("sends parts in order, with their number as the default name", async () => {
     const named = task("named", async (_input: unknown, ctx) => {
       await ctx.emit(1);
       await ctx.emit(2, { uid: "two" });
@@ -37,7 +37,7 @@ describe("ctx.emit", () => {
     ]);
   });
 
-  it("names the parts of a call after a deferral otherwise than those before", async () => {
+  it("gives parts different names in each call of a deferred handler", async () => {
     const twice = task("twice", async (_input: unknown, ctx) => {
       await ctx.emit(ctx.deferrals);
       return ctx.deferrals === 0 ? ctx.defer("1s") : "done";
@@ -50,7 +50,7 @@ describe("ctx.emit", () => {
     expect(s.loop.emitted.map(({ uid }) => uid)).toEqual(["1", "1.1"]);
   });
 
-  it("sends together what is given while others are on their way, and reports only when all have arrived", async () => {
+  it("sends parts together that are emitted while others are being sent, and reports only when all have arrived", async () => {
     const eager = task("eager", async (_input: unknown, ctx) => {
       for (let at = 0; at < 1_200; at++) void ctx.emit(at);
       return "done";
@@ -80,7 +80,7 @@ describe("ctx.emit", () => {
     expect(groups).toEqual([500, 500, 200]);
   });
 
-  it("sends again what did not get through, in order", async () => {
+  it("sends failed parts again, in order", async () => {
     const sent: StepPart[] = [];
     let refusals = 2;
     await using s = await setup([counter]);
@@ -124,7 +124,7 @@ describe("ctx.emit", () => {
     expect(s.loop.emitted).toEqual([]);
   });
 
-  it("refuses more than may wait, and explains what to do", async () => {
+  it("refuses a part when too many wait, and explains what to do", async () => {
     const flood = task("flood", async (_input: unknown, ctx) => {
       for (let at = 0; at < 20_000; at++) void ctx.emit(at);
     });
@@ -150,12 +150,12 @@ describe("ctx.parts", () => {
   });
   const parts = (...values: number[]) => values.map((value, at) => ({ uid: String(at), value }));
 
-  it("gives the parts of another step, until it has ended", async () => {
+  it("returns the parts of another step until this step has ended", async () => {
     await using s = await setup([sum]);
     expect(await s.loop.run("sum", {}, { parts: { numbers: parts(1, 2, 3) } })).toEqual({ kind: "done", output: 6 });
   });
 
-  it("throws when the other step failed, after what it gave", async () => {
+  it("throws when the other step failed, after the parts of this step", async () => {
     const seen: unknown[] = [];
     const watcher = task("watcher", async (_input: unknown, ctx) => {
       for await (const { value } of ctx.parts("numbers")) seen.push(value);
@@ -172,7 +172,7 @@ describe("ctx.parts", () => {
     expect(seen).toEqual([1]);
   });
 
-  it("ends with a signal of the handler's own, or with the work", async () => {
+  it("ends when the given signal aborts, or with the handler's work", async () => {
     const patient = task("patient", async (_input: unknown, ctx) => {
       const own = new AbortController();
       try {
@@ -186,7 +186,7 @@ describe("ctx.parts", () => {
     expect(await s.loop.run("patient", {}, { parts: { numbers: parts(1, 2) } })).toEqual({ kind: "done", output: "enough" });
   });
 
-  it("fails where the protocol carries none", async () => {
+  it("fails when the protocol does not support parts", async () => {
     await using s = await setup([sum], { capabilities: { streams: false } });
     expect(await s.loop.run("sum")).toMatchObject({
       kind: "failed",

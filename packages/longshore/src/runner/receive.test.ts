@@ -24,7 +24,7 @@ function setup() {
 }
 
 describe("a receive loop", () => {
-  it("opens again after growing pauses, which are short again once it has worked", async () => {
+  it("opens again after growing pauses, which are short again after a success", async () => {
     const { clock, drain, reports, keep } = setup();
     const opens = ["fails", "fails", "works", "fails"];
     const atMs: number[] = [];

@@ -5,7 +5,7 @@ import type { Assignment, Outcome } from "./transport.ts";
 
 const done: Outcome = { kind: "done", output: 1 };
 
-it("a report is repeated with growing pauses while the transport's schedule lasts, for any hold", async () => {
+it("a report is repeated with growing pauses as long as the transport's schedule allows, for any hold", async () => {
   const clock = new TestClock();
   const startMs = clock.now();
   const triedMs: number[] = [];
@@ -31,14 +31,14 @@ it("a report is repeated with growing pauses while the transport's schedule last
   expect(triedMs).toEqual([0, 200, 600, 1_400, 3_000, 6_200, 10_000]);
 });
 
-it("a report without a reply is sent once more when the peer says that the lease is over", async () => {
+it("a report without a reply is sent once more when the peer reports that the lease has ended", async () => {
   const clock = new TestClock();
   const hold = { untilMs: clock.now() + 30_000, ended: false, isRefused: false };
   const replies = ["lost", "again"];
   const report = async () => {
     const verdict = replies.shift();
     if (verdict !== "lost") return { verdict };
-    // The peer has accepted the result, its reply is lost, and its answer to a heartbeat comes first.
+    // The peer has accepted the result and its reply is lost. Its answer to a heartbeat arrives first.
     Object.assign(hold, { ended: true, isRefused: true });
     throw new Error("the connection broke");
   };

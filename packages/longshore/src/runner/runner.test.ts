@@ -44,7 +44,7 @@ describe("slots of a worker", () => {
     expect(await second).toEqual({ kind: "done", output: 2 });
   });
 
-  it("a poll takes every free slot and gives back what it does not use", async () => {
+  it("a poll takes every free slot and gives back unused slots", async () => {
     await using s = await setup({ slots: 4 });
     const taken = s.loop.host.slots.takeFree();
     expect(taken).toHaveLength(4);
@@ -56,7 +56,7 @@ describe("slots of a worker", () => {
     expect(s.loop.host.slots.takeFree(3)).toHaveLength(3);
   });
 
-  it("are as many as the transports' own limits allow, unless the user set a number", async () => {
+  it("are as many as the transports' own limits allow, by default", async () => {
     const limited = () => Object.assign(new Loopback(), { slotsFor: (tasks: ReadonlyMap<string, unknown>) => tasks.size * 25 });
     const clock = new TestClock();
     const total = async (options: Partial<WorkOptions>) => {
@@ -105,7 +105,7 @@ describe("slots of a worker", () => {
     expect(s.worker.status().slots.free).toBe(1);
   });
 
-  it("no next work is wanted while another transport waits for a slot, or while draining", async () => {
+  it("a report requests no next work while another transport waits for a slot, or while draining", async () => {
     const [first, second] = [new Loopback({ name: "first" }), new Loopback({ name: "second" })];
     await using s = await setup({ slots: 1 }, [first, second]);
     const wanted: boolean[] = [];
@@ -133,7 +133,7 @@ describe("slots of a worker", () => {
 });
 
 describe("stopping a worker", () => {
-  it("waits for running tasks within the drain time and takes nothing new", async () => {
+  it("waits for running tasks within the drain time and takes no new task", async () => {
     await using s = await setup();
     const running = s.loop.run("gated");
     await until(() => s.gates.length === 1);
@@ -154,7 +154,7 @@ describe("stopping a worker", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("[G56] aborts what is left at the deadline and reports it as a failure that may be tried again", async () => {
+  it("[G56] aborts the remaining tasks at the deadline and reports them as failures that may be retried", async () => {
     await using s = await setup({ drain: "10s" });
     const running = s.loop.run("gated");
     await until(() => s.gates.length === 1);
@@ -179,7 +179,7 @@ describe("stopping a worker", () => {
     await stopped;
   });
 
-  it("can be forced, can be called twice, and ends the wait of a gentle stop", async () => {
+  it("can be forced and can be called twice; a forced stop ends the wait of a graceful stop", async () => {
     await using s = await setup();
     const running = s.loop.run("gated");
     await until(() => s.gates.length === 1);
@@ -189,7 +189,7 @@ describe("stopping a worker", () => {
     await Promise.all([gentle, forced, s.worker.stop()]);
   });
 
-  it("ends in bounded time although a handler and its report both hang", async () => {
+  it("ends within a limited time although a handler and its report both hang", async () => {
     await using s = await setup({ tasks: [task("deaf", () => new Promise(() => {}))], drain: 0 });
     const hangs = s.loop.run("deaf", {}, { report: () => new Promise(() => {}) }).catch(() => {});
     await until(() => s.worker.status().running.length === 1);
@@ -199,7 +199,7 @@ describe("stopping a worker", () => {
     void hangs;
   });
 
-  it("ends the wait of a deferral that the transport cannot carry, as a failure that may be tried again", async () => {
+  it("ends the local wait of a deferral that the transport does not support, as a failure that may be retried", async () => {
     const later = task("later", (_input: unknown, ctx) => ctx.defer("1h"));
     await using s = await setup({ tasks: [later] }, [new Loopback({ capabilities: { defer: false } })]);
     const waiting = s.loop.run("later");
@@ -208,7 +208,7 @@ describe("stopping a worker", () => {
     expect(await waiting).toMatchObject({ kind: "failed", retryable: true, error: { code: "LONGSHORE_SHUTDOWN" } });
   });
 
-  it("[G56] follows the first signal gently and the second by force, and removes its listeners", async () => {
+  it("[G56] is graceful after the first signal and forced after the second, and removes its listeners", async () => {
     const signals = new EventEmitter();
     await using s = await setup({ signals });
     const running = s.loop.run("gated");
@@ -251,7 +251,7 @@ describe("what a worker reports", () => {
     expect(s.notices.at(-1)?.message).toMatch(/was blocked for 3\.0 s while running "gated"/);
   });
 
-  it("the task whose handler kept the event loop, with advice, and not the others that ran", async () => {
+  it("names the task whose handler blocked the event loop, with advice, and no other running task", async () => {
     const clock = new TestClock();
     const hog = task("hog", () => clock.jump(2_500));
     const patient = task("patient", (_input: unknown, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
@@ -265,7 +265,7 @@ describe("what a worker reports", () => {
     expect(s.notices.at(-1)?.message).not.toContain("patient");
   });
 
-  it("a repeating failure once, then its end with the duration", async () => {
+  it("has a repeating failure once, then its end with the duration", async () => {
     await using s = await setup();
     const { host } = s.loop;
     for (let count = 0; count < 50; count++) host.failing("claim", new Error("connection refused"));
@@ -280,7 +280,7 @@ describe("what a worker reports", () => {
     expect(s.worker.status().transports).toEqual([{ name: "loopback", failing: undefined }]);
   });
 
-  it("once that a transport's peer has answered", async () => {
+  it("has the first answer of a transport's peer once", async () => {
     await using s = await setup();
     const seen: unknown[] = [];
     s.worker.on("connected", (event) => seen.push(event));
@@ -291,7 +291,7 @@ describe("what a worker reports", () => {
     expect(seen).toEqual([{ transport: "loopback", atMs: s.clock.now() }]);
   });
 
-  it("events with ids and durations, also when a listener throws", async () => {
+  it("has events with ids and durations, also when a listener throws", async () => {
     await using s = await setup();
     const seen: unknown[] = [];
     s.worker.on("taskEnded", () => {
@@ -323,7 +323,7 @@ describe("options of a worker", () => {
     await expect(work({ ...options, signals: false })).rejects.toThrow(message);
   });
 
-  it("take anything that can make a transport", async () => {
+  it("accept everything that can make a transport", async () => {
     const loop = new Loopback();
     await using worker = await work({ tasks: [task("one", () => 1)], on: { transport: () => loop }, signals: false, logger: false });
     expect(await loop.run("one")).toEqual({ kind: "done", output: 1 });

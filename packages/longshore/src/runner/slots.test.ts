@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SlotPool } from "./slots.ts";
 
 describe("slots", () => {
-  it("are given out up to their number, then in the order of asking", async () => {
+  it("are given out up to their number, and then in the order of the requests", async () => {
     const pool = new SlotPool(2);
     expect(await pool.take("a")).toBe(true);
     expect(pool.takeFree(5)).toBe(1);
@@ -19,7 +19,7 @@ describe("slots", () => {
     expect(pool.free).toBe(2);
   });
 
-  it("know whether another transport waits", async () => {
+  it("report whether another transport waits", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");
     void pool.take("a");
@@ -44,7 +44,7 @@ describe("slots", () => {
     expect(pool.free).toBe(1);
   });
 
-  it("are not lost to a waiter when the pool closes", async () => {
+  it("stay in the pool when it closes while a transport waits", async () => {
     const pool = new SlotPool(1);
     await pool.take("a");
     const waiting = pool.take("b");

@@ -7,11 +7,11 @@ import { work } from "../work.ts";
 import { stackOf } from "./stack.ts";
 
 describe("the stack of an error", () => {
-  it("is its name, its message and its frames", () => {
+  it("has its name, its message and its frames", () => {
     expect(stackOf(new RangeError("too\nfar"))).toMatch(/^RangeError: too\nfar\n {4}at .*stack\.test\.ts:/);
   });
 
-  it("has the message that is reported, also when the error was made with another one", () => {
+  it("has the reported message, also when the error was created with another one", () => {
     const error = new Error("the password 1234 is wrong");
     error.message = "the password is wrong";
     expect(stackOf(error)).toMatch(/^Error: the password is wrong\n {4}at .*stack\.test\.ts:/);
@@ -43,7 +43,7 @@ describe("the log of a task", () => {
   const untilAborted = (_input: unknown, { signal }: { signal: AbortSignal }) =>
     new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
 
-  it("ends with the stack of an unexpected error, and has none of a decision or a stop", async () => {
+  it("ends with the stack of an unexpected error, but has no stack of a deliberate failure or a stop", async () => {
     const clock = new TestClock();
     const loop = new Loopback({ capabilities: { stacks: true } });
     const slow = task("slow", untilAborted, { timeout: "1s" });
@@ -61,7 +61,7 @@ describe("the log of a task", () => {
     ]);
   });
 
-  it("has no stack where the transport carries none", async () => {
+  it("has no stack when the transport does not send stacks", async () => {
     const loop = new Loopback();
     const worker = await work({ tasks: [total], on: loop, clock: new TestClock(), logger: false, signals: false });
     await loop.run("total", {});

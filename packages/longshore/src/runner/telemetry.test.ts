@@ -1,4 +1,4 @@
-// What a worker sends to its telemetry, on a transport whose other end is the test.
+// What a worker sends to its telemetry. The test is the other side of the transport.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";
@@ -50,7 +50,7 @@ const look = task("look", async (_input: unknown, ctx) => {
   return { ctx: ctx.trace ?? null, active: active.getStore() ?? null };
 });
 
-it("an execution is a span of its own below its caller's, which the handler, the transport and the events know", async () => {
+it("an execution is a span below its caller's span; the handler, the transport and the events have it", async () => {
   await using s = await setup([look]);
   const told: Told<"taskEnded">[] = [];
   s.worker.on("taskEnded", (event) => void told.push(event));
@@ -78,7 +78,7 @@ it("without a tracer the caller's span is passed on, and without a caller there 
   expect(await s.loop.run("look")).toMatchObject({ output: { ctx: null, active: null } });
 });
 
-it("a span ends with what the handler threw, and for work that found no handler", async () => {
+it("a span ends with the error of the handler, or with the error that there is no handler", async () => {
   const fails = task("fails", () => {
     throw new RangeError("too far");
   });
@@ -91,7 +91,7 @@ it("a span ends with what the handler threw, and for work that found no handler"
   ]);
 });
 
-it("notices go to its logger, and it is closed once, after the worker", async () => {
+it("notices are sent to its logger, and it is closed once, after the worker", async () => {
   const s = await setup([look]);
   s.loop.host.notice({ level: "info", message: "hello" });
   expect(s.notices).toEqual([{ level: "info", message: "hello" }]);

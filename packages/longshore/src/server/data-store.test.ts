@@ -40,19 +40,19 @@ async function open(directory: string | null): Promise<OpenSqliteStore> {
 }
 
 describe("the SQLite store", () => {
-  it("writes ahead and waits for the disk with every commit", async () => {
+  it("uses a write-ahead log and syncs every commit to the disk", async () => {
     const { db } = await open(folder());
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
   });
 
-  it("makes its folder, for its owner alone", async () => {
+  it("creates its folder, readable by its owner only", async () => {
     const directory = join(folder(), "deep", "data");
     await open(directory);
     expect(statSync(directory).mode & 0o777).toBe(0o700);
   });
 
-  it("explains that its folder cannot be used, and what to do", async () => {
+  it("reports when its folder cannot be used, and what to do", async () => {
     const full = () => Promise.reject(Object.assign(new Error("database or disk is full"), { errcode: 13 }));
     await expect(openSqliteStore({ ...optionsFor(folder()), open: full })).rejects.toMatchObject({
       code: "LONGSHORE_STORE_UNAVAILABLE",
@@ -65,7 +65,7 @@ describe("the SQLite store", () => {
     await open(null);
   });
 
-  it("refuses a file that a newer version has written, and leaves it alone", async () => {
+  it("refuses a file of a newer version, and does not change it", async () => {
     const directory = folder();
     const db = await openDatabase(join(directory, "longshore.db"));
     db.exec(`PRAGMA user_version=${schemaVersion + 1}`);
@@ -77,11 +77,11 @@ describe("the SQLite store", () => {
     const after = await openDatabase(join(directory, "longshore.db"));
     expect(after.prepare("SELECT count(*) AS count FROM sqlite_schema").get()).toEqual({ count: 0 });
     after.close();
-    // The lock was let go with the refusal.
+    // The refusal released the lock.
     await expect(open(directory)).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG" });
   });
 
-  it("moves the commands of an earlier version to the lane of their own, and no task that has the lane's old name", async () => {
+  it("moves the commands of an earlier version to their own lane, but not tasks that have the lane's old name", async () => {
     const db = await openDatabase(":memory:");
     migrate(db, 7);
     const row = { state: "'queued'", lane: "'command'" };
@@ -102,7 +102,7 @@ describe("the SQLite store", () => {
     db.close();
   });
 
-  it("refuses everything once it is closed", async () => {
+  it("refuses all operations after it is closed", async () => {
     const { board, close } = await open(null);
     stores.pop();
     await close();
@@ -112,7 +112,7 @@ describe("the SQLite store", () => {
   });
 });
 
-/** A row with these values, and 0 where a column must have one. */
+/** A row with these values, and with 0 in other columns that must have a value. */
 function insert(db: Database, table: string, values: { [column: string]: string }): void {
   const columns = db.prepare(`SELECT name, "notnull" AS required FROM pragma_table_info('${table}')`).all();
   const row = Object.fromEntries(columns.filter(({ required }) => required === 1).map(({ name }) => [name as string, "0"]));

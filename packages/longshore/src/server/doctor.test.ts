@@ -22,17 +22,17 @@ it("measures the disk of a folder that does not exist yet, and leaves nothing be
   expect(readdirSync(place)).toEqual([]);
 });
 
-it("warns of a write-ahead log that is not folded back", async () => {
+it("warns of a write-ahead log that was not merged into the data file", async () => {
   const place = folder();
   writeFileSync(join(place, "longshore.db"), "");
   writeFileSync(join(place, "longshore.db-wal"), "");
   expect(await about(place, "Data")).toMatchObject({ state: "ok", figures: { dataBytes: 0, walBytes: 0 } });
-  // Sparse: it takes no room.
+  // A sparse file uses no space.
   truncateSync(join(place, "longshore.db-wal"), 100 * 1024 * 1024);
   expect(await about(place, "Data")).toMatchObject({ state: "warn", seen: "0 bytes, write-ahead log 100.0 MiB" });
 });
 
-it("notices data from the future of the clock", async () => {
+it("reports data with times after the current time", async () => {
   const place = folder();
   writeFileSync(join(place, "longshore.db"), "");
   expect(await about(place, "Clock")).toMatchObject({ state: "ok" });
@@ -45,6 +45,6 @@ it("reports that a folder cannot be written, and suggests another", async () => 
   const place = folder();
   mkdirSync(join(place, "data"));
   writeFileSync(join(place, "data/file"), "");
-  // A file in the place of a folder cannot be written into, not even by root.
+  // Not even root can write into a file that is in the place of a folder.
   expect(await about(join(place, "data/file"), "Disk")).toMatchObject({ state: "bad", advice: expect.stringContaining("--data") });
 });

@@ -3,7 +3,7 @@ import { TestClock } from "../testing/clock.ts";
 import { endWorkers } from "./ended-workers.ts";
 import { openEngine } from "./engine.ts";
 
-it("what the workers of an ended process hold goes to other workers at once, and other workers keep theirs", async () => {
+it("other workers get the tasks of an ended process's workers at once, and keep their own tasks", async () => {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   const { board, workers } = engine;

@@ -3,12 +3,12 @@ import { externalStoreOf } from "./external-store.ts";
 
 const store = "postgres://ann:top-secret@db/shop";
 
-it("is none where the data are in a folder or in memory", () => {
+it("does not exist when the data are in a folder or in memory", () => {
   expect(externalStoreOf({ data: "x" })).toBeNull();
   expect(externalStoreOf({ ephemeral: true })).toBeNull();
 });
 
-it("shows its address without the password, and knows what to hide", () => {
+it("shows its address without the password, and lists the secrets to hide", () => {
   expect(externalStoreOf({ store, lease: "10s", ephemeral: false })).toMatchObject({
     shown: "postgres://ann@db/shop?schema=longshore",
     secrets: ["top-secret"],

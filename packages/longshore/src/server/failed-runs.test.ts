@@ -20,7 +20,7 @@ async function setup() {
     stop,
     news,
     start: async () => (await engine.runs.start({ workflow: "f", input: "null" })).run.id,
-    /** A worker takes the next turn and reports it. */
+    /** A worker claims the next turn and reports it. */
     async turn(parts: Partial<TurnReport>) {
       await turns();
       const reach = { names: [functionLane("f")], labels: [] };
@@ -34,7 +34,7 @@ async function setup() {
 const fails = { end: { kind: "failed", error: "no ink" } } as const;
 const blocks = { end: { kind: "blocked", error: "the code does not match" } } as const;
 
-it("reports a run that fails and a run that is blocked, and no other one", async () => {
+it("reports a run that fails and a run that is blocked, and no other run", async () => {
   const { news, start, turn, engine } = await setup();
   const failed = await start();
   await turn(fails);

@@ -3,7 +3,7 @@ import { createLogger } from "../core/logger.ts";
 import { TestClock } from "../testing/clock.ts";
 import { FailureLog } from "./failure-log.ts";
 
-it("logs a repeating failure once, and its end with its length", async () => {
+it("logs a repeating failure once, and its end with the duration", async () => {
   const lines: { level: string; message: string; afterMs?: number; error?: string }[] = [];
   const clock = new TestClock();
   const trouble = new FailureLog(createLogger({ clock, write: (line) => lines.push(JSON.parse(line)) }), clock);

@@ -39,7 +39,7 @@ function valuesOf(text: string): Record<string, number> {
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
 }
 
-it("a task counts how long it could be taken before it was, and each attempt how long it took", async () => {
+it("a task's wait is measured from when it is ready until it is taken, and each attempt's duration is measured", async () => {
   const { clock, engine, read, post, claim } = await setup();
   const policy = { failures: 1, lost: 3, backoff: { kind: "fixed", delayMs: 4_000 } };
   await post("a", "build", { delayMs: 5_000, policy: JSON.stringify(policy) });
@@ -83,7 +83,7 @@ it("times of steps and runs have the name of their workflow, also of a run that 
   expect(values['longshore_run_duration_seconds_sum{workflow="shipping"}']).toBe(3);
 });
 
-it("names of tasks get 200 series, and the rest is counted as other", async () => {
+it("200 task names get their own series, and the rest is counted as other", async () => {
   const { engine, read } = await setup();
   const names = Array.from({ length: 205 }, (_, at) => `lane-${at}`);
   await engine.board.post(names.map((name) => ({ id: name, step: name, lanes: [{ name, labels: [] }], input: "null", policy: null })));
@@ -93,7 +93,7 @@ it("names of tasks get 200 series, and the rest is counted as other", async () =
   expect(counts.at(-1)).toEqual(['longshore_task_wait_seconds_count{task="other",workflow="other"}', 5]);
 });
 
-it("the age of the oldest ready task is known for each lane, and for the lanes without a series", async () => {
+it("there is an age of the oldest ready task for each lane, and one for all lanes without a series", async () => {
   const { clock, engine, read, post } = await setup();
   await post("cancelled", "small");
   await clock.advance(1_000);
@@ -109,7 +109,7 @@ it("the age of the oldest ready task is known for each lane, and for the lanes w
   expect(values['longshore_queue_oldest_seconds{lane="other",labels=""}']).toBe(4);
 });
 
-it("the size of the data file and of its log is known, and a store in memory has none", async () => {
+it("there are sizes of the data file and of its log, but none for a store in memory", async () => {
   const { read, post } = await setup({ directory: temporaryFolder() });
   await post("a");
   const values = await read();
@@ -118,7 +118,7 @@ it("the size of the data file and of its log is known, and a store in memory has
   expect(Object.keys(await (await setup()).read()).filter((name) => name.startsWith("longshore_data_bytes"))).toEqual([]);
 });
 
-it("commits and their times have the same count, also after commits that failed", async () => {
+it("the number of commits and of their measured times is equal, also after failed commits", async () => {
   const { program, get, disk } = await startOnSmallDisk();
   const counted = async () => {
     const values = valuesOf((await get("/metrics")).text);
@@ -136,7 +136,7 @@ it("commits and their times have the same count, also after commits that failed"
   expect(await counted()).toBe(after);
 });
 
-it("requests are timed by route, without those that wait for an event", async () => {
+it("the time of requests is measured by route, without requests that wait for an event", async () => {
   const { get, claim, clock } = await startOnSmallDisk();
   const read = async () => valuesOf((await get("/metrics")).text);
   await get("/health");
@@ -154,7 +154,7 @@ it("requests are timed by route, without those that wait for an event", async ()
   expect(values[requests]).toBe(2);
 });
 
-it("ticks of schedules are counted by what became of them, and how late they started", async () => {
+it("ticks of schedules are counted by outcome and by delay", async () => {
   const { clock, engine, read } = await setup();
   const source = { name: "w", steps: [{ id: "a", task: "a", input: null }], output: null };
   await engine.runs.define({ name: "w", dialect: "code", source: JSON.stringify(source) });

@@ -1,4 +1,4 @@
-// Workers in the server's own process, with everything that a handler may use.
+// Workers in the server's own process, with all functions that a handler may use.
 
 import { describe, expect, it } from "vitest";
 import { startAdminServer, startOnSmallDisk } from "../../test/support/admin.ts";
@@ -70,7 +70,7 @@ describe("a handler in the server's own process", () => {
     expect((await ended()).state).toBe("cancelled");
   });
 
-  it("is called again later when it defers, without spending an attempt", async () => {
+  it("is called again later when it defers, without using an attempt", async () => {
     const seen: unknown[] = [];
     const { clock, ended } = await runOf(async (_, ctx) => {
       seen.push([ctx.attempt, ctx.deferrals, ctx.deferred]);
@@ -105,7 +105,7 @@ describe("a handler in the server's own process", () => {
   });
 });
 
-it("an in-process worker that waits for work has all its slots free", async () => {
+it("an in-process worker that waits for work has all its slots available", async () => {
   const { server, clock, api } = await startAdminServer();
   const gate = deferred<void>();
   const wait = task("wait", (at: number) => (at === 1 ? undefined : gate.promise));
@@ -122,7 +122,7 @@ it("an in-process worker that waits for work has all its slots free", async () =
 });
 
 describe("an in-process worker whose store cannot be written", () => {
-  it("waits before it claims again, and continues when there is room", async () => {
+  it("waits before it claims again, and continues when there is space", async () => {
     const { program, api, disk, clock } = await startOnSmallDisk();
     const echo = task("echo", async (input: number) => input);
     const result = program.call(echo, 7);

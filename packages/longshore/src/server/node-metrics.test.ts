@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createMetrics } from "../core/metrics.ts";
 import { withOwned } from "./node-metrics.ts";
 
-it("a family of a protocol is shown once, with what was counted on the owned data", async () => {
+it("a protocol's metric family is shown once, with the values of the owner", async () => {
   const [node, owned] = [createMetrics(), createMetrics()];
   node.counter("requests_total", "Of this node.").with().add();
   const shown = withOwned(node, () => owned);

@@ -21,7 +21,7 @@ function setup() {
   return { clock, node, health };
 }
 
-it("a node without an owner is not ready, and reports the reason without asking for an owner", async () => {
+it("a node without an owner is not ready, and reports the reason without a call to an owner", async () => {
   const { node, health } = setup();
   node.isServing = false;
   expect(await health.ready()).toMatchObject({ status: "unavailable", message: "No node owns the data now." });
@@ -35,7 +35,7 @@ it("a node is ready when its owner has written", async () => {
   expect((await ready).status).toBe("ok");
 });
 
-it("a node whose owner does not answer says so while the probe still waits, and asks it once for all probes", async () => {
+it("a node whose owner does not answer reports this before the probe times out, and sends one call for all probes", async () => {
   const { clock, node, health } = setup();
   const probes = [health.ready(), health.ready()];
   await clock.advance(900);

@@ -1,4 +1,4 @@
-// The files of the dashboard, as a browser gets them. The pages themselves are tested in packages/dashboard.
+// The files of the dashboard, as a browser receives them. packages/dashboard tests the pages themselves.
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { buildDashboard } from "../../../../scripts/build-dashboard.mjs";
@@ -8,8 +8,8 @@ beforeAll(() => buildDashboard());
 
 const browser = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document", "user-agent": "Mozilla/5.0" };
 
-describe("the shell of the dashboard", () => {
-  it("is open, holds no data, and is the same for each address of a page but for the way to its files", async () => {
+describe("the HTML document of the dashboard", () => {
+  it("is open, contains no data, and is the same for each page except for the relative path to its files", async () => {
     const { send } = await startAdminServer({ tokens: ["0123456789abcdef"] });
     for (const [path, assets] of [
       ["/ui", "ui/assets/"],
@@ -24,7 +24,7 @@ describe("the shell of the dashboard", () => {
     }
   });
 
-  it("allows only its own scripts and styles, no frames, and one policy of trusted types", async () => {
+  it("allows only its own scripts and styles, no frames, and one Trusted Types policy", async () => {
     const { send } = await startAdminServer();
     const { headers } = await send("GET", "/ui");
     expect(headers).toMatchObject({
@@ -38,7 +38,7 @@ describe("the shell of the dashboard", () => {
     });
   });
 
-  it("is not sent again to a browser that has it", async () => {
+  it("is not sent again to a browser that has it in its cache", async () => {
     const { send } = await startAdminServer();
     const { headers } = await send("GET", "/ui");
     const again = await send("GET", "/ui", { headers: { "if-none-match": `W/${headers.etag}` } });
@@ -46,7 +46,7 @@ describe("the shell of the dashboard", () => {
     expect((await send("GET", "/ui", { headers: { "if-none-match": '"another"' } })).status).toBe(200);
   });
 
-  it("is reached by a link of another site, and its API is not", async () => {
+  it("can be opened by a link of another site, but its API cannot", async () => {
     const { send } = await startAdminServer();
     const headers = { ...browser, "sec-fetch-site": "cross-site" };
     expect((await send("GET", "/ui/runs", { headers })).status).toBe(200);
@@ -56,7 +56,7 @@ describe("the shell of the dashboard", () => {
 });
 
 describe("the files of the dashboard", () => {
-  it("are named after their content, kept without an end, and sent compressed", async () => {
+  it("are named after their content, cached without a limit, and sent compressed", async () => {
     const { send } = await startAdminServer();
     const { text } = await send("GET", "/ui");
     const names = [...text.matchAll(/ui\/assets\/([\w.-]+)/g)].map(([, name]) => name);
@@ -78,7 +78,7 @@ describe("the files of the dashboard", () => {
     }
   });
 
-  it("are only those of the build", async () => {
+  it("are only the files of the build", async () => {
     const { send } = await startAdminServer();
     for (const path of ["/ui/assets/main.js", "/ui/assets/manifest.json", "/ui/assets/..%2F..%2Fpackage.json"])
       expect((await send("GET", path)).status).toBe(404);

@@ -10,7 +10,7 @@ import { openProtocols, prepareProtocols } from "./protocols.ts";
 
 const logger = createLogger({ level: "silent", write: () => {}, clock: { now: () => 0 } });
 
-/** What a protocol gets with these options before anything is opened. */
+/** What a protocol receives with these options before anything is opened. */
 async function preparedWith(options: ServeOptions): Promise<Preparing> {
   const got: Preparing[] = [];
   const probe: Protocol = {

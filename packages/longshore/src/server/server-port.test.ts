@@ -1,4 +1,4 @@
-// The whole server for callers without rights: every real route requires a token, whatever protocol it belongs to.
+// The whole server for callers without rights: every real route of every protocol requires a token.
 
 import { expect, it } from "vitest";
 import { realGroups, realMethods } from "../../test/support/admin.ts";
@@ -9,7 +9,7 @@ import { actions } from "../core/actions.ts";
 const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
 const tokens = Object.entries(secrets).map(([scope, secret]) => `${scope}:${secret}:${scope}-token`);
 
-it("every route but health answers 401 without a token and 403 to a lesser one", async () => {
+it("every route except health responds with 401 without a token, and with 403 when the token allows too little", async () => {
   const groups = await realGroups();
   const { url, get } = await startGraphServer({ tokens, logger: { level: "silent" } });
   const { calls, findings } = await walkRouteTable(groups, url, secrets);
@@ -19,7 +19,7 @@ it("every route but health answers 401 without a token and 403 to a lesser one",
   expect((await get("/health")).status).toBe(200);
 });
 
-it("every gRPC method answers UNAUTHENTICATED without a token and PERMISSION_DENIED to a lesser one", async () => {
+it("every gRPC method responds with UNAUTHENTICATED without a token, and with PERMISSION_DENIED when the token allows too little", async () => {
   const methods = await realMethods();
   const { url } = await startGraphServer({ tokens, logger: { level: "silent" } });
   const { calls, findings } = await walkMethodTable(methods, url, secrets);

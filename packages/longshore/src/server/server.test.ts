@@ -29,7 +29,7 @@ describe("a server that starts", () => {
     await worker.stop();
   });
 
-  it("defines the sample only when requested and nothing else is defined", async () => {
+  it("defines the sample only when this is requested and no other workflow is defined", async () => {
     const idsOf = async (get: (path: string) => Promise<{ text: string }>) =>
       (JSON.parse((await get("/api/workflows")).text) as { id: string }[]).map(({ id }) => id);
     expect(await idsOf((await startGraphServer()).get)).toEqual([]);
@@ -46,7 +46,7 @@ describe("a server that starts", () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.2:/);
   });
 
-  it("on a port or a folder in use reports it and leaves nothing open", async () => {
+  it("reports a port or a folder that is in use, and leaves nothing open", async () => {
     const { server, data } = await startGraphServer();
     await expect(serve({ data, port: 0 })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
     const other = temporaryFolder();
@@ -55,7 +55,7 @@ describe("a server that starts", () => {
     await third.close();
   });
 
-  it("on a folder it cannot use leaves it unlocked", async () => {
+  it("leaves a folder unlocked when it cannot use it", async () => {
     const data = temporaryFolder();
     writeFileSync(join(data, "blobs"), "in the way");
     await expect(serve({ data, port: null })).rejects.toThrow();
@@ -64,7 +64,7 @@ describe("a server that starts", () => {
     await server.close();
   });
 
-  it("takes tokens from a file in addition to those of the options", async () => {
+  it("reads tokens from a file in addition to those of the options", async () => {
     const tokenFile = join(temporaryFolder(), "tokens");
     writeFileSync(tokenFile, "# for people\nread:from-the-file-0123456789\n");
     const { send } = await startGraphServer({ tokens: ["from-the-options-0123456789"], tokenFile, logger: { level: "silent" } });
@@ -76,14 +76,14 @@ describe("a server that starts", () => {
 });
 
 describe("a server that starts again", () => {
-  it("forgets what ended longer ago than it must keep", async () => {
+  it("removes runs that ended longer ago than the retention time", async () => {
     const { api, create, take, complete, clock } = await startAdminServer({ retention: { runs: { ageMs: 600_000 } } });
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;
     await complete((await take()).lease.lease_id);
     await clock.advance(590_000);
     expect((await api("GET", `/runs/${id}`)).body.state).toBe("succeeded");
-    // Pruning reads real folders, which the clock does not wait for: it comes round again each minute.
+    // Pruning reads real folders, and the test clock does not wait for this. It is repeated each minute.
     await eventually(async () => {
       await clock.advance(60_000);
       return (await api("GET", `/runs/${id}`)).status === 404;
@@ -93,7 +93,7 @@ describe("a server that starts again", () => {
 });
 
 describe("a server that closes", () => {
-  it("ends waiting claims empty, and what was held before is held after", async () => {
+  it("ends waiting claims without a task, and held tasks stay held", async () => {
     const { server, claim, start, take, data, clock } = await startGraphServer();
     await start(job("a"));
     const { lease } = await take();
@@ -124,7 +124,7 @@ describe("a server that closes", () => {
     expect(await waiting).toMatchObject([{ reason: { code: "LONGSHORE_CLOSED" } }, { reason: { code: "LONGSHORE_CLOSED" } }]);
   });
 
-  it("lets its in-process workers be stopped afterwards", async () => {
+  it("allows its in-process workers to be stopped afterwards", async () => {
     const server = await startQuietly({ port: null });
     const worker = await work({ tasks: [task("t", async () => null)], on: server });
     await server.close();
@@ -134,7 +134,7 @@ describe("a server that closes", () => {
 });
 
 describe("a workflow with a schema of its input", () => {
-  it("is started only with an input that fits", async () => {
+  it("starts only with an input that fits", async () => {
     const server = await startQuietly({ port: null });
     const echo = task("echo", async (given: unknown) => given);
     const order = graph("order", (g, input) => g.step(echo, input), {
@@ -158,7 +158,7 @@ describe("a workflow that runs others", () => {
   const inner = graph("inner", (g, n: Ref<number>) => g.step(double, n));
   const middle = graph("middle", (g, n: Ref<number>) => g.run(inner, n));
 
-  it("is started with all of them defined", async () => {
+  it("has all of them defined when it starts", async () => {
     const server = await startQuietly({ port: null });
     const worker = await work({ tasks: [double], on: server });
     const outer = graph("outer", (g, n: Ref<number>) => g.run(middle, g.run(inner, n)));
@@ -167,7 +167,7 @@ describe("a workflow that runs others", () => {
     await worker.stop();
   });
 
-  it("by name finds them on the server, written in any way", async () => {
+  it("finds them on the server by name, in any dialect", async () => {
     const workflows = temporaryFolder();
     writeFileSync(join(workflows, "nightly.yml"), "name: N\non: push\njobs:\n  a: { run: 'true' }\n");
     const server = await startQuietly({ port: null, workflows });
@@ -177,7 +177,7 @@ describe("a workflow that runs others", () => {
     expect((await server.result(id)).state).toBe("cancelled");
   });
 
-  it("by a name that the server does not know is refused with the step", async () => {
+  it("is refused with the step when the server does not know a name", async () => {
     const server = await startQuietly({ port: null });
     const outer = graph("outer", (g) => g.run("iner", 1, { id: "call" }));
     await expect(server.start(outer, null)).rejects.toThrow(
@@ -188,7 +188,7 @@ describe("a workflow that runs others", () => {
     });
   });
 
-  it("gets no new version of any of them by a second start", async () => {
+  it("creates no new version of any of them at a second start", async () => {
     const server = await startQuietly({ port: null });
     await server.start(middle, 1);
     await server.start(middle, 2);
@@ -197,7 +197,7 @@ describe("a workflow that runs others", () => {
 });
 
 describe("a server whose store cannot be written", () => {
-  it("refuses new work with 503 and Retry-After, answers claims empty, still serves reads, and resumes automatically", async () => {
+  it("refuses new work with 503 and Retry-After, returns no task to claims, still serves reads, and resumes automatically", async () => {
     const { api, create, send, clock, post, disk, log } = await startOnSmallDisk();
     const workflow = await create(job("a"));
     const { id } = (await api("POST", "/runs", { workflow })).body;

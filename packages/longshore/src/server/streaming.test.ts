@@ -1,4 +1,4 @@
-// Steps that read along with each other, on a server with workers in its own process.
+// Steps that read the parts of other steps while these run, on a server with workers in its own process.
 
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../../test/support/admin.ts";
@@ -37,13 +37,13 @@ async function read(ctx: Context, step = "first"): Promise<unknown[]> {
   return seen;
 }
 
-describe("a step that reads along", () => {
+describe("a step that reads another step's parts", () => {
   it("begins with the first part, gets the others as they arrive, and ends after the source", async () => {
     const heard = deferred<void>();
     const { ended } = await setup(
       async (ctx) => {
         await ctx.emit("one");
-        // Only a reader that has begun meanwhile lets it go on.
+        // It continues only when a reader has begun meanwhile.
         await heard.promise;
         await ctx.emit("two", { uid: "second" });
       },
@@ -60,7 +60,7 @@ describe("a step that reads along", () => {
     });
   });
 
-  it("begins at the end of a source that gave nothing, and reads nothing", async () => {
+  it("begins at the end of a source without parts, and reads nothing", async () => {
     const { ended } = await setup(async () => null, read);
     expect((await ended()).output).toEqual({ read: [] });
   });
@@ -79,7 +79,7 @@ describe("a step that reads along", () => {
     });
   });
 
-  it("fails when its source does", async () => {
+  it("fails when its source fails", async () => {
     const { ended } = await setup(async (ctx) => {
       await ctx.emit(1);
       throw new Error("broken");
@@ -109,7 +109,7 @@ describe("the parts of a step over HTTP", () => {
     expect((await api("GET", `/runs/${id}/steps/first/parts?after=3`)).body).toEqual({ items: [], next: null, ended: "done" });
   });
 
-  it("are waited for", async () => {
+  it("can be waited for", async () => {
     const go = deferred<void>();
     const { api, id, ended } = await setup(async (ctx) => {
       await go.promise;

@@ -1,4 +1,4 @@
-// Rows of schedules and signals that were broken by hand.
+// Rows of schedules and signals that the test has damaged.
 
 import { join } from "node:path";
 import { expect, it } from "vitest";

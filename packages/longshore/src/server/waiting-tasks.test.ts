@@ -20,7 +20,7 @@ async function setup() {
     timersBefore,
     post: (id: string, labels: string[] = [], delayMs = 0) =>
       engine.board.post([{ id, step: id, lanes: [{ name: "build", labels }], input: "null", policy: null, delayMs }]),
-    /** A worker claims work, and holds what it is given. */
+    /** A worker claims a task and holds it. */
     async claim(holder: string) {
       engine.workers.seen(holder, { reach: builder });
       return (await engine.board.claim({ reach: builder, holder, termMs: 60_000 }))[0];
@@ -30,7 +30,7 @@ async function setup() {
   };
 }
 
-it("reports at once that no worker could take a task, once for each cause, and when that has ended", async () => {
+it("reports at once that no worker can take a task, once for each cause, and also reports the end", async () => {
   const { clock, post, told, claim, news } = await setup();
   await post("a", ["gpu"]);
   await post("b", ["gpu"]);
@@ -45,7 +45,7 @@ it("reports at once that no worker could take a task, once for each cause, and w
   expect(told().slice(2).sort()).toEqual(["over no-worker a 2", "over no-worker c 1"]);
 });
 
-it("does not report the end of waiting for a task that was cancelled", async () => {
+it("does not report the end of the wait when the task was cancelled", async () => {
   const { clock, engine, post, told } = await setup();
   await post("a", ["gpu"]);
   await clock.advance(300);
@@ -77,7 +77,7 @@ it("reports a cause that returns as a new one", async () => {
   expect(told()).toEqual(["waiting no-worker a 1", "over no-worker a 1", "waiting no-worker a 1"]);
 });
 
-it("costs an idle server nothing, and ends on request", async () => {
+it("does no work on an idle server, and ends on request", async () => {
   const { clock, post, told, stop, timersBefore } = await setup();
   await clock.advance(1_000);
   expect(clock.pending).toBe(timersBefore);

@@ -49,19 +49,19 @@ describe("a folder of definition files", () => {
       ["each", null],
     ]);
     await first.server.close();
-    // A schedule that is no longer in its file is gone after the next start.
+    // A schedule that was removed from its file no longer exists after the next start.
     writeFileSync(join(workflows, "ci.yml"), good);
     const second = await startGraphServer({ workflows, ephemeral: false, data });
     expect(await names(second.get)).toEqual([["each", null]]);
   });
 
-  it("is refused as a whole when times of a schedule cannot be understood, with the place", async () => {
+  it("is refused completely when the times of a schedule are invalid, with the place", async () => {
     const workflows = folderOf({ "ci.yml": good.replace("on: push", "on:\n  schedule:\n    - cron: 61 * * * *") });
     const error = await serve({ ephemeral: true, port: null, workflows }).catch((thrown: Error) => thrown);
     expect((error as Error).message).toMatch(/ci\.yml:4:7: cron is "61 \* \* \* \*"/);
   });
 
-  it("may hold flows of Stepflow, which are started by name", async () => {
+  it("may contain Stepflow flows, which are started by name", async () => {
     const workflows = folderOf({
       "ci.yml": good,
       "ask.yaml": "steps:\n  - { id: a, component: /python/udf, input: { $input: q } }\noutput: { answer: { $input: q } }\n",
@@ -76,7 +76,7 @@ describe("a folder of definition files", () => {
     expect(await server.result(id)).toMatchObject({ state: "succeeded", output: { answer: 42 } });
   });
 
-  it("may hold modules, whose workflows are defined with those that they run", async () => {
+  it("may contain modules, whose workflows are defined together with the workflows that they run", async () => {
     const leaf = { name: "leaf", source: { name: "leaf", steps: [], output: 1 } };
     const root = {
       name: "root",
@@ -102,7 +102,7 @@ describe("a folder of definition files", () => {
     expect(await server.result(id)).toMatchObject({ state: "succeeded", output: 1 });
   });
 
-  it("with a module that cannot be loaded is refused, or served without it", async () => {
+  it("with a module that cannot be loaded is refused, or is served without the module", async () => {
     const workflows = folderOf({ "ci.yml": good, "broken.mjs": "throw new Error('no database');\n" });
     await expect(serve({ port: null, ephemeral: true, workflows })).rejects.toThrow(/broken\.mjs could not be loaded: Error: no database/);
     const { server } = await startGraphServer({ workflows, badWorkflows: "skip", logger: { level: "silent" } });
@@ -121,7 +121,7 @@ describe("a folder of definition files", () => {
     expect(server.workflows.warnings).toEqual([expect.stringMatching(/worker\.mjs is left out: it calls work\(\)/)]);
   });
 
-  it("shows the steps of a flow, and not what its choices were made into", async () => {
+  it("shows the steps of a flow, but not the hidden nodes of its choices", async () => {
     const flow = {
       steps: ["a", "b", "c"].map((id) => ({
         id,
@@ -146,13 +146,13 @@ describe("a folder of definition files", () => {
     ]);
   });
 
-  it("with a flow that cannot be run refuses the start like any other mistake", async () => {
+  it("with a flow that cannot run is refused like any other mistake", async () => {
     const workflows = folderOf({ "ask.yaml": "steps:\n  - { id: a, component: /x, input: { $step: b } }\n" });
     const start = serve({ ephemeral: true, port: null, workflows });
     await expect(start).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", detail: { line: 2, field: "steps[0].input" } });
   });
 
-  it("makes no new version of what has not changed", async () => {
+  it("creates no new version of unchanged files", async () => {
     const workflows = folderOf({ "ci.yml": good });
     const before = await startGraphServer({ workflows });
     await before.close();
@@ -160,7 +160,7 @@ describe("a folder of definition files", () => {
     expect(server.workflows.defined).toMatchObject([{ definition: { version: 1 } }]);
   });
 
-  it("with a mistake in it refuses the start, naming file, line and column once", async () => {
+  it("with a mistake in it prevents the start; the error names file, line and column once", async () => {
     const workflows = folderOf({ "bad.yml": bad, "ci.yml": good });
     const start = serve({ ephemeral: true, port: null, workflows });
     await expect(start).rejects.toMatchObject({ code: "LONGSHORE_BAD_DEFINITION", detail: { line: 4 } });
@@ -178,13 +178,13 @@ describe("a folder of definition files", () => {
     expect(lines.join("\n")).toContain(`${join(workflows, "bad.yml")}:4:`);
   });
 
-  it("warns about what it does not understand without refusing it", async () => {
+  it("causes a warning for unknown content, and is not refused", async () => {
     const workflows = folderOf({ "ci.yml": `${good}colour: red\n` });
     const { server } = await startGraphServer({ workflows, logger: { level: "silent" } });
     expect(server.workflows.warnings).toEqual([expect.stringMatching(/ci\.yml:5:\d+: /)]);
   });
 
-  it("may not hold one name twice, and may not be missing", async () => {
+  it("must not contain one name twice, and must exist", async () => {
     const twice = folderOf({ "ci.yml": good, "ci.yaml": good });
     await expect(serve({ ephemeral: true, port: null, workflows: twice })).rejects.toThrow(/taken by .*ci\.yaml/);
     const missing = join(twice, "nope");

@@ -22,7 +22,7 @@ it("the project's own compiler is preferred", () => {
   expect(loadCompiler(project({ typescript: usable })).version).toBe("6.0.3");
 });
 
-it("next to a compiler that no program can call, the second name is tried", () => {
+it("a second package name is tried when the compiler has no programming interface", () => {
   expect(loadCompiler(project({ typescript: native, "typescript-6": usable })).version).toBe("6.0.3");
 });
 

@@ -6,14 +6,14 @@ import { readSignatures } from "./signatures.ts";
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/signatures/${name}`, import.meta.url));
 
 describe("schemas from signatures", () => {
-  // One program for all, for the compiler needs a second to make one.
+  // One program for all tests, because the compiler needs a second to make one.
   const all = new Map(readSignatures(fixture("tasks.ts")).map((each) => [each.task, each]));
   const input = (name: string) => all.get(name)?.schemas.input as JsonSchema;
   const output = (name: string) => all.get(name)?.schemas.output as JsonSchema;
   const fields = (schema: JsonSchema) => schema.properties as { [name: string]: JsonSchema };
   const why = (name: string) => Object.fromEntries(all.get(name)?.missing.map((each) => [each.side, each.why]) ?? []);
 
-  it("[C-SCH-01, C-SCH-02] describe the parameter's fields, and which must be there", () => {
+  it("[C-SCH-01, C-SCH-02] describe the parameter's fields, and which are required", () => {
     expect(input("basic")).toEqual({
       $schema: draft07,
       type: "object",
@@ -30,14 +30,14 @@ describe("schemas from signatures", () => {
     expect(input("instances")).toEqual({ $schema: draft07, type: "object", properties: {}, required: [], additionalProperties: true });
   });
 
-  it("[C-SCH-03] describe what the promise holds", () => {
+  it("[C-SCH-03] describe the value of the promise", () => {
     expect(output("basic")).toEqual(input("basic"));
     expect(output("optional")).toEqual({ $schema: draft07, type: "string" });
     expect(output("collections")).toEqual({ $schema: draft07, type: "number" });
     expect(output("deferring")).toMatchObject({ type: "object", properties: { rounds: { type: "number" } }, required: ["rounds"] });
   });
 
-  it("[C-SCH-05, C-SCH-06] make what may be missing or null nullable and not required", () => {
+  it("[C-SCH-05, C-SCH-06] make optional and nullable fields nullable and not required", () => {
     expect(fields(input("optional"))).toEqual({
       a: { type: ["string", "null"], nullable: true },
       b: { type: ["number", "null"], nullable: true },
@@ -55,7 +55,7 @@ describe("schemas from signatures", () => {
     expect(input("optional").required).toEqual(["f"]);
   });
 
-  it("[C-SCH-06] do not require what the parameter has a default for, and contain the default", () => {
+  it("[C-SCH-06] do not require fields with a default, and contain the default", () => {
     expect(fields(input("defaults"))).toEqual({
       name: { type: "string" },
       greeting: { type: "string", default: "Hello" },
@@ -66,7 +66,7 @@ describe("schemas from signatures", () => {
     expect(input("defaults").required).toEqual(["name"]);
   });
 
-  it("[C-SCH-07, C-TEST-07] know lists, tuples, records, enums, unions, dates, nested and computed types", () => {
+  it("[C-SCH-07, C-TEST-07] support lists, tuples, records, enums, unions, dates, nested and computed types", () => {
     expect(fields(input("collections"))).toMatchObject({
       tags: { type: "array", items: { type: "string" } },
       pair: { type: "array", items: [{ type: "string" }, { type: "number" }], minItems: 2, maxItems: 2 },
@@ -82,7 +82,7 @@ describe("schemas from signatures", () => {
     });
   });
 
-  it("[C-SCH-07] keep definitions for types that contain themselves", () => {
+  it("[C-SCH-07] use definitions for types that contain themselves", () => {
     const tree = {
       type: "object",
       properties: { name: { type: "string" }, children: { type: "array", items: { $ref: "#/definitions/Tree" } } },
@@ -98,7 +98,7 @@ describe("schemas from signatures", () => {
     expect(input("collections")).not.toHaveProperty("definitions");
   });
 
-  it("[C-EXEC-04] describe returned instances as they are serialised", () => {
+  it("[C-EXEC-04] describe returned instances in their serialised form", () => {
     expect(fields(output("instances"))).toMatchObject({
       cost: { properties: { amount: { type: "number" }, currency: { type: "string" } }, required: ["amount", "currency"] },
       outside: { properties: { celsius: { type: "number" }, warm: { type: "boolean" } } },
@@ -108,7 +108,7 @@ describe("schemas from signatures", () => {
     expect(Object.keys(fields(fields(output("instances")).cost as JsonSchema))).toEqual(["amount", "currency"]);
   });
 
-  it("[C-SCH-04, C-SCH-08] are missing as a whole where one type cannot be expressed, with the reason", () => {
+  it("[C-SCH-04, C-SCH-08] are absent when one type cannot be expressed, with the reason", () => {
     expect(all.get("unsayable")?.schemas).toEqual({});
     expect(why("unsayable")).toEqual({
       input: "orders[].total is a bigint, which JSON does not have",
@@ -119,12 +119,12 @@ describe("schemas from signatures", () => {
     expect(why("silent")).toEqual({ output: "it returns nothing" });
   });
 
-  it("[C-SCH-07, C-PIT-04] are closed all the way down when strict", () => {
+  it("[C-SCH-07, C-PIT-04] allow no additional fields at any depth when strict", () => {
     const strict = readSignatures(fixture("tasks.ts"), { strict: true }).find((each) => each.task === "optional");
     expect(strict?.schemas.input).toMatchObject({ additionalProperties: false, properties: { e: { additionalProperties: false } } });
   });
 
-  it("are read from exported functions where a file makes no tasks", () => {
+  it("are read from exported functions when a file contains no tasks", () => {
     const handlers = readSignatures(fixture("handlers.ts"));
     expect(handlers.map((each) => each.task)).toEqual(["greet", "count"]);
     expect(handlers[0]).toMatchObject({ line: 3, schemas: { input: { required: ["name"] }, output: { required: ["text"] } } });
@@ -136,7 +136,7 @@ describe("schemas from signatures", () => {
     ]);
   });
 
-  it("need a file that is there", () => {
+  it("need a file that exists", () => {
     expect(() => readSignatures(fixture("nowhere.ts"))).toThrow(/nowhere\.ts does not exist/);
   });
 });

@@ -12,7 +12,7 @@ describe("the environment", () => {
     expect(isTelemetryWanted({})).toBe(false);
   });
 
-  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs there, unless another option is set", () => {
+  it("[S-OBS-12, S-OBS-14, S-OBS-16] with an endpoint exports traces and logs to it by default", () => {
     const STEPFLOW_OTLP_ENDPOINT = "http://localhost:4317";
     expect(from({ STEPFLOW_OTLP_ENDPOINT })).toMatchObject({ traces: true, logs: ["otlp"], protocol: "grpc" });
     expect(from({ STEPFLOW_OTLP_ENDPOINT, STEPFLOW_TRACE_ENABLED: "false" })).toMatchObject({ traces: false, logs: ["otlp"] });
@@ -51,13 +51,13 @@ describe("the environment", () => {
     expect(levels).toEqual(["DEBUG", "INFO", "WARNING", "ERROR", "WARNING", "DEBUG"]);
   });
 
-  it("[S-OBS-16] takes several destinations, and a file for one of them", () => {
+  it("[S-OBS-16] may name several destinations, and a file for one of them", () => {
     const env = { STEPFLOW_OTLP_ENDPOINT: "http://h:4317", STEPFLOW_LOG_DESTINATION: "stderr, file,otlp,stderr" };
     expect(from(env)).toMatchObject({ logs: ["stderr", "file", "otlp"], logFile: "longshore-worker.log" });
     expect(from({ ...env, STEPFLOW_LOG_FILE: "/tmp/w.log" }).logFile).toBe("/tmp/w.log");
   });
 
-  it("knows OpenTelemetry's own variables too", () => {
+  it("may also use OpenTelemetry's own variables", () => {
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.example",
       OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20x, tenant=a",

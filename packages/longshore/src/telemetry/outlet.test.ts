@@ -39,7 +39,7 @@ function setup(answer: (batch: readonly number[]) => Promise<Error | undefined>)
 }
 
 describe("an outlet", () => {
-  it("tries again while gRPC cannot deliver, then gives the batch up for newer ones", async () => {
+  it("retries while gRPC cannot deliver, then drops the batch in favour of newer ones", async () => {
     const s = setup(async ([first]) => (first === 1 ? unavailable : undefined));
     const result = s.add(1);
     for (const pauseMs of [1_000, 2_000, 5_000, 10_000]) {
@@ -54,14 +54,14 @@ describe("an outlet", () => {
     expect(s.lost()).toEqual([expect.stringContaining("lost 1 numbers")]);
   });
 
-  it("does not repeat what was refused, and reports the answer", async () => {
+  it("does not repeat a refused batch, and reports the response", async () => {
     const s = setup(async () => refused);
     await s.add(1);
     expect(s.exported).toEqual([[1]]);
     expect(s.notices).toEqual(["the collector answered 400: trouble"]);
   });
 
-  it("waits at the end for what is flushed and for what is between two tries", async () => {
+  it("waits at the end for batches that are being sent or retried", async () => {
     let isBack = false;
     const s = setup(async () => (isBack ? undefined : unavailable));
     const first = s.add(1);
@@ -75,7 +75,7 @@ describe("an outlet", () => {
     expect(s.lost()).toEqual([]);
   });
 
-  it("waits five seconds at the end for a collector that does not answer, and counts what was dropped on the way too", async () => {
+  it("waits five seconds at the end for a collector that does not respond, and counts all dropped records", async () => {
     const s = setup(() => new Promise(() => {}));
     void s.add(1, 2);
     s.outlet.added();

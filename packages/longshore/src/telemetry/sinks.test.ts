@@ -33,12 +33,12 @@ it("[S-OBS-10] a line is one JSON object with the guide's keys, and other known 
   expect(JSON.parse(lineOf({ ...record, context: {}, trace: undefined, fields: {} }))).not.toHaveProperty("trace_id");
 });
 
-it("a line keeps its own keys, and survives fields that JSON refuses", () => {
+it("a line keeps its own keys, and is written also when JSON refuses a field", () => {
   expect(JSON.parse(lineOf({ ...record, fields: { run_id: "forged", big: 1n } }))).toMatchObject({ run_id: "run-12345", big: "1" });
   expect(JSON.parse(lineOf({ ...record, fields: { run_id: "forged" } }))).toMatchObject({ run_id: "run-12345", _run_id: "forged" });
 });
 
-it("lines go to standard error at once, and to the end of a file", async () => {
+it("lines are written to standard error at once, and to the end of a file", async () => {
   const lines: string[] = [];
   stderrSink((line) => void lines.push(line)).add(record);
   expect(lines).toEqual([lineOf(record)]);
@@ -53,7 +53,7 @@ it("lines go to standard error at once, and to the end of a file", async () => {
   expect(readFileSync(path, "utf8")).toBe(lineOf(record).repeat(2));
 });
 
-it("a file that cannot be written is reported once, and harms nothing", async () => {
+it("a file that cannot be written is reported once, and does no harm", async () => {
   const told: Notice[] = [];
   const file = new FileSink("/nowhere/at/all.log", (notice) => void told.push(notice));
   file.add(record);

@@ -3,7 +3,7 @@ import { pause } from "../core/clock.ts";
 import { TestClock } from "./clock.ts";
 
 describe("the test clock", () => {
-  it("fires timers in order of time and then of arming, each at its own time", async () => {
+  it("fires timers in order of their time, and timers of the same time in the order in which they were set", async () => {
     const clock = new TestClock(1_000);
     const fired: string[] = [];
     const note = (name: string) => () => fired.push(`${name}@${clock.now()}`);
@@ -19,7 +19,7 @@ describe("the test clock", () => {
     expect(fired).toEqual(["a@1100", "b@1100", "c@1300"]);
   });
 
-  it("gives promises their turn between timers, so that chains of waits pass within one advance", async () => {
+  it("lets promises settle between timers, so that chains of waits pass within one advance", async () => {
     const clock = new TestClock();
     const started = clock.now();
     const passed: number[] = [];
@@ -43,7 +43,7 @@ describe("the test clock", () => {
     expect(clock.now()).toBe(86_401_000);
   });
 
-  it("can let time pass without firing, and fires what is overdue later", async () => {
+  it("can let time pass without firing timers, and fires overdue timers later", async () => {
     const clock = new TestClock(0);
     const fired: number[] = [];
     clock.at(10, () => fired.push(clock.now()));
@@ -53,7 +53,7 @@ describe("the test clock", () => {
     expect(fired).toEqual([500]);
   });
 
-  it("reports when a timer has been armed", async () => {
+  it("reports when a timer has been set", async () => {
     const clock = new TestClock();
     let armed = false;
     const waiting = clock.armed(100).then(() => {

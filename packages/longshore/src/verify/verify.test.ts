@@ -1,4 +1,4 @@
-// Broken histories of each kind: a rule that no history can break would prove nothing.
+// Broken histories of each kind, because a rule that no history can break would prove nothing.
 
 import { describe, expect, it } from "vitest";
 import type { RecordedLine, RecordedWork } from "../core/recording.ts";
@@ -70,8 +70,8 @@ async function rulesBroken(source: HistorySource, recorded: readonly PlacedLine[
 const inRun = (tasks: TaskHistory[]) => sourceOf([run({ tasks })]);
 const retried = attempt({ attempt: 1, grant: 3, claimedAt: 3_000, endedAt: 4_000 });
 
-describe("a history that is whole", () => {
-  it("breaks no rule: ended, open, retried, and tried again after its run had ended", async () => {
+describe("a complete history", () => {
+  it("breaks no rule: a run that has ended, is open, or was retried before or after its end", async () => {
     const failedOnce = task({ attempts: [attempt({ closedBy: "fail" }), retried], closedGrant: 3, endedAt: 4_000 });
     const secondLife = task({ firstAttempt: 1, attempts: [attempt(), retried], closedGrant: 3, endedAt: 4_000 });
     for (const tasks of [[failedOnce], [secondLife]]) expect(await rulesBroken(inRun(tasks))).toEqual([]);
@@ -122,7 +122,7 @@ describe("a run with a delay", () => {
 });
 
 describe("a JOIN that waits", () => {
-  it("breaks no rule while another task, a rest of a decision or a message can move it, or its run is paused", async () => {
+  it("breaks no rule while another task, the rest of a decision or a message can end it, or while its run is paused", async () => {
     const other = { ...openTask, id: `${runId}.1` };
     expect(await rulesBroken(sourceOf([{ ...openRun, active: 2, tasks: [waitingJoin, other] }]))).toEqual([]);
     expect(await rulesBroken(sourceOf([{ ...openRun, active: 2, left: 1, tasks: [waitingJoin] }]))).toEqual([]);
@@ -209,7 +209,7 @@ describe("a broken history", () => {
     });
   }
 
-  it("is tried for every rule about rows; blobs, schedules and signals are tried on files", () => {
+  it("exists in this test for every rule about rows; blobs, schedules and signals are tested with files", () => {
     const tried = [...Object.keys(broken), "blob-whole", "schedule-can-tick", "signals-whole"];
     expect(tried.sort()).toEqual(
       Object.keys(rules)
@@ -223,7 +223,7 @@ describe("a recording", () => {
   const done = line({ kind: "reported", outcome: "done", verdict: "ok", ...work });
   const failed = line({ kind: "reported", outcome: "failed", verdict: "ok", ...work });
 
-  it("agrees with the recorded rows, in the ids of each protocol", async () => {
+  it("agrees with the stored rows, with the ids of each protocol", async () => {
     const conductor = line({ ...done, taskId: `${taskId}.0`, grantId: `${taskId}.0/1` } as Plain);
     const stepflow = line({ ...done, grantId: `${taskId}-1/1` } as Plain);
     const byStep = line({ ...done, taskId: "17", grantId: "17" } as Plain);
@@ -232,20 +232,20 @@ describe("a recording", () => {
     expect(verification).toMatchObject({ total: 0, lines: { judged: 5, tooOld: 0, unknown: 0 } });
   });
 
-  it("finds a start and a completion that were acknowledged and are missing", async () => {
+  it("shows acknowledged starts and completions that are missing", async () => {
     const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
     const gone = line({ ...done, runId, grantId: `${runId}.9-1`, stepId: "deploy" } as Plain);
     expect(await rulesBroken(sourceOf([run()]), [started, gone])).toEqual(["recorded-run", "recorded-completion"]);
   });
 
-  it("counts what retention may have removed, and what belongs to another server, without judging it", async () => {
+  it("counts entries that retention may have removed or that belong to another server, without checking them", async () => {
     const started = line({ kind: "run-started", runId: "01GONE", workflow: "ci", state: "running" });
     const foreign = line({ ...done, runId: "elsewhere", taskId: "x", grantId: "x" } as Plain);
     const verification = await verify(sourceOf([run()]), { recorded: [started, foreign], now, keptMs: now - 6_000 });
     expect(verification).toMatchObject({ total: 0, lines: { judged: 0, tooOld: 1, unknown: 1 } });
   });
 
-  it("is judged by how long the server keeps runs, and by how many", async () => {
+  it("is checked with the server's retention: how long it keeps runs, and how many", async () => {
     const day = 86_400_000;
     const later = 40 * day;
     const keep = (days: number, count = 10): Keep => ({ ageMs: days * day, count });
@@ -261,34 +261,34 @@ describe("a recording", () => {
     expect(await judgedWith(keep(7), 30 * day)).toBe(1);
   });
 
-  it("finds a hand-out that the server does not know, and does not judge one whose ids are not enough", async () => {
+  it("shows a hand-out that the server does not know; one with insufficient ids is not checked", async () => {
     const taken = (parts: Partial<RecordedWork>) => line({ kind: "taken", ...work, ...parts });
     expect(await rulesBroken(sourceOf([run()]), [taken({}), taken({ grantId: "17", taskId: "17" })])).toEqual([]);
     expect(await rulesBroken(sourceOf([run()]), [taken({ grantId: `${taskId}-2` })])).toEqual(["recorded-holds"]);
     expect(await rulesBroken(sourceOf([run()]), [taken({ grantId: `${runId}.9-1` })])).toEqual(["recorded-holds"]);
   });
 
-  it("finds a completion that the server has as something else", async () => {
+  it("shows a completion that the server has stored with another outcome", async () => {
     const lost = task({ attempts: [attempt({ closedBy: "expire" }), retried], closedGrant: 3, endedAt: 4_000 });
     expect(await rulesBroken(inRun([lost]), [done])).toEqual(["recorded-completion"]);
     expect(await rulesBroken(inRun([task()]), [failed])).toEqual(["recorded-failure"]);
     expect(await rulesBroken(sourceOf([openRun]), [done])).toEqual(["recorded-completion"]);
   });
 
-  it("allows every outcome where no answer arrived or the report was refused", async () => {
+  it("allows every outcome when no response arrived or the report was refused", async () => {
     const silent = { ...done, verdict: null } as PlacedLine;
     const stale = { ...done, verdict: "stale" } as PlacedLine;
     expect(await rulesBroken(sourceOf([openRun]), [silent, stale])).toEqual([]);
   });
 
-  it("finds a run that ended in another way than its client received, unless it was restarted", async () => {
+  it("shows a run whose end differs from what its client received, except when it was restarted", async () => {
     const told = line({ kind: "run-ended", runId, workflow: "ci", state: "failed" });
     const ordered = line({ kind: "run-ordered", runId, workflow: "ci", state: "running" }, 6_000);
     expect(await rulesBroken(sourceOf([run()]), [told])).toEqual(["recorded-run"]);
     expect(await rulesBroken(sourceOf([run()]), [told, ordered])).toEqual([]);
   });
 
-  it("finds one hold that two workers were given", async () => {
+  it("shows a hold that two workers received", async () => {
     const first = line({ kind: "taken", ...work });
     const second = line({ kind: "taken", ...work }, 5_100, "s2");
     expect(await rulesBroken(sourceOf([run()]), [first, second])).toEqual(["recorded-holds"]);
@@ -297,7 +297,7 @@ describe("a recording", () => {
 });
 
 describe("a live server", () => {
-  it("is read again until two reads agree, so that a moving run is not called broken", async () => {
+  it("is read again until two reads agree, so that a run that changes is not reported as broken", async () => {
     const moving = [openRun, { ...openRun, active: 5 }, run()];
     const source = { ...sourceOf([{ ...openRun, active: 2 }]), again: async () => moving.pop() };
     expect(await rulesBroken(source)).toEqual([]);

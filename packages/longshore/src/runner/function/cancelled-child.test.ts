@@ -1,4 +1,4 @@
-// A child run that is cancelled alone: its parent goes on, and can undo what it did.
+// A child run that is cancelled alone: its parent continues, and can undo its earlier steps.
 
 import { expect, it } from "vitest";
 import { StepError, task, work, workflow } from "../../index.ts";

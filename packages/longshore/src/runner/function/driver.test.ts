@@ -1,4 +1,4 @@
-// Turns of durable functions: what a function finds when it begins again on a real server.
+// Turns of durable functions: the state of a function when it begins again, on a real server.
 
 import { describe, expect, it } from "vitest";
 import { holds, setup } from "../../../test/support/functions.ts";
@@ -9,7 +9,7 @@ import type { Workflow } from "../../workflow-value.ts";
 import { replay } from "./check.ts";
 
 describe("a durable function that begins again", () => {
-  it("has the same numbers and ids after a retry, and others in its next pass", async () => {
+  it("has the same numbers and ids after a retry, and different ones in its next pass", async () => {
     const { server, clock, api } = await setup();
     let isBroken = true;
     const flaky = task("flaky", async () => {
@@ -37,7 +37,7 @@ describe("a durable function that begins again", () => {
     await worker.stop();
   });
 
-  it("sleeps as long in each pass, whose time begins with it", async () => {
+  it("sleeps equally long in each pass, because each pass has its own start time", async () => {
     const { run, clock, steps } = await setup();
     const times: number[] = [];
     const { id, worker, result } = await run(async (w, count: never) => {

@@ -1,4 +1,4 @@
-// The mistakes are made by a file below test/, because a file of Longshore itself counts as no place of a mistake.
+// A file below test/ makes the mistakes, because files of Longshore itself do not count as places of mistakes.
 
 import { expect, it } from "vitest";
 import { double } from "../../../test/support/functions.ts";
@@ -9,7 +9,7 @@ import { type FunctionScope, makeScope, seededRandom } from "./scope.ts";
 
 const nothing = async () => ({ results: [], stop: true });
 
-/** Globals of their own: those of this process belong to all tests. */
+/** Separate globals, because all tests share those of this process. */
 function globalsOf() {
   function OwnDate(...args: []) {
     return new.target === undefined ? Date() : Reflect.construct(Date, args);
@@ -67,7 +67,7 @@ it("names each mistake of a function once, with its place and what to use instea
   );
 });
 
-it("watches helpers, functions of maps, and the code behind a result", async () => {
+it("watches helper functions, functions of maps, and code that runs after a result", async () => {
   const { lines } = await told(async (w, made) => {
     await w.step(double, 1);
     made.now();

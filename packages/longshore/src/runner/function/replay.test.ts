@@ -1,4 +1,4 @@
-// One durable function in memory, without a server: what it asks for, and how it ends.
+// One durable function in memory, without a server: its commands and its end.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { task } from "../../core/task.ts";
@@ -10,7 +10,7 @@ const nothing = async () => ({ results: [], stop: true });
 
 const double = task("double", async (n: number) => n * 2);
 
-/** Calls the function for the first time. `result` gives it the result of a command. */
+/** Calls the function for the first time. `result` passes it the result of a command. */
 async function begin(body: (w: FunctionScope) => unknown) {
   const replay = new FunctionReplay({ input: null, startedAt: 0, after: 0, journal: new Map() });
   const { signal: cancelled } = new AbortController();
@@ -23,7 +23,7 @@ async function begin(body: (w: FunctionScope) => unknown) {
   return { replay, receive, commands: () => replay.takeCommands(100, commandsSize) };
 }
 
-/** A first turn that goes on after its reports, which are noted. */
+/** A first turn that continues after its reports, which are recorded. */
 async function beginTurn(body: (w: FunctionScope) => Promise<unknown>, log: string[]) {
   const replay = new FunctionReplay({ input: null, startedAt: 0, after: 0, journal: new Map() });
   const { signal: cancelled } = new AbortController();
@@ -62,7 +62,7 @@ describe("a durable function in memory", () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  it("fails with the place of a value that is not JSON in its output", async () => {
+  it("fails when its output has a value that is not JSON, with the place", async () => {
     const { replay } = await begin(async () => ({ total: 10n }));
     expect(replay.end).toMatchObject({
       kind: "failed",
@@ -70,12 +70,12 @@ describe("a durable function in memory", () => {
     });
   });
 
-  it("gets the error of an input that is not JSON from the promise", async () => {
+  it("gets a rejected promise for an input that is not JSON", async () => {
     const { replay } = await begin(async (w) => w.call("double", { n: 10n }).catch((error: Error) => error.message));
     expect(replay.end).toMatchObject({ output: expect.stringMatching(/input of step double is not JSON: n is a bigint/) });
   });
 
-  it("ends with continueAs although its code catches what that throws", async () => {
+  it("ends with continueAs although its code catches what continueAs throws", async () => {
     const { replay } = await begin(async (w) => {
       try {
         return w.continueAs({ n: 2 });
@@ -86,7 +86,7 @@ describe("a durable function in memory", () => {
     expect(replay.end).toEqual({ kind: "continued", input: { n: 2 } });
   });
 
-  it("is told that a side effect cannot wait for commands", async () => {
+  it("gets an error when a side effect waits for commands", async () => {
     const { replay, receive } = await begin(async (w) =>
       w.local("all", async () => w.step(double, 1)).catch((error: Error) => error.message),
     );
@@ -120,7 +120,7 @@ describe("a durable function in memory", () => {
     expect(replay.takeCommands(100, commandsSize)).toMatchObject([{ name: "d", place: 5 }]);
   });
 
-  it("receives a side effect in the order of the server while a step is open", async () => {
+  it("receives the result of a side effect in the order of the server while a step is open", async () => {
     const log: string[] = [];
     const { replay, flush } = await beginTurn(async (w) => {
       const step = w.step(double, 1).then((result) => log.push(`step ${result}`));
@@ -133,12 +133,12 @@ describe("a durable function in memory", () => {
       { node: 1, place: 1, state: "done" as const, at: 1, output: 2 },
       { node: 2, place: 2, state: "done" as const, at: 1 },
     ];
-    // The first report opens the step, with the result of `a`, which was received before.
+    // The first report opens the step and has the result of `a`, which was received before.
     await replay.settle(async () => (replay.place === 1 ? flush() : { ...(await flush()), results }), true);
     expect(log).toEqual(["a", "reports double, a 1", "b", "reports b"]);
   });
 
-  it("takes no number of its own for the pauses of a side effect that is repeated", async () => {
+  it("uses no command number for the pauses between attempts of a side effect", async () => {
     let calls = 0;
     const fails = () => {
       if (++calls === 1) throw new Error("busy");
@@ -152,7 +152,7 @@ describe("a durable function in memory", () => {
     expect(replay.end).toEqual({ kind: "done", output: seededRandom("r")() });
   });
 
-  it("reports commands with large inputs in several reports, each of which a server takes", async () => {
+  it("divides commands with large inputs into several reports that a server accepts", async () => {
     const { commands } = await begin(async (w) => w.map([3, 3, 6, 0, 0], (size) => w.call("size", "x".repeat(size * 100_000))));
     const reports = Array.from({ length: 4 }, () => commands().map(({ node }) => node));
     expect(reports).toEqual([[1], [2], [3], [4, 5]]);

@@ -12,7 +12,7 @@ const receive = task("receive", async () => ({ at: new Date() }));
 const receiving = workflow("receiving", async () => ({ at: new Date() }));
 const approval = z.object({ ok: z.boolean() });
 
-it("w has the types of the tasks, workflows and schemas that it is given", () => {
+it("w has the types of the tasks, workflows and schemas that are passed to it", () => {
   const use = async (w: FunctionScope) => {
     expectTypeOf(await w.step(price, { items: ["a"] })).toEqualTypeOf<{ total: number }>();
     // @ts-expect-error: the task takes items.

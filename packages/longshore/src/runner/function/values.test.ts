@@ -22,7 +22,7 @@ async function world(body: (w: FunctionScope) => Promise<unknown>) {
   return { made, run, journal };
 }
 
-it("an input up to the limit works, and a larger one is a StepError that names the limit, also in a replay", async () => {
+it("an input up to the limit works, and a larger one throws a StepError that names the limit, also in a replay", async () => {
   const { made, run, journal } = await world(async (w) => {
     const fits = await w.step(size, "x".repeat(1_900_000));
     const error = await w.step(size, "x".repeat(2_000_001)).catch((thrown: unknown) => thrown);

@@ -52,7 +52,7 @@ function setup(options: RestartOptions = {}, names: readonly (readonly string[])
     },
   );
   const last = () => started.at(-1) as SaidProcess;
-  /** Time passes, and every process that runs sends something each second. */
+  /** Lets time pass. Every running process sends something each second. */
   const pass = async (ms: number) => {
     for (let left = ms; left > 0; left -= 1_000) {
       await clock.advance(Math.min(1_000, left));
@@ -63,7 +63,7 @@ function setup(options: RestartOptions = {}, names: readonly (readonly string[])
 }
 
 describe("a supervisor of worker processes", () => {
-  it("[C-SUP-01, C-SUP-08] starts a process that ended again at once, the first time", async () => {
+  it("[C-SUP-01, C-SUP-08] restarts a process that ended at once, the first time", async () => {
     const s = setup();
     expect(s.started).toHaveLength(1);
     await s.last().end(1);
@@ -72,7 +72,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.supervisor.workers().greet).toMatchObject({ alive: true, pid: 101, exitCode: 1, restarts: 1 });
   });
 
-  it("[C-SUP-02, C-SUP-05, C-SUP-07] does nothing within the backoff, looks every 5 s, and doubles the backoff from 5 s on", async () => {
+  it("[C-SUP-02, C-SUP-05, C-SUP-07] restarts nothing within the backoff, checks every 5 s, and doubles the backoff from 5 s on", async () => {
     const s = setup();
     const startedAtMs: number[] = [s.clock.now()];
     const beginMs = s.clock.now();
@@ -83,7 +83,7 @@ describe("a supervisor of worker processes", () => {
       while (s.started.length === before) await s.pass(1_000);
       startedAtMs.push(s.clock.now());
     }
-    // The second restart waits 5 s after the first, then 10 s, then 20 s, on the grid of the checks.
+    // The second restart comes 5 s after the first, then 10 s, then 20 s, each at the time of a check.
     expect(startedAtMs.map((ms) => ms - beginMs)).toEqual([0, 0, 5_000, 15_000, 35_000]);
   });
 
@@ -101,7 +101,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.started).toHaveLength(4);
   });
 
-  it("[C-SUP-03] starts nothing again when restarts are off, and reports that the worker is dead", async () => {
+  it("[C-SUP-03] restarts nothing when restarts are off, and reports that the worker is dead", async () => {
     const s = setup({ restart: false });
     await s.last().end(3);
     await s.pass(600_000);
@@ -122,7 +122,7 @@ describe("a supervisor of worker processes", () => {
     ]);
   });
 
-  it("[C-SUP-10, C-SUP-12] counts restarts for each task, warns of the exit with its code, and informs of the restart", async () => {
+  it("[C-SUP-10, C-SUP-12] counts restarts for each task, logs a warning with the exit code, and logs the restart", async () => {
     const s = setup({}, [["greet", "charge"], ["other"]]);
     await (s.started[0] as SaidProcess).end(7);
     await s.clock.advance(0);
@@ -144,7 +144,7 @@ describe("a supervisor of worker processes", () => {
     expect(s.started).toHaveLength(2);
   });
 
-  it("[C-SUP-14, C-HND-07] calls a silent process dead, and ends one that stays silent", async () => {
+  it("[C-SUP-14, C-HND-07] reports a silent process as dead, and ends one that stays silent", async () => {
     const s = setup();
     await s.clock.advance(10_000);
     expect(s.supervisor.workers().greet).toMatchObject({ alive: true });
@@ -179,7 +179,7 @@ describe("a supervisor of worker processes", () => {
     await stopped;
   });
 
-  it("kills what is wedged, or must leave its tasks, after 5 s", async () => {
+  it("kills a process after 5 s when it hangs or must release its tasks", async () => {
     const wedged = setup();
     await wedged.clock.advance(20_000);
     void wedged.supervisor.stop();

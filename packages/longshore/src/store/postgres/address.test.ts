@@ -22,7 +22,7 @@ it("has an address for each of several hosts", () => {
   expect(shown).toBe("postgresql://ann@one,two:6432,[::1]:7/shop?schema=longshore");
 });
 
-it("hides a password among the parameters as well, and takes sockets and settings of sessions", () => {
+it("hides a password among the parameters, and accepts sockets and session settings", () => {
   const { hosts, secrets, shown, settings } = readAddress("postgres:///shop?host=/run/postgresql&password=pw&options=-c%20work_mem%3D8MB");
   expect({ secrets, settings }).toEqual({ secrets: ["pw"], settings: "-c work_mem=8MB" });
   expect(hosts).toEqual([{ name: "/run/postgresql", connectionString: "postgres:///shop?host=%2Frun%2Fpostgresql&password=pw" }]);

@@ -20,7 +20,7 @@ function elementsOf(array: Buffer): (Buffer | null)[] {
 }
 
 describe("arrays in PostgreSQL's format", () => {
-  it("have texts, numbers, bytes and nulls as they are", () => {
+  it("contain texts, numbers, bytes and nulls unchanged", () => {
     expect(elementsOf(encode("text", ["ä", null, ""])).map((each) => each?.toString() ?? null)).toEqual(["ä", null, ""]);
     const numbers = elementsOf(encode("int8", [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 2 ** 32]));
     expect(numbers.map((each) => Number(each?.readBigInt64BE()))).toEqual([
@@ -29,7 +29,7 @@ describe("arrays in PostgreSQL's format", () => {
     expect(elementsOf(encode("bytea", [new Uint8Array([0, 255])]))).toEqual([Buffer.from([0, 255])]);
   });
 
-  it("are whole when the buffer has no room for one in the middle", () => {
+  it("are complete when the buffer becomes too small in the middle", () => {
     const encoder = new ArrayEncoder();
     const before = encode("text", ["before"], encoder);
     const texts = ["a", "b".repeat(20_000), null, "c".repeat(100_000), "d"];
@@ -40,7 +40,7 @@ describe("arrays in PostgreSQL's format", () => {
     expect(elementsOf(after).map((each) => Number(each?.readBigInt64BE()))).toEqual([7]);
   });
 
-  it("of the next message begin where those of the last one were", () => {
+  it("of the next message reuse the buffer of the last one", () => {
     const encoder = new ArrayEncoder();
     const first = encode("text", ["first"], encoder);
     encoder.begin();
@@ -49,7 +49,7 @@ describe("arrays in PostgreSQL's format", () => {
     expect(elementsOf(second).map(String)).toEqual(["later"]);
   });
 
-  it("refuse a number that would come back as another", () => {
+  it("refuse a number that would be read as a different number", () => {
     expect(() => encode("int8", [2 ** 53])).toThrow("not a whole number");
     expect(() => encode("int8", [0.5])).toThrow("not a whole number");
   });

@@ -1,4 +1,4 @@
-// What a server says that is not the PostgreSQL of the other tests: an old one, one that asks for a password, a pooler.
+// Servers that differ from the PostgreSQL of the other tests: an old one, one that requires a password, a pooler.
 
 import { type AddressInfo, createServer } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -18,7 +18,7 @@ const int = (value: number) => {
   return bytes;
 };
 
-/** A server that responds to the first message of each connection with the first of these, and so on. */
+/** A server that responds to the first message of each connection with the first of these, to the second with the second, and so on. */
 async function fake(...responses: Buffer[]): Promise<string> {
   const listener = createServer((socket) => {
     const left = [...responses];
@@ -40,7 +40,7 @@ it("a PostgreSQL before version 13 is refused, with both versions", async () => 
   });
 });
 
-it("a PostgreSQL that asks for a password is told apart from one that is away", async () => {
+it("a PostgreSQL that requires a password causes another error than one that is unavailable", async () => {
   const url = await fake(message("R", int(10), "SCRAM-SHA-256", Buffer.alloc(1)), message("R", int(11), Buffer.from("r=x,s=eA==,i=4096")));
   await expect(openPostgres({ url })).rejects.toMatchObject({
     code: "LONGSHORE_BAD_CONFIG",
@@ -48,7 +48,7 @@ it("a PostgreSQL that asks for a password is told apart from one that is away", 
   });
 });
 
-it("a pooler that takes no settings of sessions is named", async () => {
+it("a pooler that accepts no session settings is named in the error", async () => {
   const url = await fake(message("E", "SFATAL", "C08P01", "Munsupported startup parameter: options", Buffer.alloc(1)));
   await expect(openPostgres({ url })).rejects.toMatchObject({
     code: "LONGSHORE_BAD_CONFIG",

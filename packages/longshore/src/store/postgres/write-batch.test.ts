@@ -41,7 +41,7 @@ describe("the writes of a commit", () => {
     ]);
   });
 
-  it("keep a row that is inserted twice, which PostgreSQL then refuses", () => {
+  it("contain a row twice that is inserted twice, and PostgreSQL refuses it", () => {
     expect(written([inserting, { id: "a", size: 1 }], [inserting, { id: "a", size: 2 }])[0]?.statement).toBe(inserting.statement);
   });
 
@@ -50,7 +50,7 @@ describe("the writes of a commit", () => {
     expect(calls.map(({ values }) => values[1])).toEqual(["1", "2", "3"]);
   });
 
-  it("of one row refuse a number that would come back as another", () => {
+  it("of one row refuse a number that would be read as a different number", () => {
     expect(() => written([inserting, { id: "a", size: 2 ** 53 }])).toThrow("not a whole number");
   });
 });

@@ -20,7 +20,7 @@ describe("the files that a server has open", () => {
 
   afterEach(() => rmSync(join(folder, ".."), { recursive: true, force: true }));
 
-  it("are looked at again when a look is some milliseconds old", () => {
+  it("are checked again when the last check is some milliseconds old", () => {
     rmSync(folder, { recursive: true });
     at += restMs - 1;
     expect(isGone()).toBeNull();
@@ -28,7 +28,7 @@ describe("the files that a server has open", () => {
     expect(isGone()).toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("are looked at each time while they are not in their place", () => {
+  it("are checked each time while they are not in their place", () => {
     renameSync(folder, `${folder}-away`);
     at += restMs;
     expect(isGone()?.message).toMatch(/longshore\.db was removed or replaced/);
@@ -37,13 +37,13 @@ describe("the files that a server has open", () => {
     expect(isGone()).toBeNull();
   });
 
-  it("are noticed when the log alone is replaced", () => {
+  it("count as replaced when only the log is replaced", () => {
     const log = join(folder, "longshore.db-wal");
     const open = openSync(log, "r");
     rmSync(log);
     writeFileSync(log, "x");
     at += restMs;
-    // The folder's time of change is coarse: it may look the same until the files are looked at in any case.
+    // The folder's modification time is coarse, so it may be unchanged until the files themselves are checked.
     let found = isGone();
     for (let looks = 0; found === null && looks < looksPerCheck; looks++) {
       at += restMs;

@@ -36,18 +36,18 @@ async function found(file: string, bytes: Buffer): Promise<string[]> {
   return findings;
 }
 
-/** The pages of b-trees; those of long values hold nothing but bytes of theirs. */
+/** The pages of b-trees. Overflow pages of long values are excluded, because they contain only bytes of the value. */
 function treePages(bytes: Buffer): number[] {
   const pages = Array.from({ length: bytes.length / pageBytes }, (_, at) => at);
   return pages.filter((page) => page > 0 && [2, 5, 10, 13].includes(bytes[page * pageBytes] as number));
 }
 
-it("finds nothing wrong with an intact file", async () => {
+it("finds no damage in an intact file", async () => {
   const { file, bytes } = await filled();
   expect(await found(file, bytes)).toEqual([]);
 });
 
-it("finds every page of a tree that was zeroed, overwritten with noise or replaced by another page, and names the table", async () => {
+it("finds every tree page that was zeroed, overwritten with noise or replaced by another page, and names the table", async () => {
   const { file, bytes } = await filled();
   const pages = treePages(bytes);
   expect(pages.length).toBeGreaterThan(20);

@@ -50,7 +50,7 @@ it("loses the rows of a damaged page and no others, keeps the damaged file, and 
   }
 });
 
-it("loses nothing of a file whose indexes alone are damaged", async () => {
+it("loses nothing of a file in which only indexes are damaged", async () => {
   const { folder, bytes } = await filled();
   const index = bytes.indexOf("wr19", 0, "latin1");
   const file = join(folder, "index.db");

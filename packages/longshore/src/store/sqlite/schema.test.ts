@@ -1,4 +1,4 @@
-// Files of every schema version so far, as text. What wrote them is gone; what they hold must still be served.
+// Data files of every earlier schema version, as text. The code that wrote them no longer exists, but their data must still be served.
 
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ async function openFixture(version: number): Promise<OpenEngine> {
   db.exec(readFileSync(join(fixtures, `${version}.sql`), "utf8"));
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
-  // A copy: this process may still have the other one open.
+  // A copy, because this process may still have the original open.
   copyFileSync(join(directory, "written.db"), join(directory, "longshore.db"));
   const engine = await openEngineWithStore({ directory, clock: new TestClock() });
   onTestFinished(() => engine.close());
@@ -45,7 +45,7 @@ async function workToTheEnd(engine: OpenEngine): Promise<void> {
   }
 }
 
-it("every earlier version has a fixture: scripts/schema-fixtures.ts writes the one of the newest", () => {
+it("every earlier version has a fixture: scripts/schema-fixtures.ts writes that of the newest version", () => {
   const earlier = Array.from({ length: schemaVersion - 1 }, (_, at) => at + 1);
   expect(versions).toEqual(expect.arrayContaining(earlier));
 });
@@ -61,7 +61,7 @@ describe.each(versions)("a data file of schema version %i", (version) => {
     fresh.close();
   });
 
-  it("keeps its runs, keys, logs and blobs, and its open run reaches its end", async () => {
+  it("keeps its runs, keys, logs and blobs, and its open run can be completed", async () => {
     const engine = await openFixture(version);
     const { items } = await engine.reader.runs({ limit: 10 });
     expect(items.map(({ state, input }) => [state, input])).toEqual([

@@ -9,7 +9,7 @@ const headerBytes = 32;
 const frameBytes = 24 + 4_096;
 const commits = 20;
 
-/** A copy of the log of a database with so many commits, as a crash leaves it. */
+/** A copy of a database's log with this many commits, as it is after a crash. */
 async function crashedLog(rowsOfCommit = 1): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "longshore-wal-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ describe("a write-ahead log", () => {
     expect(pages.size).toBeGreaterThanOrEqual(commits);
   });
 
-  it("that does not exist, is empty or is no log has lost nothing", async () => {
+  it("that does not exist, is empty or is not a log has lost nothing", async () => {
     const file = await crashedLog();
     expect(readWal(`${file}-not-there`).lostCommits).toBe(0);
     writeFileSync(file, "");
@@ -65,7 +65,7 @@ describe("a write-ahead log", () => {
     expect(lostCommits).toBeLessThanOrEqual(commits);
   });
 
-  it("whose last commit is torn, in any of its pages, is the normal trace of a power cut", async () => {
+  it("whose last commit is incomplete in any of its pages is normal after a power cut", async () => {
     const file = await crashedLog(5);
     const whole = readFileSync(file);
     const frames = Math.floor((statSync(file).size - headerBytes) / frameBytes);
@@ -80,11 +80,11 @@ describe("a write-ahead log", () => {
     expect(readWal(file).lostCommits).toBe(0);
   });
 
-  it("does not count frames of an earlier use of the file", async () => {
+  it("is checked without the frames of an earlier use of the file", async () => {
     const file = await crashedLog();
     const earlier = readFileSync(file);
     const later = readFileSync(await crashedLog());
-    // Three commits of the later use, then what the earlier one left.
+    // Three commits of the later use, then frames of the earlier use.
     const kept = headerBytes + 6 * frameBytes;
     writeFileSync(file, Buffer.concat([later.subarray(0, kept), earlier.subarray(kept)]));
     const { lostCommits, pageCount } = readWal(file);

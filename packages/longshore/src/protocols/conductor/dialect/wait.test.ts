@@ -17,7 +17,7 @@ describe("durations", () => {
     expect(parseDuration("0s")).toBe(0);
   });
 
-  it("in any other form are refused", () => {
+  it("that have any other form are refused", () => {
     for (const text of ["", "  ", "5", "5 ms", "4 seconds 3 minutes", "-1s", "1.5h", "soon", "99999999999s", "9999999999 d"])
       expect(parseDuration(text), text).toBeNull();
   });

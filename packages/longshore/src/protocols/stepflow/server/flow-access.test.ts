@@ -5,17 +5,17 @@ import { temporaryFolder } from "../../../../test/support/parts.ts";
 import { flowAccess } from "./flow-access.ts";
 
 describe("what flows may read", () => {
-  it("is nothing unless it was named", () => {
+  it("is nothing by default", () => {
     expect(flowAccess({})).toEqual({ files: null, variables: new Set() });
   });
 
-  it("hides secrets in a folder that was named", () => {
+  it("excludes secrets in an allowed folder", () => {
     const folder = temporaryFolder();
     const secret = join(folder, "tokens");
     expect(flowAccess({ files: folder }, [secret]).files?.hidden).toEqual([secret]);
   });
 
-  it("refuses a folder that does not exist, the working directory, and invalid names of variables", () => {
+  it("cannot be a folder that does not exist, the working directory, or an invalid name of a variable", () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "d"));
     writeFileSync(join(folder, "f"), "");

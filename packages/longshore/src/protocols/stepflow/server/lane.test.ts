@@ -7,7 +7,7 @@ import { openEngine } from "../../../server/engine.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import { type ComponentLaneOptions, type ComponentWork, componentLane, StepFailure } from "./lane.ts";
 
-/** One piece of work under way, which the test ends. */
+/** One piece of work that runs until the test ends it. */
 interface Pending {
   readonly work: ComponentWork;
   done(output: Json): void;
@@ -70,8 +70,8 @@ async function setup(options: Partial<ComponentLaneOptions> & { directory?: stri
   };
 }
 
-describe("a lane that is served from here", () => {
-  it("has its tasks carried out and reports their outputs", async () => {
+describe("a lane whose tasks the server itself performs", () => {
+  it("performs its tasks and reports their outputs", async () => {
     const { lane, post, begun, until, ended } = await setup();
     lane.resume();
     await post("a");
@@ -81,7 +81,7 @@ describe("a lane that is served from here", () => {
     expect(await ended("a")).toMatchObject({ state: "done", output: '{"ok":true}', holder: "here" });
   });
 
-  it("reports what a step failed with, and its own mistakes as such", async () => {
+  it("reports the error of a step, and its own errors as internal errors", async () => {
     const { lane, post, begun, until, ended } = await setup();
     lane.resume();
     await post("a", "b");
@@ -100,7 +100,7 @@ describe("a lane that is served from here", () => {
     });
   });
 
-  it("tries a step again that got lost on its way, unless that is final", async () => {
+  it("retries a step that was lost in transport, except when the failure is final", async () => {
     const { lane, post, begun, until, ended } = await setup();
     lane.resume();
     await post("a");
@@ -112,7 +112,7 @@ describe("a lane that is served from here", () => {
     expect(await ended("a")).toMatchObject({ state: "failed", attempt: 1 });
   });
 
-  it("carries out as many at once as it has slots, and one more for each that is lent", async () => {
+  it("performs as many tasks at the same time as it has slots, and one more for each lent slot", async () => {
     const { lane, post, begun, until } = await setup();
     lane.resume();
     await post("a", "b", "c", "d");
@@ -128,7 +128,7 @@ describe("a lane that is served from here", () => {
     await until(() => begun.length === 4);
   });
 
-  it("keeps its holds alive for as long as the work takes", async () => {
+  it("renews its holds as long as the work runs", async () => {
     const { lane, post, begun, until, clock, task, ended } = await setup();
     lane.resume();
     await post("a");
@@ -157,7 +157,7 @@ describe("a lane that is served from here", () => {
     lane.resume();
     await post("a");
     await until(() => begun.length === 1);
-    // As if this process had been blocked.
+    // The same as if this process had been blocked.
     clock.jump(20_000);
     await clock.advance(0);
     await until(() => begun.length === 2);
@@ -165,7 +165,7 @@ describe("a lane that is served from here", () => {
     expect(await task("a")).toMatchObject({ state: "held", attempt: 1, lost: 1 });
   });
 
-  it("gives back what was not begun, as if no worker had taken it", async () => {
+  it("gives back tasks that it did not begin, as if no worker had taken them", async () => {
     const { lane, post, begun, until, task, engine } = await setup();
     lane.resume();
     await post("a");
@@ -177,7 +177,7 @@ describe("a lane that is served from here", () => {
     expect(await task("a")).toMatchObject({ state: "queued", attempt: 0, lost: 0, failures: 0 });
   });
 
-  it("takes nothing while it rests", async () => {
+  it("takes no task while it is paused", async () => {
     const { lane, post, begun, until, clock, task } = await setup();
     lane.resume();
     lane.rest();
@@ -215,7 +215,7 @@ describe("a lane that is served from here", () => {
     await until(() => begun.length === 1);
   });
 
-  it("refuses to wait for others once too many do", async () => {
+  it("refuses to lend a slot when too many are lent", async () => {
     const { lane, post, begun, until, ended } = await setup({ lentMax: 1 });
     lane.resume();
     await post("a", "b");
@@ -230,7 +230,7 @@ describe("a lane that is served from here", () => {
     expect((await ended(begun[0]?.work.task.id as string)).state).toBe("done");
   });
 
-  it("stops what a cancelled step has set going before its end is known", async () => {
+  it("stops what a cancelled step has started before it reports the end", async () => {
     const abandoned: string[] = [];
     const world = await setup({
       abandon: async ({ id }) => {
@@ -248,7 +248,7 @@ describe("a lane that is served from here", () => {
 });
 
 describe("a lane whose work ends with this process", () => {
-  it("has holds without an end, that need no renewal", async () => {
+  it("has holds without an end, which need no renewal", async () => {
     const { lane, post, begun, until, clock, task, ended } = await setup({ own: true });
     lane.resume();
     await post("a");
@@ -260,14 +260,14 @@ describe("a lane whose work ends with this process", () => {
     expect(await ended("a")).toMatchObject({ state: "done", lost: 0 });
   });
 
-  it("puts in line again what the last process held, and ends what it was to stop", async () => {
+  it("queues the tasks again that the last process held, and ends those that it had to stop", async () => {
     const directory = temporaryFolder();
     const first = await setup({ own: true, directory });
     first.lane.resume();
     await first.post("a", "b");
     await first.until(() => first.begun.length === 2);
     await first.engine.board.cancel("b");
-    // As if the process had been killed: nothing is given back, nothing reported.
+    // The same as if the process had been killed: it gives back nothing and reports nothing.
     await first.engine.close();
     const abandoned: string[] = [];
     const second = await setup({

@@ -21,7 +21,7 @@ it("[S-HTTP-29] a blob's id is the SHA-256 of its data, so the same data has the
   }
 });
 
-it("[S-HTTP-29] an id is understood with and without its prefix, and nothing else is one", () => {
+it("[S-HTTP-29] an id is accepted with and without its prefix, and no other form is", () => {
   const id = Object.keys(golden)[0] as string;
   expect([id, `sha256:${id}`].map(blobIdIn)).toEqual([id, id]);
   expect([id.slice(1), id.toUpperCase(), `md5:${id}`, "", 5, undefined].map(blobIdIn)).toEqual(Array(6).fill(undefined));

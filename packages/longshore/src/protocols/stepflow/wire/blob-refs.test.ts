@@ -31,7 +31,7 @@ describe("references in an input", () => {
     expect(await resolveBlobs(ref(3), s.fetch)).toBe("text");
   });
 
-  it("are copies, so that changing one place changes no other", async () => {
+  it("become copies, so that a change in one place does not affect another", async () => {
     const s = setup({ 1: { n: 1 } });
     const [a, b] = (await resolveBlobs([ref(1), ref(1)], s.fetch)) as [{ n: number }, { n: number }];
     a.n = 2;
@@ -51,7 +51,7 @@ describe("references in an input", () => {
     expect(s.fetched).toEqual([]);
   });
 
-  it("stay where the blob turns out to be bytes", async () => {
+  it("stay references when the blob contains bytes", async () => {
     expect(await resolveBlobs({ a: ref(1) }, setup({ 1: undefined }).fetch)).toEqual({ a: ref(1) });
   });
 
@@ -81,7 +81,7 @@ describe("references in an input", () => {
     await refused(many, {}).toMatchObject(final("The input refers to more than 1000 blobs."));
   });
 
-  it("let other troubles through, which may be over next time", async () => {
+  it("pass on other errors, which may be transient", async () => {
     const away = new LongshoreError("LONGSHORE_UNREACHABLE", "away");
     await expect(resolveBlobs(ref(1), () => Promise.reject(away))).rejects.toBe(away);
   });

@@ -3,7 +3,7 @@ import { deferralError, deferralOf, deferredParams, takeDeferred } from "./defer
 import { TaskErrorCode } from "./messages.ts";
 import { stableTaskId } from "./task-id.ts";
 
-it("a deferral is read from the error that carries it, and no other error is one", () => {
+it("a deferral is read from the error that contains it, and other errors are no deferrals", () => {
   const deferral = { delayMs: 5_000, output: { page: 2 } };
   expect(deferralOf(deferralError(deferral))).toEqual(deferral);
   const failure = { code: TaskErrorCode.WORKER_ERROR, message: "deferred" };
@@ -12,7 +12,7 @@ it("a deferral is read from the error that carries it, and no other error is one
   expect(deferralOf({ ...failure, data: { "longshore.defer": { delayMs: Number.MAX_VALUE } } })).toBeUndefined();
 });
 
-it("what was deferred is a path parameter that the handler does not see", () => {
+it("the state of a deferral is a path parameter that the handler does not see", () => {
   expect(deferredParams({ deferrals: 0, output: '"progress"' })).toEqual({});
   const sent = { path: "a/b", ...deferredParams({ deferrals: 2, output: '{"page":2}' }) };
   expect(takeDeferred(sent)).toEqual({ params: { path: "a/b" }, deferred: { deferrals: 2, output: { page: 2 } } });

@@ -58,7 +58,7 @@ describe("a JSON-RPC message", () => {
     expect(refused.message).toMatch(message);
   });
 
-  it("[S-HTTP-02] is written with its id, and with null where none could be read", () => {
+  it("[S-HTTP-02] is written with its id, or with null when the id could not be read", () => {
     expect(JSON.parse(requestText("a", "m", { x: 1 }))).toEqual({ jsonrpc: "2.0", id: "a", method: "m", params: { x: 1 } });
     expect(JSON.parse(resultText(5, null))).toEqual({ jsonrpc: "2.0", id: 5, result: null });
     expect(JSON.parse(errorText(null, { code: -32700, message: "no" }))).toEqual({

@@ -76,7 +76,7 @@ describe("the reference's bytes", () => {
   }
 });
 
-/** A recorded message as our tables spell it: with the names of 0.13, enums as numbers and times in milliseconds. */
+/** A recorded message in the form of our tables: the names of 0.13, enums as numbers, and times in milliseconds. */
 interface Recorded {
   session: string;
   method: string;
@@ -98,7 +98,7 @@ describe("messages recorded between reference workers and orchestrators", () => 
       const rpc = methods.get(method);
       const codec = rpc?.[direction] as Message<object, object>;
       expect(codec.decode(unhex(bytes))).toEqual(codec.decode(codec.encode(message)));
-      // Entries of a map may come in any order, and times are kept to the millisecond; everything else is as the reference wrote it.
+      // Entries of a map may have any order, and times are exact to the millisecond. Everything else is as the reference wrote it.
       if (!("createdAt" in message)) expect(codec.encode(message).length).toBe(bytes.length / 2);
     });
   }
@@ -155,20 +155,20 @@ describe("the tables", () => {
     expect(messages.ObservabilityContext.decode(unhex("0a01741201731a01722201662a0170"))).toEqual(context);
   });
 
-  it("streams tasks and events, and nothing else", () => {
+  it("stream only tasks and events", () => {
     expect([...methods.values()].filter((rpc) => rpc.kind === "server-stream").map((rpc) => rpc.path)).toEqual([
       "/stepflow.v1.TasksService/PullTasks",
       "/stepflow.v1.RunsService/GetRunEvents",
     ]);
   });
 
-  it("gives every message the name of its table", () => {
+  it("give every message the name of its table", () => {
     for (const table of [messages, api]) {
       for (const [name, entry] of Object.entries(table)) if ("decode" in entry) expect(entry.name).toBe(name);
     }
   });
 
-  it("shows what may be absent by the type", () => {
+  it("have types that show which fields may be absent", () => {
     expectTypeOf<messages.TaskAssignment["execute"]>().toEqualTypeOf<messages.ComponentExecuteRequest | undefined>();
     expectTypeOf<messages.CompleteTaskRequest["taskId"]>().toEqualTypeOf<string>();
     expectTypeOf<api.StatusEvent["stepsNeeded"]>().toEqualTypeOf<api.StepsNeededEvent | undefined>();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { holdOfWireId, wireTaskId } from "./task-id.ts";
 
 describe("a task's id on the wire", () => {
-  it("names one hand-out and leads back to it", () => {
+  it("identifies one hand-out, and the hand-out is found from it", () => {
     expect(wireTaskId({ id: "01J8.3", grant: 5 })).toBe("01J8.3-5");
     expect(holdOfWireId("01J8.3-5")).toEqual({ taskId: "01J8.3", grant: 5 });
     expect(holdOfWireId("01J8-2-0.3-11")).toEqual({ taskId: "01J8-2-0.3", grant: 11 });

@@ -11,7 +11,7 @@ const items = { total: 1, completed: 0, running: 1, failed: 0, cancelled: 0 };
 const running: RunStatus = { runId: "r2", flowId: "f", status: "running", items, results: [] };
 const completed: RunStatus = { ...running, status: "completed", results: [{ index: 0, status: "completed", output: { x: 1 } }] };
 
-/** Runs `handler` as a task whose questions `calls` answer. */
+/** Runs `handler` as a task. `calls` has the responses to its requests. */
 async function setup(handler: (stepflow: StepflowTask) => Promise<unknown>, calls: Partial<Callbacks>) {
   const clock = new TestClock();
   const loop = new Loopback();
@@ -29,14 +29,14 @@ async function setup(handler: (stepflow: StepflowTask) => Promise<unknown>, call
   return { clock, run, native, [Symbol.asyncDispose]: () => worker.stop({ force: true }) };
 }
 
-describe("what a handler requests from a Stepflow orchestrator", () => {
-  it("is its own place, without a call", async () => {
+describe("a handler's requests to a Stepflow orchestrator", () => {
+  it("give it the ids of its run and step without a call", async () => {
     await using s = await setup(async ({ component, pathParams, runId, attempt }) => ({ component, pathParams, runId, attempt }), {});
     const output = { component: "/asker", pathParams: { lang: "de" }, runId: "r1", attempt: 1 };
     expect(await s.run()).toEqual({ kind: "done", output });
   });
 
-  it("is blobs of JSON", async () => {
+  it("store and read blobs of JSON", async () => {
     const kept = new Map<string, Json>();
     await using s = await setup(async (stepflow) => stepflow.getBlob(await stepflow.putBlob({ a: [1] })), {
       putJson: async (data, type) => {
@@ -48,7 +48,7 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     expect(await s.run()).toEqual({ kind: "done", output: { a: [1] } });
   });
 
-  it("is a run, of a flow that is kept first, under keys that a repeated attempt makes again", async () => {
+  it("start a run of a flow, which is stored first, with keys that a repeated attempt makes again", async () => {
     const submitted: SubmitRun[] = [];
     const calls: Partial<Callbacks> = {
       putJson: async (data, type) => `${type}:${JSON.stringify(data)}`,
@@ -76,7 +76,7 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     expect(submitted.slice(3)).toEqual(submitted.slice(0, 3));
   });
 
-  it("is the output of a run, after any number of calls to the orchestrator", async () => {
+  it("return the output of a run, after any number of calls to the orchestrator", async () => {
     const asked: unknown[] = [];
     const states: RunStatus[] = [running, { ...completed, results: [] }, completed];
     await using s = await setup((stepflow) => stepflow.evaluate({ flowId: "f", input: { n: 1 } }), {
@@ -91,14 +91,14 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     });
     const outcome = s.run();
     await s.clock.armed(1_000);
-    // Both answers came at once although the run was open, so there is a pause after each.
+    // Both responses came at once although the run was open, so there is a pause after each.
     await s.clock.advance(2_000);
     expect(await outcome).toEqual({ kind: "done", output: { x: 1 } });
     const waiting = ["r2", { wait: true, timeoutSecs: 50, results: true }];
     expect(asked).toEqual([[[{ n: 1 }], true], waiting, waiting, ["r2", { results: true }]]);
   });
 
-  it("fails with the reason when the run does", async () => {
+  it("fail with the reason when the run fails", async () => {
     const failed: RunStatus = {
       ...running,
       status: "failed",
@@ -120,7 +120,7 @@ describe("what a handler requests from a Stepflow orchestrator", () => {
     await expect(new Answers({} as Callbacks, by).answer(name, value)).rejects.toThrow(message);
   });
 
-  it("is refused for a task of another source", () => {
+  it("are refused for a task of another source", () => {
     expect(() => stepflowTask({ native: { polls: 1 } } as never)).toThrow(/did not come from a Stepflow orchestrator/);
   });
 });

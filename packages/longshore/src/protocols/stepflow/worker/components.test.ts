@@ -28,7 +28,7 @@ describe("components", () => {
     expect(setup(greet, nested, core, language).find(name)).toEqual({ task: found, pathParams });
   });
 
-  it("[S-HTTP-33] are found where a route removes their own prefix, unless two match", () => {
+  it("[S-HTTP-33] are found when a route removes their own prefix, except when two components match", () => {
     const process = task("process", () => 5, { path: "/my_worker/process_data" });
     expect(setup(greet, process).find("/process_data")).toEqual({ task: process, pathParams: {} });
     expect(setup(greet, process).find("/my_worker/process_data")?.task).toBe(process);
@@ -37,7 +37,7 @@ describe("components", () => {
     expect(setup(process, other).find("/x/other_worker/process_data")?.task).toBe(other);
   });
 
-  it("are tried in the order of how specific their paths are", () => {
+  it("are tried from the most specific path to the least specific", () => {
     const rest = task("rest", () => 7, { path: "/files/{*all}" });
     const kind = task("kind", () => 8, { path: "/files/{kind}/{*rest}" });
     const one = task("one", () => 9, { path: "/files/{kind}" });
@@ -46,7 +46,7 @@ describe("components", () => {
     expect(components.find("/files/text")).toEqual({ task: one, pathParams: { kind: "text" } });
   });
 
-  it("cannot be two at one path", () => {
+  it("must have different paths", () => {
     expect(() =>
       setup(
         task("a", () => 1, { path: "/greet" }),

@@ -4,7 +4,7 @@ import { grpcSettings } from "./grpc/options.ts";
 import { natsSettings } from "./nats/options.ts";
 
 describe("the options of a worker on a queue", () => {
-  it("has the defaults of the reference where nothing is set", () => {
+  it("have the defaults of the reference", () => {
     expect(grpcSettings(undefined, { env: {} })).toEqual({
       url: "localhost:7837",
       queue: "default",
@@ -25,7 +25,7 @@ describe("the options of a worker on a queue", () => {
     });
   });
 
-  it("[S-QUEUE-22] is taken from the environment, and the queue's name is the stream's where none is given", () => {
+  it("[S-QUEUE-22] are read from the environment, and the queue has the name of the stream by default", () => {
     const env = {
       STEPFLOW_NATS_URL: "nats://a:4222, nats://b:4223",
       STEPFLOW_NATS_STREAM: "GPU",
@@ -48,7 +48,7 @@ describe("the options of a worker on a queue", () => {
     expect(natsSettings(undefined, { env: { STEPFLOW_QUEUE_NAME: "python", STEPFLOW_NATS_STREAM: " " } }).stream).toBe("python");
   });
 
-  it("are taken from the code before the environment", () => {
+  it("are taken from the code rather than from the environment", () => {
     const env = { STEPFLOW_TASKS_URL: "a:1", STEPFLOW_QUEUE_NAME: "a", STEPFLOW_NATS_STREAM: "a", STEPFLOW_NATS_CONSUMER: "a" };
     expect(grpcSettings("b:2", { env, queue: "b", workerId: "w" })).toMatchObject({ url: "b:2", queue: "b", workerId: "w" });
     expect(natsSettings("b:2", { env, stream: "b", consumer: "b" })).toMatchObject({ servers: ["nats://b:2"], stream: "b", consumer: "b" });
@@ -96,7 +96,7 @@ describe("the options of a worker on a queue", () => {
   });
 });
 
-describe("the transport of the environment", () => {
+describe("the transport that the environment sets", () => {
   it.each([
     [{ STEPFLOW_TRANSPORT: "grpc" }, "stepflow localhost:7837 queue default"],
     [{ STEPFLOW_TRANSPORT: "NATS" }, "stepflow nats://localhost:4222 stream STEPFLOW_TASKS"],

@@ -5,7 +5,7 @@ import { TestClock } from "../../../testing/clock.ts";
 import { OrchestratorService } from "../wire/services.ts";
 import { addressOf, type Channel, Orchestrators } from "./orchestrators.ts";
 
-/** Channels whose calls `answer` answers, by address. */
+/** Channels by address; `answer` has the responses to their calls. */
 function setup(answer: (address: string) => unknown = () => ({}), first?: string) {
   const clock = new TestClock();
   const opened: string[] = [];
@@ -37,7 +37,7 @@ describe("channels to orchestrators", () => {
     expect(addressOf("https://Host:7837/")).toBe("https://host:7837");
   });
 
-  it("are sixteen: the one that was used longest ago is dropped, unless a call is in flight on it", async () => {
+  it("are at most sixteen: the least recently used one without an open call is dropped", async () => {
     const answer = deferred<unknown>();
     const s = setup((address) => (address === "h0:1" ? answer.promise : {}));
     const pending = call(s, "h0:1");
@@ -54,7 +54,7 @@ describe("channels to orchestrators", () => {
   });
 });
 
-describe("where a run is", () => {
+describe("the orchestrator of a run", () => {
   const located = (url: string) => ({ orchestratorServiceUrl: url });
   const unavailable = () => {
     throw new GrpcError(GrpcCode.UNAVAILABLE, "away");
@@ -63,14 +63,14 @@ describe("where a run is", () => {
     throw new GrpcError(GrpcCode.NOT_FOUND, "no lease");
   };
 
-  it("is requested from the one that is pulled from first, then from the run's own, then from others, three at most", async () => {
+  it("is requested first from the one that the worker pulls from, then from the task's own, then from others, at most three", async () => {
     const s = setup(unavailable, "http://pulled:1");
     for (const url of ["old:1", "recent:1"]) s.orchestrators.at(url);
     expect(await s.orchestrators.locate("r1", "own:1")).toBeUndefined();
     expect(s.asked).toEqual(["pulled:1", "own:1", "recent:1"]);
   });
 
-  it("is the first answer of one that knows, and nowhere when one reports that", async () => {
+  it("is the first answer of an orchestrator that knows it; the run does not exist when one reports this", async () => {
     const knows = setup((address) => (address === "own:1" ? located("new:1") : unavailable()), "pulled:1");
     expect(await knows.orchestrators.locate("r1", "own:1")).toBe("new:1");
     const none = setup(unknown, "pulled:1");

@@ -29,7 +29,7 @@ describe("the code of a reported failure", () => {
     expect(taskErrorOf(outcome).code).toBe(TaskErrorCode[code]);
   });
 
-  it("travels with class, stack and what there was in spite of it, cut where they are long", () => {
+  it("is sent with the class, the stack and a partial output, which are cut when they are long", () => {
     const error = { ...failureOf(new RangeError("x".repeat(20_000))), stack: `top\n${"y".repeat(20_000)}\nend` };
     const told = taskErrorOf({ kind: "failed", retryable: true, error, output: { so: "far" } });
     expect(told.data).toMatchObject({ exception_type: "RangeError", details: { so: "far" } });

@@ -62,7 +62,7 @@ describe("compiling a definition", () => {
     expect(plan.nodes[1]?.when).toBeUndefined();
   });
 
-  it("takes a job named __proto__ like any other", () => {
+  it("compiles a job named __proto__ like any other", () => {
     const jobs = [plainJob("__proto__", "x"), { ...plainJob("b", "y"), depends_on: ["__proto__"] }];
     const plan = compile(encodeSource({ name: "n", trigger: "t", jobs }));
     const outputs = { 0: JSON.parse('{"__proto__":"kept"}') as Json };
@@ -84,7 +84,7 @@ describe("compiling a definition", () => {
     expect(plan.dependents[3]).toEqual([4, 5, 6]);
   });
 
-  it("has no output of its own", () => {
+  it("gives the run no output", () => {
     const plan = compile(sampleSource);
     expect(resolve(plan, plan.output, scope({}))).toEqual({ value: null });
   });

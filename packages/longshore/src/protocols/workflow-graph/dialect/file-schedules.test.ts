@@ -15,7 +15,7 @@ function thrownBy(work: () => unknown): LongshoreError {
 }
 
 describe("schedules of a definition file", () => {
-  it("have the name of the file, and further ones a number", () => {
+  it("have the name of the file; the second and later ones also have a number", () => {
     const found = schedulesOf(
       "on:",
       "  push:",
@@ -46,7 +46,7 @@ describe("schedules of a definition file", () => {
     ]);
   });
 
-  it("are none for other triggers", () => {
+  it("do not exist for other triggers", () => {
     expect([schedulesOf("on: push"), schedulesOf("on: [push]"), schedulesOf("on: { push: {} }")]).toEqual([[], [], []]);
   });
 
@@ -85,7 +85,7 @@ describe("schedules of a definition file", () => {
     expect(warnings).toEqual([{ message: expect.stringContaining(message), field, line, column }]);
   });
 
-  it("warn about a field that has no meaning", () => {
+  it("cause a warning for a field without meaning", () => {
     const { warnings } = parseFile(yaml("on: { schedule: [{ every: 5m, colour: red }] }"));
     expect(warnings).toEqual([expect.objectContaining({ message: expect.stringContaining("'colour'"), line: 2 })]);
   });

@@ -16,7 +16,7 @@ function refusal(text: string, file?: string): LongshoreError {
   throw new Error("it was accepted");
 }
 
-// The twelve cases that the reference's own parser is tested with, in our words.
+// The twelve test cases of the reference's own parser, rewritten.
 describe("definition files that the reference accepts or refuses", () => {
   it("[G64] reads names, trigger and jobs in order", () => {
     const { graph } = parseFile(
@@ -63,7 +63,7 @@ describe("definition files that the reference accepts or refuses", () => {
     expect(jobsOf(yaml(...head, "jobs: {}"))).toEqual([]);
   });
 
-  it("[G64] takes one dependency as a plain text", () => {
+  it("[G64] accepts one dependency as a plain text", () => {
     expect(jobsOf(yaml(...head, "jobs:", "  a: { run: echo a }", "  b: { needs: a, run: echo b }"))[1]?.depends_on).toEqual(["a"]);
   });
 
@@ -89,19 +89,19 @@ describe("definition files that the reference accepts or refuses", () => {
     expect(graph).toMatchObject({ name: "J", trigger: "on: [push, tag]", jobs: [{ id: "a", command: 'echo "a"' }] });
   });
 
-  it("[G64] refuses what is not YAML, with the place", () => {
+  it("[G64] refuses a text that is not YAML, with the place", () => {
     const error = refusal("this is no yaml: [[[");
     expect(error.code).toBe("LONGSHORE_BAD_DEFINITION");
     expect(error.detail).toMatchObject({ line: 1, column: 21 });
   });
 
-  it("[G64] quotes variables that hold quotes", () => {
+  it("[G64] quotes variables that contain quotes", () => {
     const [job] = jobsOf(yaml(...head, 'env: { A: "it\'s a test" }', "jobs:", "  a: { run: echo $A }"));
     expect(job?.command).toBe("export A='it'\\''s a test' && echo $A");
   });
 });
 
-describe("what definition files mean here", () => {
+describe("the meaning of definition files on our server", () => {
   it("[G64] keeps a quote in a step's name harmless and groups several lines", () => {
     const [job] = jobsOf(
       yaml(...head, "jobs:", "  a:", "    steps:", "      - name: it's", "        run: |", "          echo two", "          echo three"),
@@ -109,7 +109,7 @@ describe("what definition files mean here", () => {
     expect(job?.command).toBe("echo '=== it'\\''s ===' && { echo two\necho three\n}");
   });
 
-  it("[G64] takes a timeout, and leaves out a step or a job with `if: false`", () => {
+  it("[G64] accepts a timeout, and leaves out a step or a job with `if: false`", () => {
     const jobs = jobsOf(
       yaml(
         ...head,
@@ -143,7 +143,7 @@ describe("what definition files mean here", () => {
     expect(graph.jobs[0]?.skip).toBe(false);
   });
 
-  it("reads the keys that are ours", () => {
+  it("reads the keys that only Longshore has", () => {
     const jobs = jobsOf(
       yaml(
         ...head,
@@ -158,7 +158,7 @@ describe("what definition files mean here", () => {
     expect(jobs[2]?.backoff).toBe("None");
   });
 
-  it("takes a variable as it is written, not as a number", () => {
+  it("keeps a variable as it is written, and does not convert it to a number", () => {
     const [job] = jobsOf(yaml(...head, "env: { VERSION: 1.10, MODE: 0644, ON: true, NONE: }", "jobs:", "  a: { run: x }"));
     expect(job?.command).toBe("export VERSION='1.10' && export MODE='0644' && export ON='true' && export NONE='' && x");
   });
@@ -223,11 +223,14 @@ describe("definition files that are refused", () => {
     expect(error.detail).toMatchObject({ field, line, column, expected: expect.any(String) });
   });
 
-  it.each(['{"handler": 1}', "@", '{"handler":"greet"'])("refuses a command that begins as a handler call and is not one: %s", (run) => {
-    expect(refusal(yaml(...head, "jobs:", `  a: { run: '${run}' }`)).detail).toMatchObject({ field: "jobs.a", line: 4 });
-  });
+  it.each(['{"handler": 1}', "@", '{"handler":"greet"'])(
+    "refuses a command that begins like a handler call but is not valid: %s",
+    (run) => {
+      expect(refusal(yaml(...head, "jobs:", `  a: { run: '${run}' }`)).detail).toMatchObject({ field: "jobs.a", line: 4 });
+    },
+  );
 
-  it("leaves the call of a handler without an environment, with a warning, and never makes it a shell command", () => {
+  it("calls a handler without the environment, with a warning, and never turns the call into a shell command", () => {
     const { graph, warnings } = parseFile(
       yaml(...head, "env: { A: x }", "jobs:", "  a: { run: '@greet {\"name\":1}' }", "  b: { run: ls }"),
     );
@@ -245,7 +248,7 @@ describe("definition files that are refused", () => {
     expect(refusal(yaml(...bomb)).message).toContain("alias");
   });
 
-  it("refuses a text that is nested beyond reason", () => {
+  it("refuses a text that is nested too deeply", () => {
     expect(refusal("[".repeat(50_000)).code).toBe("LONGSHORE_BAD_DEFINITION");
   });
 
@@ -253,7 +256,7 @@ describe("definition files that are refused", () => {
     expect(refusal(`name: ${"x".repeat(2_097_152)}`).detail).toMatchObject({ expected: "at most 2097152" });
   });
 
-  it("holds a .json file to JSON, with the place", () => {
+  it("reads a .json file strictly as JSON, with the place of a mistake", () => {
     const error = refusal('{\n  "name": "n",\n  "on": "push",\n  "jobs": {},\n}', "a.json");
     expect(error.message).toContain("trailing comma");
     expect(error.detail).toMatchObject({ line: 5, column: 1 });

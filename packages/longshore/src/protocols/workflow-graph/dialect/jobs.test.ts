@@ -20,7 +20,7 @@ describe("definitions in the runtime form", () => {
     expect(decodeSource(create(job("a", drawn)).source).jobs[0]).toMatchObject(drawn);
   });
 
-  it("makes equal texts of equal definitions, for any states in the input", () => {
+  it("makes equal texts for equal definitions, for any states in the input", () => {
     const seen = job("a", { status: "success", duration_secs: 5, started_at: 1, output: "x", attempt: 3 });
     expect(create(seen).source).toBe(create(job("a")).source);
   });

@@ -1,4 +1,4 @@
-// Any graph of jobs under any orders means the same (orders.ts).
+// Any graph of jobs has the same meaning under any operator commands (orders.ts).
 
 import { describe } from "vitest";
 import type { Random } from "../../../../test/faults/random.ts";
@@ -24,7 +24,7 @@ function makeJob(random: Random, at: number): GraphJob {
   };
 }
 
-describe("under any orders", () => {
+describe("under any operator commands", () => {
   playOrders("a graph of jobs means the same", { seeds: 60 }, async (random) => {
     const world = await openRunWorld({ dialects: [workflowGraphDialect], sliceTasks: 1 });
     const jobs = Array.from({ length: random.between(2, 9) }, (_, at) => makeJob(random, at));

@@ -1,4 +1,4 @@
-// Refusals are held against what the reference really answered to the same requests (test/fixtures/workflow-graph/server-answers.json).
+// Compares refusals with the recorded responses of the reference to the same requests (test/fixtures/workflow-graph/server-answers.json).
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ const parsers: { [ending: string]: (text: string) => unknown } = {
   workflows: parseNewWorkflow,
 };
 
-/** Requests with a body, as the recording has them; bodies that were too large are only described there. */
+/** The recorded requests with a body. Bodies that were too large are only described in the recording. */
 const exchanges = recorded.chapters.flatMap(({ chapter, exchanges }) =>
   exchanges
     .filter(({ request, answer }) => request.method === "POST" && parserOf(request.path) !== undefined && answer.status !== 413)
@@ -56,17 +56,17 @@ function play({ request }: Exchange): unknown {
 }
 
 describe("requests that the reference refuses", () => {
-  it("are recorded in good number", () => {
+  it("are recorded in a sufficient number", () => {
     expect(refused.length).toBeGreaterThan(30);
   });
 
-  it.each(refused.map((exchange) => [exchange.name, exchange] as const))("get the same words from us: %s", (_name, exchange) => {
+  it.each(refused.map((exchange) => [exchange.name, exchange] as const))("get the same message from our server: %s", (_name, exchange) => {
     expect(refusalOf(() => play(exchange))).toEqual({ status: exchange.answer.status, body: exchange.answer.body });
   });
 });
 
-describe("requests that the reference takes", () => {
-  it.each(taken.map((exchange) => [exchange.name, exchange] as const))("are taken here too: %s", (_name, exchange) => {
+describe("requests that the reference accepts", () => {
+  it.each(taken.map((exchange) => [exchange.name, exchange] as const))("are also accepted here: %s", (_name, exchange) => {
     expect(() => play(exchange)).not.toThrow();
   });
 });
@@ -95,19 +95,19 @@ describe("a claim", () => {
     expect(claim({})).toEqual({ workerId: "w", labels: [], ttlSecs: 30, waitSecs: 0 });
   });
 
-  it("[G27] is held to a term from 1 second to a day", () => {
+  it("[G27] has a term from 1 second to a day", () => {
     expect(claim({ lease_ttl_secs: 0 }).ttlSecs).toBe(1);
     expect(parseClaim('{"worker_id":"w","labels":[],"lease_ttl_secs":9223372036854775808}').ttlSecs).toBe(86_400);
     expect(claim({ lease_ttl_secs: 300 }).ttlSecs).toBe(300);
   });
 
-  it("may wait, at most 30 seconds", () => {
+  it("may wait at most 30 seconds", () => {
     expect(claim({ wait_secs: 10 }).waitSecs).toBe(10);
     expect(claim({ wait_secs: 600 }).waitSecs).toBe(30);
     expect(refusalOf(() => claim({ wait_secs: -1 })).body).toContain("wait_secs: invalid value: integer `-1`, expected u64");
   });
 
-  it("names the limit that an id or a list of labels breaks", () => {
+  it("is refused with the limit when an id or a list of labels is too long", () => {
     expect(refusalOf(() => claim({ worker_id: "x".repeat(257) }))).toMatchObject({
       status: 422,
       body: expect.stringContaining("worker_id: 257 characters, expected at most 256"),
@@ -123,19 +123,19 @@ describe("a claim", () => {
 });
 
 describe("reports", () => {
-  it("[G9] reads an empty object as no outputs, and keeps texts unchanged", () => {
+  it("[G9] read an empty object as no outputs, and keep texts unchanged", () => {
     expect(parseComplete("{}").output).toBe("{}");
     expect(parseComplete('{"outputs":{}}').output).toBe("{}");
     expect(parseComplete('{"outputs":{"b":"2","a":"ü\\u0000"}}').output).toBe('{"b":"2","a":"ü\\u0000"}');
     expect(parseComplete('{"outputs":{"__proto__":"x"}}').output).toBe('{"__proto__":"x"}');
   });
 
-  it("takes the result itself where a worker sends it", () => {
+  it("use the result itself when a worker sends it", () => {
     expect(parseComplete('{"outputs":{"n":"3"},"output":{"n":3,"list":[null]}}').output).toBe('{"n":3,"list":[null]}');
     expect(refusalOf(() => parseComplete(`{"output":${"[".repeat(150)}${"]".repeat(150)}}`))).toMatchObject({ status: 422 });
   });
 
-  it("[G11] counts a failure without `retryable` as final", () => {
+  it("[G11] count a failure without `retryable` as final", () => {
     expect(parseFail('{"error":"no luck"}')).toEqual({ error: "no luck", retryable: false });
     expect(parseFail('{"error":"","retryable":true}')).toEqual({ error: "", retryable: true });
   });
@@ -144,7 +144,7 @@ describe("reports", () => {
 describe("log chunks", () => {
   const chunk = { workflow_id: "w", job_id: "j", sequence: 0, data: "", timestamp_ms: 1, stream: "stderr" };
 
-  it("[W-LOG-02] have six fields, and may hold an empty text", () => {
+  it("[W-LOG-02] have six fields, and may have an empty text", () => {
     expect(parseLogs(JSON.stringify({ chunks: [{ ...chunk, colour: "red" }] }))).toEqual([chunk]);
     for (const field of Object.keys(chunk)) {
       const body = JSON.stringify({ chunks: [{ ...chunk, [field]: undefined }] });
@@ -171,7 +171,7 @@ describe("a new workflow", () => {
     });
   });
 
-  it("reads children as jobs of their own", () => {
+  it("reads children as separate jobs", () => {
     const child = { id: "c", name: "c", status: "success", command: "", depends_on: [], duration_secs: 3, started_at: 1.5 };
     expect(create({ children: [child] }).jobs[0]?.children).toEqual([
       expect.objectContaining({ id: "c", status: "success", duration_secs: 3, started_at: 1.5, ports: [] }),
@@ -181,7 +181,7 @@ describe("a new workflow", () => {
     );
   });
 
-  it("reads the fields that are ours", () => {
+  it("reads the fields that only Longshore has", () => {
     const ours = { backoff: { Exponential: { base_secs: 2, max_secs: 60 } }, max_lost_leases: 0, timeout_secs: 5, priority: -1 };
     expect(create(ours).jobs[0]).toMatchObject(ours);
     expect(create({ backoff: { Fixed: { delay_secs: 5 } } }).jobs[0]?.backoff).toEqual({ Fixed: { delay_secs: 5 } });

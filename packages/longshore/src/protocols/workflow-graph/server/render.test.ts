@@ -44,8 +44,8 @@ function run(more: Partial<Run> = {}): Run {
   } as Run;
 }
 
-describe("the answer to a claim", () => {
-  it("[G6] has every field of the wire, numbers as integers and outputs as texts, and ours behind them", () => {
+describe("the response to a claim", () => {
+  it("[G6] has every field of the protocol, with integers and texts, and then our own fields", () => {
     const job: GraphJob = {
       ...plainJob("b", 'echo "b"'),
       required_labels: ["linux"],
@@ -83,7 +83,7 @@ describe("the answer to a claim", () => {
     });
   });
 
-  it("is 0 for a job without a delay", () => {
+  it("has delayed_until_ms 0 for a job without a delay", () => {
     const [part] = viewOfJobs(plainJob("a", "echo a")).parts;
     expect(renderClaim(task(), { part: part!, workflowId: '"ci"', runId: '"RUN"', workerId: '"w"', ttlSecs: 2 })).toContain(
       '"delayed_until_ms":0',
@@ -98,7 +98,7 @@ describe("the answer to a claim", () => {
     expect(JSON.parse(job.command)).toEqual({ handler: "greet", input: { name: "Ada" } });
   });
 
-  it("reads an input that does not begin as expected", () => {
+  it("has the upstream outputs also when the job's input has another order of keys", () => {
     const [part] = viewOfJobs(plainJob("a", "echo a")).parts;
     const odd = task({ input: '{"upstream":{"x":{"k":"v"}},"command":"echo a"}' });
     expect(renderClaim(odd, { part: part!, workflowId: '"ci"', runId: '"RUN"', workerId: '"w"', ttlSecs: 30 })).toContain(
@@ -115,7 +115,7 @@ describe("lease ids", () => {
   });
 
   it.each(["", "no-such-lease", "-1", "a-", "a-1x", "a--", `a-${"9".repeat(40)}`, "58172922-074e-4d09-af40-39edbc5dc494", "plain"])(
-    "are not read into %j",
+    "are not read from %j",
     (text) => {
       expect(parseLeaseId(text)).toBeUndefined();
     },
@@ -157,7 +157,7 @@ describe("the state of a workflow", () => {
     });
   });
 
-  it("calls a job without a record queued, or cancelled once its run was stopped", () => {
+  it("shows a job without a record as queued, or as cancelled after its run was stopped", () => {
     expect(jobs([]).map((job) => job.status)).toEqual(["queued", "queued"]);
     expect(jobs([], run()).map((job) => job.status)).toEqual(["queued", "queued"]);
     expect(jobs([], run({ state: "cancelled" })).map((job) => job.status)).toEqual(["cancelled", "cancelled"]);
@@ -190,14 +190,14 @@ describe("the state of a workflow", () => {
   });
 });
 
-describe("which attempt a log belongs to", () => {
+describe("the attempt that a log belongs to", () => {
   const held = task({ state: "held", attempt: 1, grant: 3, closedGrant: 1, closedBy: "expire", queuedAt: now });
 
-  it("is the current one for the current lease", () => {
+  it("is the current attempt for the current lease", () => {
     expect(attemptOf(held, 3, now + 999_999)).toBe(1);
   });
 
-  it("[G48] is the one before for a lease that just ended, and none for one that ended long ago or never was", () => {
+  it("[G48] is the earlier attempt for a lease that just ended, and none for a lease that ended long ago or never existed", () => {
     expect(attemptOf(held, 1, now + lateLogMs)).toBe(0);
     expect(attemptOf(held, 1, now + lateLogMs + 1)).toBeUndefined();
     expect(attemptOf(held, 2, now)).toBeUndefined();
@@ -205,7 +205,7 @@ describe("which attempt a log belongs to", () => {
     expect(attemptOf(held, -1, now)).toBeUndefined();
   });
 
-  it("[G48] is the last one for a job that just ended", () => {
+  it("[G48] is the last attempt for a job that just ended", () => {
     const done = task({ state: "done", attempt: 2, grant: 5, closedGrant: 5, closedBy: "complete", endedAt: now });
     expect(attemptOf(done, 5, now + lateLogMs)).toBe(2);
     expect(attemptOf(done, 5, now + lateLogMs + 1)).toBeUndefined();

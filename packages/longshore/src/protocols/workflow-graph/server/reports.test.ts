@@ -18,7 +18,7 @@ async function send(url: string | null, body: object) {
 }
 
 describe("several reports in one request", () => {
-  it("have the replies that they have alone: news, a job, and refusals that affect no other", async () => {
+  it("get the same replies as single reports: news, a job, and refusals that affect no other report", async () => {
     const { server, api, begin, run } = await startFunctions();
     const [first, second] = [await begin(), await begin()];
     const { id } = (await (await api("POST", "/runs", { workflow: "f" })).json()) as { id: string };
@@ -48,7 +48,7 @@ describe("several reports in one request", () => {
     expect(JSON.parse(again.text)).toEqual({ replies: [{ status: 200 }] });
   });
 
-  it("are refused as a whole when the request is no list of reports, or too long", async () => {
+  it("are all refused when the request is not a list of reports, or is too long", async () => {
     const { server } = await startFunctions();
     const many = Array.from({ length: reportsMax + 1 }, () => ({ lease: "a-1", verb: "complete", body: "{}" }));
     expect(await send(server.url, { reports: many })).toMatchObject({ status: 422, text: expect.stringContaining("expected at most 50") });

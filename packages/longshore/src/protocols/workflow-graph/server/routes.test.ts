@@ -31,7 +31,7 @@ const problem = (kind: ProblemKind, status: number): Problem => ({ kind, status,
 const plain = { "content-type": "text/plain; charset=utf-8" };
 
 describe("the table of routes", () => {
-  it("requires one scope of workers, another of readers, and a third of callers that change workflows", async () => {
+  it("requires different scopes of workers, of readers, and of callers that change workflows", async () => {
     const { group } = await setup();
     const scopes = new Map(group.routes.map(({ method, path, action }) => [`${method} ${path}`, actions[action].who]));
     expect([...scopes.values()]).not.toContain("anyone");
@@ -60,7 +60,7 @@ describe("what the server refuses before a handler", () => {
     expect(group.refuse(refused, complete)).toEqual(reply);
   });
 
-  it("[W-PY-02] is `null` to a claim when it will pass", async () => {
+  it("[W-PY-02] is `null` for a claim when the cause is transient", async () => {
     const { group, claim } = await setup();
     for (const kind of ["unavailable", "overloaded"] as const) {
       expect(group.refuse(problem(kind, 503), claim)).toMatchObject({ status: 200, body: "null" });
@@ -70,7 +70,7 @@ describe("what the server refuses before a handler", () => {
 });
 
 describe("a store that cannot be written", () => {
-  it("[W-PY-02] makes a claim an empty one, and a report an error that the server turns into 503", async () => {
+  it("[W-PY-02] leads to an empty response to a claim, and to an error for a report, which the server turns into 503", async () => {
     const { engine, claim, complete } = await setup();
     await engine.close();
     const body = JSON.stringify({ worker_id: "w", labels: [] });
@@ -101,7 +101,7 @@ describe("a report with the claim of the next job", () => {
     return { claim, report };
   }
 
-  it("gets the job that it makes ready, before a claim that waits for it", async () => {
+  it("gets the job that becomes ready by this report, before a waiting claim gets it", async () => {
     const { claim, report } = await running();
     const gone = new AbortController();
     const waiting = claim.handle(request({ text: body({ worker_id: "other", wait_secs: 30 }), gone: gone.signal }));
@@ -141,7 +141,7 @@ describe("a deferral", () => {
     return { engine, take, defer };
   }
 
-  it("gives the job to a later claim, in the same attempt, with what it kept", async () => {
+  it("gives the job to a later claim in the same attempt, with the kept state", async () => {
     const { take, defer } = await held();
     expect(await defer({ delay_ms: 0, output: { asked: 1 } })).toEqual({ status: 200 });
     const { job } = JSON.parse((await take()).body) as { job: object };
@@ -155,7 +155,7 @@ describe("a deferral", () => {
   });
 
   it.each([-1, 1.5, "1", 366 * 86_400_000 + 1, undefined])(
-    "with the delay %j is refused by its name, and the lease goes on",
+    "with the delay %j is refused with the field's name, and the lease continues",
     async (delay_ms) => {
       const { defer } = await held();
       await expect(defer({ delay_ms })).rejects.toMatchObject({ reply: { status: 422, body: expect.stringContaining("delay_ms") } });

@@ -20,7 +20,7 @@ describe("the newest run of a workflow", () => {
     return { ...newRun({ id, workflow: "w", definitionId: "d", input: "{}" }, 1, null), state };
   };
 
-  it("is read once, and then known from the changes of runs", async () => {
+  it("is read once, and then updated from changes of runs", async () => {
     const { lookup, reads } = setup(run("r1", "succeeded"));
     expect(await lookup.newest("w")).toEqual({ id: "r1", state: "succeeded" });
     lookup.changed(run("r2", "running"));
@@ -30,7 +30,7 @@ describe("the newest run of a workflow", () => {
     expect(reads()).toBe(1);
   });
 
-  it("is read from the store when only an older run has changed since the start of the server", async () => {
+  it("is read from the store again when only an older run has changed since the start of the server", async () => {
     const { lookup, reads } = setup(run("r2", "cancelled"));
     lookup.changed(run("r1", "succeeded"));
     expect(await lookup.newest("w")).toEqual({ id: "r2", state: "cancelled" });

@@ -50,13 +50,13 @@ describe("dispatch", () => {
     expect(dispatch(job("@greet [1,2]"), tasks, undefined).input).toEqual([1, 2]);
   });
 
-  it("hands every other command to the shell when that is allowed", () => {
+  it("passes every other command to the shell when this is allowed", () => {
     for (const command of ["echo hi", "{ echo a; }", '{ "$TOOL" a; }', "echo @greet", ""]) {
       expect(dispatch(job(command), tasks, shell)).toMatchObject({ task: shell, input: { command } });
     }
   });
 
-  it("refuses permanently what begins as a handler call and cannot be read as one, also when the shell is on", () => {
+  it("permanently refuses a command that begins like a handler call but is not valid, also when the shell is on", () => {
     const deep = `{"handler":"greet","input":${"[".repeat(101)}${"]".repeat(101)}}`;
     const commands = [
       '{"no":"handler"}',
@@ -77,7 +77,7 @@ describe("dispatch", () => {
     expect(dispatch(job(`{"handler":"greet","input":${input}}`), tasks, shell).task).toBe(greet);
   });
 
-  it("uses the kind that the server sends, and not by the text", () => {
+  it("uses the kind that the server sends, and does not guess it from the text", () => {
     expect(dispatch(job('{"handler":"greet"}', {}, "shell"), tasks, shell).task).toBe(shell);
     expect(dispatch(job('{"handler":"greet"}', {}, "handler"), tasks, shell).task).toBe(greet);
     expect(refusedBy("echo hi", shell, "handler")).toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
@@ -85,26 +85,26 @@ describe("dispatch", () => {
     for (const kind of ["python", null, 7]) expect(refusedBy("echo hi", shell, kind).message).toContain('expected "shell" or "handler"');
   });
 
-  it("refuses a shell command permanently when the shell is off, and names the switch", () => {
+  it("permanently refuses a shell command when the shell is off, and names the option", () => {
     const { message, code } = refusedBy("echo hi");
     expect(code).toBe("LONGSHORE_SHELL_OFF");
     expect(message).toContain("--shell");
     expect(message).toContain("shell: true");
   });
 
-  it("refuses an unknown handler permanently, and names those it knows, even when the shell is on", () => {
+  it("permanently refuses an unknown handler, also when the shell is on, and names the known handlers", () => {
     const { message, code } = refusedBy("@gret {}", shell);
     expect(code).toBe("LONGSHORE_NO_HANDLER");
     expect(message).toContain('"gret"');
     expect(message).toContain("greet");
   });
 
-  it("refuses what follows @name and is not JSON, or nests too deep", () => {
+  it("refuses an input after @name that is not JSON or nests too deep", () => {
     expect(refusedBy("@greet name=Ada").code).toBe("LONGSHORE_BAD_INPUT");
     expect(refusedBy(`@greet ${"[".repeat(200)}${"]".repeat(200)}`).message).toContain("deeper than");
   });
 
-  it("adds upstream outputs to an object, leaves other values and an own field of that name alone", () => {
+  it("adds upstream outputs to an object, but not to other values or over an existing field of that name", () => {
     const upstream = { a: { v: "1" } };
     expect(dispatch(job("@greet", upstream), tasks, undefined).input).toEqual({ upstreamOutputs: upstream });
     expect(dispatch(job('@greet {"upstreamOutputs":7}', upstream), tasks, undefined).input).toEqual({ upstreamOutputs: 7 });

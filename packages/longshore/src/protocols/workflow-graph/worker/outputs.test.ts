@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { encodeOutputs, isTexts } from "./outputs.ts";
 
-it("keeps texts and writes other values as JSON", () => {
+it("keeps texts, and writes other values as JSON", () => {
   expect({ ...encodeOutputs({ a: "text", b: 1, c: [true], d: { e: null } }) }).toEqual({ a: "text", b: "1", c: "[true]", d: '{"e":null}' });
 });
 
-it("puts a single value under result, and nothing for no value", () => {
+it("stores a single value under result, and nothing when there is no value", () => {
   expect(encodeOutputs("done")).toEqual({ result: "done" });
   expect(encodeOutputs([1, 2])).toEqual({ result: "[1,2]" });
   expect(encodeOutputs(0)).toEqual({ result: "0" });

@@ -1,4 +1,4 @@
-// Which reports go together. The other side is a list of requests that the test answers.
+// Which reports are sent together. The test answers the requests itself.
 
 import { expect, it } from "vitest";
 import { deferred, until } from "../../../../test/support/until.ts";
@@ -28,7 +28,7 @@ function setup(most = 50) {
   return { batch, sent };
 }
 
-it("sends a report alone at once, and those that come while two requests are on their way together", async () => {
+it("sends a single report at once, and sends reports together that come while two requests are open", async () => {
   const { batch, sent } = setup();
   const statuses: number[] = [];
   const send = (leaseId: string) => void batch.send(report(leaseId), signal).then(({ status }) => statuses.push(status));
@@ -47,7 +47,7 @@ it("sends a report alone at once, and those that come while two requests are on 
   expect(statuses).toEqual([200, 200, 409, 200]);
 });
 
-it("passes on what each reply has: a job, a text, the span", async () => {
+it("passes on the content of each reply: a job, a text, the span", async () => {
   const { batch, sent } = setup();
   const replies = Promise.all(["a", "b"].map((lease) => batch.send(report(lease), signal)));
   await until(() => sent.length === 1);
@@ -58,7 +58,7 @@ it("passes on what each reply has: a job, a text, the span", async () => {
   ]);
 });
 
-it("sends large reports alone, and no more in one request than the server takes", async () => {
+it("sends large reports alone, and no more in one request than the server accepts", async () => {
   const { batch, sent } = setup(2);
   for (const lease of ["a", "b", "c"]) void batch.send(report(lease), signal);
   void batch.send(report("large", { body: "x".repeat(20_000) }), signal);
@@ -82,7 +82,7 @@ it.each([
   else expect(sent).toHaveLength(3);
 });
 
-it("rejects all reports of a request that fails, and one whose wait is ended", async () => {
+it("rejects all reports of a request that fails, and a report whose wait is ended", async () => {
   const { batch, sent } = setup();
   const stopping = new AbortController();
   const stopped = expect(batch.send(report("a"), stopping.signal)).rejects.toThrow("enough");

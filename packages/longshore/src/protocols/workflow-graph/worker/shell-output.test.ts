@@ -15,11 +15,11 @@ function collect(...chunks: (string | number[])[]) {
 }
 
 describe("lines of a command", () => {
-  it("joins what was split between chunks and keeps a last line without newline", () => {
+  it("joins lines that were split between chunks, and keeps a last line without a newline", () => {
     expect(collect("one\ntw", "o\nthree").texts).toEqual(["one\n", "two\n", "three"]);
   });
 
-  it("keeps bytes that are not UTF-8 as replacement characters and joins characters split between chunks", () => {
+  it("replaces bytes that are not UTF-8 by replacement characters, and joins characters that were split between chunks", () => {
     expect(collect([0x61, 0xff, 0x62, 0x0a], [0xc3], [0xa4, 0x0a]).texts).toEqual(["a\ufffdb\n", "ä\n"]);
   });
 
@@ -39,7 +39,7 @@ describe("lines of a command", () => {
     expect(() => lines.checkOutputs()).toThrow(TerminalError);
   });
 
-  it("keeps the end of what was written", () => {
+  it("keeps the end of the output", () => {
     expect(collect("a".repeat(5_000), "the end").lines.tail).toMatch(/^a{4089}the end$/);
   });
 });
@@ -56,20 +56,20 @@ describe("the output file", () => {
   });
 });
 
-describe("the file of outputs", () => {
+describe("reading the output file", () => {
   const inFolder = (name: string) => {
     const folder = mkdtempSync(join(tmpdir(), "longshore-test-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     return join(folder, name);
   };
 
-  it("is not waited for where a command has put a pipe in its place", async () => {
+  it("does not hang when a command has replaced it by a pipe", async () => {
     const path = inFolder("pipe");
     execFileSync("mkfifo", [path]);
     await expect(readOutputFile(path)).rejects.toThrow(/is not a file any more/);
   });
 
-  it("is not read where a command has made it lead to a device that has no end", async () => {
+  it("is refused when a command has replaced it by a link to an endless device", async () => {
     const path = inFolder("link");
     symlinkSync("/dev/zero", path);
     await expect(readOutputFile(path)).rejects.toThrow(/ELOOP/);

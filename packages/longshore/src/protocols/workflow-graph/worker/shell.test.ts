@@ -1,4 +1,4 @@
-// The shell handler, with real processes. Time is the test's, so nothing here waits for a clock.
+// The shell handler with real processes. The test controls the clock, so no test waits for real time.
 
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -57,7 +57,7 @@ const logged = (stream: string) =>
     .filter((chunk) => chunk.stream === stream)
     .map((chunk) => chunk.data)
     .join("");
-/** Resolves when the command has written this file, which shows that it got there. */
+/** Resolves when the command has written this file, which shows how far the command is. */
 const written = async (name: string) => {
   await until(() => existsSync(join(folder, name)) && readFileSync(join(folder, name), "utf8").endsWith("\n"));
   return readFileSync(join(folder, name), "utf8").trim();
@@ -65,7 +65,7 @@ const written = async (name: string) => {
 function alive(pid: string): boolean {
   try {
     process.kill(Number(pid), 0);
-    // A dead process that was not waited for yet still has a number.
+    // A process that has ended keeps its id until its parent has waited for it.
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
   } catch {
     return false;
@@ -117,7 +117,7 @@ describe("shell commands", () => {
     expect(logged("stdout")).toBe(`::set-output tag=v1.2\n${JSON.stringify(upstream_outputs)}\n`);
   });
 
-  it("keeps its own ids for any name and output of an earlier job", async () => {
+  it("has the correct ids in its environment, for any names and outputs of earlier jobs", async () => {
     const upstream_outputs = { workflow: { id: "forged" }, job: { id: "forged" }, attempt: { "": "forged" }, output: { "": "forged" } };
     await run('echo "$WFG_WORKFLOW_ID/$WFG_JOB_ID/$WFG_ATTEMPT"; echo "ok=yes" >> "$WFG_OUTPUT"', { upstream_outputs, attempt: 1 });
     expect(await completed()).toEqual({ ok: "yes" });
@@ -129,7 +129,7 @@ describe("shell commands", () => {
     expect(await failed()).toMatchObject({ retryable: false, error: expect.stringContaining("Line 1 of $WFG_OUTPUT") });
   });
 
-  it("leaves too large upstream values out of the environment and in the file", async () => {
+  it("passes upstream values that are too large for the environment only in the file", async () => {
     const value = "x".repeat(200_000);
     await run('test -z "$WFG_A_BIG" && wc -c < "$WFG_UPSTREAM"', { upstream_outputs: { a: { big: value } } });
     await completed();
@@ -143,7 +143,7 @@ describe("shell commands", () => {
     expect(logged("stderr")).toBe("late\n");
   });
 
-  it("ends the whole process group on a cancel, politely at first and then by force", async () => {
+  it("ends the whole process group on a cancel, first with SIGTERM and then with SIGKILL", async () => {
     const clock = new TestClock();
     await run(
       "trap '' TERM; (trap '' TERM; while :; do sleep 1000; done) & echo $! > $FOLDER/child; wait; while :; do sleep 1000; done",

@@ -1,4 +1,4 @@
-// What the worker half sends back, logs and reports, and what its handlers are given.
+// The logs and reports that the worker half sends, and what its handlers receive.
 
 import { describe, expect, it } from "vitest";
 import { claimPath, completePath, heartbeatPath, heldTask, logsPath, setup } from "../../../../test/support/reference-worker.ts";
@@ -70,7 +70,7 @@ describe("report", () => {
     });
   });
 
-  it("[W-FAIL-01, W-FAIL-02] what a handler throws is a failure that may be tried again", async () => {
+  it("[W-FAIL-01, W-FAIL-02] an error that a handler throws is a failure that may be retried", async () => {
     const flaky = task("flaky", () => {
       throw new Error("connection reset", { cause: new Error("ECONNRESET") });
     });
@@ -100,7 +100,7 @@ describe("report", () => {
     expect(error.endsWith("END")).toBe(true);
   });
 
-  it("[G55] a report that does not get through is repeated with growing pauses until it does", async () => {
+  it("[G55] a report that fails is repeated with growing pauses until it succeeds", async () => {
     const quick = task("quick", () => ({ v: "1" }));
     await using s = await setup({
       tasks: [quick],
@@ -116,7 +116,7 @@ describe("report", () => {
     expect(s.server.completed[0]?.body).toEqual({ outputs: { v: "1" } });
   });
 
-  it("[G55] gives a report up when the lease has run out, frees the slot and continues", async () => {
+  it("[G55] gives up a report when the lease has ended, frees the slot and continues", async () => {
     const quick = task("quick", () => ({ v: "1" }));
     await using s = await setup({
       tasks: [quick],
@@ -143,7 +143,7 @@ describe("report", () => {
     expect(s.server.failed[0]?.body.error).toContain("too large");
   });
 
-  it("counts a repeat that the server answers 200 as delivered, when the first answer was lost on the way", async () => {
+  it("counts a repeated report with the response 200 as delivered when the first response was lost", async () => {
     const quick = task("quick", () => null);
     await using s = await setup({
       tasks: [quick],
@@ -157,8 +157,8 @@ describe("report", () => {
   });
 });
 
-describe("what a handler gets", () => {
-  it("[W-EXEC-02] gives upstream outputs to the handler, in its input and in its context", async () => {
+describe("a handler", () => {
+  it("[W-EXEC-02] gets upstream outputs in its input and in its context", async () => {
     const seen: unknown[] = [];
     const join = task("join", (input: unknown, ctx) => {
       seen.push(input, ctx.upstream);
@@ -170,7 +170,7 @@ describe("what a handler gets", () => {
     expect(seen).toEqual([{ x: 1, upstreamOutputs: upstream_outputs }, upstream_outputs]);
   });
 
-  it("has ids, the attempt and a key that stays the same over attempts", async () => {
+  it("gets ids, the attempt, and a key that is the same in every attempt", async () => {
     const seen: Context[] = [];
     const look = task("look", (_input: unknown, ctx) => {
       seen.push(ctx);
@@ -185,7 +185,7 @@ describe("what a handler gets", () => {
     expect(seen[0]?.ids.grantId).not.toBe(seen[1]?.ids.grantId);
   });
 
-  it("waits in its slot for a deferral, which this protocol cannot carry, and calls the handler again", async () => {
+  it("keeps its slot during a deferral, because this protocol has none, and is called again", async () => {
     const calls: unknown[] = [];
     const called = deferred<void>();
     const later = task("later", (_input: unknown, ctx) => {

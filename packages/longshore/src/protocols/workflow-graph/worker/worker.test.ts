@@ -1,4 +1,4 @@
-// How the worker half takes work and keeps it: registering, claiming, leases and cancels.
+// How the worker half gets work and keeps it: registering, claiming, leases and cancels.
 
 import { describe, expect, it } from "vitest";
 import { ReferenceServer } from "../../../../test/support/reference-server.ts";
@@ -38,7 +38,7 @@ describe("registering and claiming", () => {
     expect(request.body).toEqual({ worker_id: "worker-abc-123", labels: ["docker", "linux", "gpu", "handler:greet"] });
   });
 
-  it("chooses an id of its own that differs from every other worker's", async () => {
+  it("chooses a random id, different from every other worker's", async () => {
     await using server = await ReferenceServer.start();
     const ids = new Set<string>();
     for (let count = 0; count < 2; count++) {
@@ -50,7 +50,7 @@ describe("registering and claiming", () => {
     expect(ids.size).toBe(2);
   });
 
-  it("[W-CLAIM-05] waits the poll interval after an empty answer, and not longer", async () => {
+  it("[W-CLAIM-05] waits exactly the poll interval after an empty response", async () => {
     await using s = await setup({ wire: { poll: "2s" } });
     const { server, clock } = s;
     await until(() => server.seen(claimPath).length > 0);
@@ -62,7 +62,7 @@ describe("registering and claiming", () => {
     expect((await second).status).toBe(200);
   });
 
-  it("claims with its labels, its id and the term of the lease, and without a wait that the server does not offer", async () => {
+  it("claims with its labels, its id and the term of the lease, and requests no wait that the server does not offer", async () => {
     await using s = await setup({ wire: { labels: ["linux"], leaseTtl: "60s" } });
     const request = s.server.seen(claimPath)[0] ?? (await s.server.next(claimPath));
     expect(request.body).toEqual({ worker_id: "w1", labels: ["linux"], lease_ttl_secs: 60 });
@@ -79,7 +79,7 @@ describe("registering and claiming", () => {
     expect(server.seen(claimPath)[0]?.body).toMatchObject({ wait_secs: 30 });
   });
 
-  it("fills every free slot when there is work, and takes no more than that", async () => {
+  it("fills every free slot when there is work, and takes no more", async () => {
     const running: (() => void)[] = [];
     const slow = task("slow", () => new Promise<null>((resolve) => running.push(() => resolve(null))));
     await using s = await setup({ tasks: [slow], slots: 3, jobs: Array.from({ length: 5 }, () => ({ command: "@slow" })) });
@@ -148,7 +148,7 @@ describe("registering and claiming", () => {
 });
 
 describe("lease", () => {
-  it("[W-LEASE-02, W-EXEC-03] beats with no body and no content type while the handler runs", async () => {
+  it("[W-LEASE-02, W-EXEC-03] sends heartbeats without a body and a content type while the handler runs", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held" }], wire: { cancelPoll: "1h" } });
     await held.started;
@@ -186,7 +186,7 @@ describe("lease", () => {
     held.resolve(null);
   });
 
-  it("[W-LEASE-05, G52] a heartbeat answered 409 aborts the handler's signal and nothing is reported", async () => {
+  it("[W-LEASE-05, G52] the response 409 to a heartbeat aborts the handler's signal, and nothing is reported", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], jobs: [{ command: "@held" }] });
     const ctx = await obedient.started;
@@ -200,7 +200,7 @@ describe("lease", () => {
     expect(s.worker.status().counts.lost).toBe(1);
   });
 
-  it("[G53] heartbeats that do not get through are repeated until the lease would be over by the worker's own clock, then it aborts", async () => {
+  it("[G53] failed heartbeats are repeated until the lease has ended by the worker's own clock, then the handler is aborted", async () => {
     const obedient = obedientTask();
     await using s = await setup({
       tasks: [obedient.task],
@@ -212,8 +212,8 @@ describe("lease", () => {
     let beat = s.server.next(heartbeatPath);
     await s.clock.advance(10_000);
     await beat;
-    // Each failed beat arms the next one a second later, once its failure has been read from the socket; the other timer within that
-    // second watches the event loop.
+    // Each failed heartbeat sets the timer of the next one to a second later, after its failure was read from the socket. The other timer in
+    // this second watches the event loop.
     for (let count = 0; count < 10; count++) {
       await s.clock.armed(1_000, 2);
       beat = s.server.next(heartbeatPath);
@@ -227,7 +227,7 @@ describe("lease", () => {
     expect(s.server.seen(reportPath)).toEqual([]);
   });
 
-  it("a heartbeat that gets through again keeps the job alive", async () => {
+  it("a heartbeat that succeeds again keeps the job alive", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held" }], wire: { cancelPoll: "1h" } });
     await held.started;
@@ -245,7 +245,7 @@ describe("lease", () => {
 });
 
 describe("cancel", () => {
-  it("[W-CAN-01, W-CAN-02, W-EXEC-03] polls every two seconds during execution and continues when the answer is false", async () => {
+  it("[W-CAN-01, W-CAN-02, W-EXEC-03] polls every two seconds during execution, and continues when the response is false", async () => {
     const held = heldTask();
     await using s = await setup({ tasks: [held.task], jobs: [{ command: "@held", workflow_id: "wf 1", job_id: "a/b" }] });
     const ctx = await held.started;
@@ -275,7 +275,7 @@ describe("cancel", () => {
     expect(s.server.failed[0]?.body).toEqual({ error: "cancelled", retryable: false });
   });
 
-  it("does not poll where heartbeat answers carry the cancel, and notices it as soon", async () => {
+  it("does not poll when responses to heartbeats contain the cancel, and notices it as early", async () => {
     const obedient = obedientTask();
     await using s = await setup({ tasks: [obedient.task], jobs: [{ command: "@held", job_id: "j" }], additions: true });
     await obedient.started;

@@ -11,7 +11,7 @@ function sharedIn(routes: string): string[] {
 }
 
 describe("queues of a configuration", () => {
-  it("are shared with workers of other protocols where a route leads to both", () => {
+  it("are shared with workers of other protocols when a route leads to both", () => {
     expect(sharedIn('{ "/": [ { plugin: q }, { plugin: l } ] }')).toEqual(["q"]);
     expect(sharedIn('{ "/x": [ { plugin: l }, { plugin: q, queueName: gpu } ], "/": [ { plugin: q } ] }')).toEqual(["gpu"]);
     expect(

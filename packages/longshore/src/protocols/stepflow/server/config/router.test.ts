@@ -16,7 +16,7 @@ function routerOf(routes: string, plugins = "a: { type: grpc, queueName: a }, b:
   return makeRouter(parseConfig(text, { file: "c.yml", environment: {} }).config, reserved);
 }
 
-/** Where it leads, in short: plugin and remainder, or why it leads nowhere. */
+/** The result in short: the plugin and the rest of the path, or why there is no route. */
 function led(routes: string, component: string, input: Json = {}, documents = none): string {
   const found = routerOf(routes).route(component, input, documents);
   if ("failed" in found) return `${found.failed}: ${found.message}`;
@@ -32,7 +32,7 @@ function registered(lanes: { [lane: string]: string[] }): Documents {
 }
 
 describe("routing by path", () => {
-  it("takes the longest prefix, and leaves it out", () => {
+  it("chooses the longest prefix, and removes it from the path", () => {
     const routes = '  "/": [ { plugin: a } ]\n  "/x": [ { plugin: b } ]\n  "/x/y": [ { plugin: a } ]';
     expect(led(routes, "/x/y/z")).toBe("a /z");
     expect(led(routes, "/x/z")).toBe("b /z");
@@ -40,7 +40,7 @@ describe("routing by path", () => {
     expect(led(routes, "noslash")).toBe("a /noslash");
   });
 
-  it("tries the next best route when no rule of the best one takes it", () => {
+  it("tries the next best route when no rule of the best one accepts the step", () => {
     const routes = '  "/": [ { plugin: a } ]\n  "/x": [ { plugin: b, componentDeny: [secret] } ]';
     expect(led(routes, "/x/secret")).toBe("a /x/secret");
     expect(led(routes, "/x/other")).toBe("b /other");
@@ -57,7 +57,7 @@ describe("routing by path", () => {
     expect(led(routes, "/m/one/two")).toBe("b /one/two");
   });
 
-  it("follows a rule that names the component, with what the pattern found in it", () => {
+  it("uses the component that a rule names, with the values that the pattern matched", () => {
     const routes =
       '  "/ai/chat": [ { plugin: a, component: openai } ]\n  "/v/{version}/{*rest}": [ { plugin: b, component: "/{rest}@{version}" } ]';
     expect(led(routes, "/ai/chat")).toBe("a /openai");
@@ -65,13 +65,13 @@ describe("routing by path", () => {
     expect(led(routes, "/v/2/a/b")).toBe("b /a/b@2");
   });
 
-  it("fails when no route matches, with that reason", () => {
+  it("fails with this reason when no route matches", () => {
     expect(led('  "/x": [ { plugin: a } ]', "/y/z")).toBe("ORCHESTRATOR_ERROR: error routing component: no route leads to '/y/z'");
   });
 });
 
 describe("rules of a route", () => {
-  it("take only what they allow, with or without a slash in front", () => {
+  it("accept only what they allow, with or without a leading slash", () => {
     const routes = '  "/x": [ { plugin: a, componentAllow: [one, "/two"] }, { plugin: b, component_deny: [three] } ]';
     expect(led(routes, "/x/three")).toContain("no route");
     const single = '  "/x": [ { plugin: a, componentAllow: [one, "/two"] } ]';
@@ -79,7 +79,7 @@ describe("rules of a route", () => {
     expect(led(routes, "/x/four")).toBe("b /four");
   });
 
-  it("hold only when every condition does", () => {
+  it("apply only when every condition is true", () => {
     const condition = '{ path: "$.model", value: llama }, { path: "$.options[\'top k\'][0]", value: { n: 1 } }';
     const routes = `  "/x": [ { plugin: a, conditions: [ ${condition} ] } ]\n  "/": [ { plugin: b } ]`;
     expect(led(routes, "/x/c", { model: "llama", options: { "top k": [{ n: 1 }] } })).toBe("a /c");
@@ -95,22 +95,22 @@ describe("rules of a route", () => {
   });
 });
 
-describe("several rules that take a step", () => {
+describe("several rules that accept a step", () => {
   const both = '  "/": [ { plugin: a }, { plugin: b } ]';
 
-  it("are distinguished by what their workers have registered, which is loaded first", () => {
+  it("are distinguished by the components that their workers have registered, which are loaded first", () => {
     expect(led(both, "/c", {}, () => undefined)).toBe("? stepflow:a,stepflow:b");
     expect(led(both, "/c", {}, registered({ "stepflow:a": ["/other"], "stepflow:b": ["/c"] }))).toBe("b /c");
     expect(led(both, "/c/1", {}, registered({ "stepflow:a": ["/c"], "stepflow:b": ["/c/{n}"] }))).toBe("b /c/1");
   });
 
-  it("leave it to the first whose workers are not known, else to the first", () => {
+  it("leave the step to the first rule whose workers are unknown, else to the first rule", () => {
     expect(led(both, "/c")).toBe("a /c");
     expect(led(both, "/c", {}, registered({ "stepflow:a": ["/other"] }))).toBe("b /c");
     expect(led(both, "/c", {}, registered({ "stepflow:a": ["/other"], "stepflow:b": ["/other"] }))).toBe("a /c");
   });
 
-  it("without a configuration, lead to workers of other protocols unless one of Stepflow has the component", () => {
+  it("without a configuration, lead to workers of other protocols, except when a Stepflow worker has the component", () => {
     const router = makeRouter(defaultConfig(), reserved);
     expect(router.route("/greet", { name: "Ada" }, none)).toMatchObject({
       plugin: "longshore",
@@ -125,8 +125,8 @@ describe("several rules that take a step", () => {
   });
 });
 
-describe("what a task is given", () => {
-  it("sets how long it may wait and take, how silent its worker may be, and how often it is tried again", () => {
+describe("the settings of a task", () => {
+  it("include how long it may wait and run, how long its worker may be silent, and how often it is retried", () => {
     const router = routerOf(
       '  "/": [ { plugin: a, queueName: fast } ]',
       "a: { type: grpc, queueName: q, queueTimeoutSecs: 7, executionTimeoutSecs: 9 }",
@@ -143,7 +143,7 @@ describe("what a task is given", () => {
     });
   });
 
-  it("in this process is handed out again after a restart, as often as it takes", () => {
+  it("allow any number of hand-outs after restarts when it runs in this process", () => {
     const plugins = "a: { type: builtin }, b: { type: mock }";
     const router = routerOf('  "/x": [ { plugin: a } ]\n  "/y": [ { plugin: b } ]', plugins);
     expect(router.route("/x/noop", 1, none)).toMatchObject({
@@ -153,7 +153,7 @@ describe("what a task is given", () => {
     expect(router.route("/y/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-mock:b" }], transport: { retries: 2 } });
   });
 
-  it("for a plugin that is called is on the plugin's own lane", () => {
+  it("use the plugin's own lane when the plugin is called by the server", () => {
     const router = routerOf('  "/": [ { plugin: a } ]', 'a: { type: stepflow, url: "http://h:1" }');
     expect(router.route("/c", 1, none)).toMatchObject({ lanes: [{ name: "stepflow-http:a" }], given: { component: "/c", input: 1 } });
   });
@@ -167,14 +167,14 @@ describe("registered components", () => {
     { id: "odd", path: "/{*x}/y" },
   ];
 
-  it("are found by path, literal ones first, with the values of their names", () => {
+  it("are found by path, literal paths first, with the values of the path's parameters", () => {
     expect(findComponent(components, "/echo")).toEqual({ component: components[2], params: {} });
     expect(findComponent(components, "/core/a/b")).toEqual({ component: components[0], params: { path: "a/b" } });
     expect(findComponent(components, "core/a/info")).toEqual({ component: components[1], params: { name: "a" } });
     expect(findComponent(components, "/nothing")).toBeNull();
   });
 
-  it("of older workers, which send no path, are found by their id", () => {
+  it("are found by their id when an older worker sends no path", () => {
     expect([pathOf("/udf", ""), pathOf("udf", undefined), pathOf("x", "/y")]).toEqual(["/udf", "/udf", "/y"]);
   });
 });

@@ -5,14 +5,14 @@ const claims = (ahead: OfferWindow, count: number, ms = 5): void => {
   for (let claim = 0; claim < count; claim++) ahead.claimedAfter(ms);
 };
 
-it("a worker that is new, or has little to do, has one task at a time", () => {
+it("a worker that is new or has little work gets one task at a time", () => {
   const ahead = new OfferWindow();
   expect(ahead.most).toBe(1);
   claims(ahead, 3);
   expect(ahead.most).toBe(1);
 });
 
-it("one that claims at once, again and again, is sent more ahead, up to a limit", () => {
+it("a worker that repeatedly claims at once gets more tasks in advance, up to a limit", () => {
   const ahead = new OfferWindow();
   claims(ahead, 8);
   expect(ahead.most).toBe(3);
@@ -20,7 +20,7 @@ it("one that claims at once, again and again, is sent more ahead, up to a limit"
   expect(ahead.most).toBe(16);
 });
 
-it("one whose claims take their time is sent fewer, and has to show again that it claims at once", () => {
+it("a worker that claims slowly gets fewer, and must again show that it claims at once", () => {
   const ahead = new OfferWindow();
   claims(ahead, 1_000);
   claims(ahead, 1, 300);
@@ -31,7 +31,7 @@ it("one whose claims take their time is sent fewer, and has to show again that i
   expect(ahead.most).toBe(1);
 });
 
-it("one that leaves a task unclaimed is back at one", () => {
+it("a worker that leaves a task unclaimed gets one at a time again", () => {
   const ahead = new OfferWindow();
   claims(ahead, 1_000);
   ahead.lapsed();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { TestClock } from "../../../../testing/clock.ts";
 import { Keeper } from "./keeper.ts";
 
-/** Something that the test ends. */
+/** Something that runs until the test ends it. */
 function setup() {
   const clock = new TestClock();
   const begun: { value: number; end(why: string): void; stopped: boolean }[] = [];
@@ -32,7 +32,7 @@ function setup() {
 }
 
 describe("something that is kept alive", () => {
-  it("is begun, and begun again when it ends", async () => {
+  it("is started, and started again when it ends", async () => {
     const { clock, keeper, begun, told, never } = setup();
     keeper.start();
     expect(await keeper.ready(never)).toBe(0);
@@ -44,7 +44,7 @@ describe("something that is kept alive", () => {
     expect(begun[1]?.stopped).toBe(true);
   });
 
-  it("waits longer each time that it cannot be begun, and gets the reason", async () => {
+  it("waits longer after each failed start, and reports the reason", async () => {
     const { clock, keeper, told, refuse, never } = setup();
     refuse("no port");
     keeper.start();
@@ -60,7 +60,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("begins its pauses again after it ran for a while", async () => {
+  it("has short pauses again after it ran for a while", async () => {
     const { clock, keeper, begun, never } = setup();
     keeper.start();
     await keeper.ready(never);
@@ -76,7 +76,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("is replaced once, by the first caller that finds it of no use", async () => {
+  it("is replaced once, by the first caller that finds it unusable", async () => {
     const { clock, keeper, begun, told, never } = setup();
     keeper.start();
     const value = (await keeper.ready(never)) as number;
@@ -89,7 +89,7 @@ describe("something that is kept alive", () => {
     await keeper.stop();
   });
 
-  it("is not waited for by callers that have left, and not after its stop", async () => {
+  it("no longer delays callers that have left, nor any caller after its stop", async () => {
     const { keeper, refuse, never } = setup();
     refuse("never");
     keeper.start();

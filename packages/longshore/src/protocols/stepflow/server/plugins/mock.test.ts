@@ -30,7 +30,7 @@ function failure(component: string, input: Json): StepFailure {
 }
 
 describe("a mock component", () => {
-  it("answers by its input, for any order of its fields", () => {
+  it("finds the result for its input, for any order of the fields", () => {
     expect(answer(plugin, { step: "s1", component: "/c", input: { n: 1, input: "a" } })).toEqual({ output: "b" });
   });
 
@@ -41,7 +41,7 @@ describe("a mock component", () => {
     expect(failure("/c", { mode: "http" }).error.code).toBe("COMPONENT_FAILED");
   });
 
-  it("is out of reach for an input that it does not know, and when it is broken, and is not tried again", () => {
+  it("is unreachable for an unknown input and when it is invalid, and is not retried", () => {
     const unknown = failure("/c", { input: "z" });
     expect(unknown).toMatchObject({ final: true, error: { code: "UNREACHABLE", message: 'step "s1" failed' } });
     expect(unknown.report).toMatchObject({ retryable: false, error: 'step "s1" failed: No behavior defined for /c on {"input":"z"}' });

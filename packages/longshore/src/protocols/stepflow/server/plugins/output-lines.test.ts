@@ -11,7 +11,7 @@ describe("the output of a process", () => {
     expect(lines).toEqual(["one", "é", "", "last"]);
   });
 
-  it("without a line end is kept only up to the length that is read", () => {
+  it("without a line end is kept only up to the maximum length of a line", () => {
     const lines: string[] = [];
     const cutter = new LineCutter((line) => lines.push(line));
     for (let at = 0; at < 100; at++) cutter.write(Buffer.alloc(1_000, 0x78));
@@ -20,7 +20,7 @@ describe("the output of a process", () => {
     expect(lines[0]).toMatch(/x \.\.\. \(cut\)$/);
   });
 
-  it("does not flood the log, and its last lines are kept", async () => {
+  it("is limited in the log, and its last lines are kept", async () => {
     const clock = new TestClock();
     const told: string[] = [];
     const log = new LineLog(clock, (line) => told.push(line));

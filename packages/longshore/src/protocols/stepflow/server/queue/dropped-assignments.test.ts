@@ -3,7 +3,7 @@ import { DroppedAssignments } from "./dropped-assignments.ts";
 
 const large = 4 * 1024 * 1024 + 1;
 
-it("an assignment that is larger than usual is refused when streams keep ending on it", () => {
+it("an unusually large assignment is refused when streams end on it again and again", () => {
   const dropped = new DroppedAssignments();
   expect([dropped.countDrop("t", large), dropped.countDrop("other", large), dropped.countDrop("t", large)]).toEqual([
     undefined,
@@ -15,12 +15,12 @@ it("an assignment that is larger than usual is refused when streams keep ending 
   expect(dropped.countDrop("t", large)).toEqual({ code: "INVALID_INPUT", message });
 });
 
-it("one of a usual size is sent again as often as it takes", () => {
+it("an assignment of a usual size is sent again without a limit", () => {
   const dropped = new DroppedAssignments();
   for (let times = 0; times < 10; times++) expect(dropped.countDrop("t", large - 1)).toBeUndefined();
 });
 
-it("only so many are counted at once", () => {
+it("the number of counted assignments is limited", () => {
   const dropped = new DroppedAssignments();
   for (let times = 0; times < 2; times++) dropped.countDrop("first", large);
   for (let task = 0; task < 1_000; task++) dropped.countDrop(`t${task}`, large);

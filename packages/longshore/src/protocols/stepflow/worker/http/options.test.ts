@@ -21,7 +21,7 @@ it("settings are taken from the options, then from the environment, then from ou
   expect(settingsOf({ env: {} })).toMatchObject({ service: "stepflow-worker", blobApiUrl: undefined, blobThresholdBytes: undefined });
 });
 
-it("a variable that is no number is refused with its text", () => {
+it("a variable that must be a number and is not is refused, and the error shows its text", () => {
   expect(() => settingsOf({ env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "1 MB" } })).toThrow(
     'The environment variable STEPFLOW_BLOB_THRESHOLD_BYTES is "1 MB", expected a whole number from 0 to 9007199254740991.',
   );

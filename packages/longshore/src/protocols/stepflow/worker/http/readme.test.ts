@@ -1,4 +1,5 @@
-// wire/http/README.md shows exchanges. Here they are made, in the order of the page, with a worker whose answers must be those of the page.
+// wire/http/README.md shows exchanges. This test sends the requests in the order of the page to a worker, whose responses must be those of
+// the page.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -14,7 +15,7 @@ interface Example {
   readonly path: string;
   readonly body: Any;
   readonly status: number;
-  /** Messages of the answer; several when it is a stream. */
+  /** The messages of the response; several when it is a stream. */
   readonly answers: readonly Any[];
 }
 
@@ -33,7 +34,7 @@ const greet = task("greet", ({ name }) => ({ text: `Hello, ${name}!` }), { descr
 const keep = task("keep", async (input: unknown) => stepflowTask().putBlob(input));
 const files = task("files", () => null, { path: "/files/{kind}/{*rest}" });
 
-it("every exchange of the page is made as it is shown", async () => {
+it("a worker sends every response that the page shows", async () => {
   await using s = await setup({
     tasks: [greet, keep, files],
     handshake: "none",
@@ -43,7 +44,7 @@ it("every exchange of the page is made as it is shown", async () => {
   expect(shown.length).toBeGreaterThan(7);
   const [, answerToCall] = shown.filter(({ body }) => body?.id === "<call>" || body?.id === "exec-002");
   for (const { method, path, body, status, answers } of shown) {
-    // The answer to a call is sent where the call is made.
+    // The response to a call is sent where the page shows the call.
     if (body?.id === "<call>") continue;
     if (body?.method !== "components/execute") {
       const answer = body === undefined ? await s.runtime.get(path) : await s.runtime.send(body);

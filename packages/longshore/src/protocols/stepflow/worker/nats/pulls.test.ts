@@ -21,7 +21,7 @@ function setup() {
 }
 
 describe("pull requests", () => {
-  it("are filled in the order in which they were made, a slot for each message", () => {
+  it("are filled in the order in which they were sent, one slot for each message", () => {
     const s = setup();
     s.pulls.open([s.slot("a"), s.slot("b")]);
     s.pulls.open([s.slot("c")]);
@@ -38,7 +38,7 @@ describe("pull requests", () => {
     expect(s.surplus).toEqual(["4"]);
   });
 
-  it("give back the slots that are left when the server ends them", () => {
+  it("give back their remaining slots when the server ends them", () => {
     const s = setup();
     s.pulls.open([s.slot("a"), s.slot("b")]);
     s.pulls.receive("1");
@@ -48,7 +48,7 @@ describe("pull requests", () => {
     expect(s.released).toEqual(["a"]);
   });
 
-  it("end by themselves when the server is silent, each in its time, with one timer", async () => {
+  it("end after their time when the server is silent, all with one timer", async () => {
     const s = setup();
     s.pulls.open([s.slot("a")]);
     await s.clock.advance(10_000);
@@ -63,7 +63,7 @@ describe("pull requests", () => {
     expect(s.clock.pending).toBe(0);
   });
 
-  it("that the server ends at once and empty are known as such, unlike those that waited or brought something", async () => {
+  it("are recognised when the server ends them at once without a message", async () => {
     const s = setup();
     s.pulls.open([s.slot("a")]);
     expect(s.pulls.end(0)).toBe(true);

@@ -50,7 +50,7 @@ describe("the effect of a worker's error on its step", () => {
     expect(codeOf(code, "A", message)).toBe(expected);
   });
 
-  it("requests the handshake by its number in the second dialect, and by its words too in the first", () => {
+  it("an error that requires a handshake is recognised by its code in the second dialect, and by its message in the first", () => {
     expect(wantsHandshake({ code: -32002, message: "?" }, "B")).toBe(true);
     expect(wantsHandshake({ code: -32002, message: "?" }, "A")).toBe(false);
     expect(wantsHandshake({ code: -32002, message: "Server not initialized" }, "A")).toBe(true);
@@ -58,7 +58,7 @@ describe("the effect of a worker's error on its step", () => {
     expect(wantsHandshake({ code: -32001, message: "Component 'initializer' missing" }, "B")).toBe(false);
   });
 
-  it("keeps message, data and number", () => {
+  it("message, data and code are kept", () => {
     expect(flowError({ code: -32100, message: "no", data: { component: "/x" } }, "B")).toEqual({
       code: "COMPONENT_FAILED",
       message: "no",
@@ -67,7 +67,7 @@ describe("the effect of a worker's error on its step", () => {
     expect(flowError({ code: -32100, message: "no", data: [1] }, "B").data).toEqual({ data: [1], rpc_code: -32100 });
   });
 
-  it("is found by the status where there is no JSON-RPC", () => {
+  it("the effect depends on the HTTP status when the response is not JSON-RPC", () => {
     expect([400, 404, 406, 415].map(statusCode)).toEqual(Array(4).fill("WORKER_ERROR"));
     expect([200, 204, 302, 408, 429, 500, 502, 503].map(statusCode)).toEqual(Array(8).fill("UNREACHABLE"));
   });
