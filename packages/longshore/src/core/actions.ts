@@ -15,6 +15,8 @@ interface Rule {
   readonly bound?: true;
   /** The content of a request that may be large, as a word. Without it, large requests are refused. */
   readonly carries?: "payload" | "definition";
+  /** True for an order: it is noted in the audit, with its caller. */
+  readonly order?: true;
   /** True for a request that the server answers even at its limit of concurrent requests. */
   readonly vital?: true;
 }
@@ -39,13 +41,14 @@ const table = {
   "log.read": { who: "read", what: "read logs", reads: true },
   "queue.read": { who: "read", what: "read how many tasks wait", reads: true },
   "worker.read": { who: "read", what: "list workers", reads: true },
+  "audit.read": { who: "read", what: "read who ordered what", reads: true },
   "node.read": { who: "read", what: "list the servers that share the data", reads: true },
 
   "worker.sign": { who: "worker", what: "register as a worker, keep its state and send heartbeats" },
   "task.claim": { who: "worker", what: "take tasks" },
   "task.look": { who: "worker", what: "look at one task by its id, and whether it is cancelled", reads: true },
   "task.report": { who: "worker", what: "renew, complete and fail tasks", carries: "payload" },
-  "task.signal": { who: "worker", what: "report on a waiting step by its name", carries: "payload" },
+  "task.signal": { who: "worker", what: "report on a waiting step by its name", order: true, carries: "payload" },
   "log.write": { who: "worker", what: "add to the log of a task", carries: "payload" },
   "part.write": { who: "worker", what: "store what a task produces before its end", carries: "payload" },
   "part.read": { who: "worker", what: "read what other tasks of its run produced", reads: true, bound: true },
@@ -54,22 +57,22 @@ const table = {
   "bus.publish": { who: "worker", what: "send on the bus what workers send: announcements, status, replies", carries: "payload" },
   "bus.take": { who: "worker", what: "receive on the bus what workers receive: commands, queries, signals" },
   "task-definition.read": { who: "worker", what: "read task definitions", reads: true },
-  "task-definition.write": { who: "worker", what: "store task definitions and schemas", carries: "definition" },
+  "task-definition.write": { who: "worker", what: "store task definitions and schemas", order: true, carries: "definition" },
   "run.locate": { who: "worker", what: "find the server of a run", reads: true },
   "sub-run.start": { who: "worker", what: "start runs of stored flows", bound: true, carries: "payload" },
   "sub-run.read": { who: "worker", what: "read runs of the same family", reads: true, bound: true },
 
-  "definition.write": { who: "operator", what: "store workflows and flows", carries: "definition" },
-  "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions" },
+  "definition.write": { who: "operator", what: "store workflows and flows", order: true, carries: "definition" },
+  "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions", order: true },
   "run.start": { who: "operator", what: "start runs of anything, and single tasks", carries: "payload" },
-  "run.signal": { who: "operator", what: "send signals to runs", carries: "payload" },
-  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", vital: true, carries: "payload" },
-  "schedule.write": { who: "operator", what: "make, change and remove schedules", carries: "payload" },
-  "schedule.steer": { who: "operator", what: "pause, resume, run and backfill schedules" },
-  "run.remove": { who: "operator", what: "remove runs" },
+  "run.signal": { who: "operator", what: "send signals to runs", order: true, carries: "payload" },
+  "run.steer": { who: "operator", what: "cancel, pause, retry, rerun runs and skip steps", order: true, vital: true, carries: "payload" },
+  "schedule.write": { who: "operator", what: "make, change and remove schedules", order: true, carries: "payload" },
+  "schedule.steer": { who: "operator", what: "pause, resume, run and backfill schedules", order: true },
+  "run.remove": { who: "operator", what: "remove runs", order: true },
   "bus.lead": { who: "operator", what: "send and receive everything on the bus, as a coordinator does" },
-  "queue.steer": { who: "operator", what: "pause and resume queues, and requeue their tasks" },
-  "worker.steer": { who: "operator", what: "cordon workers, so that they get no more tasks" },
+  "queue.steer": { who: "operator", what: "pause and resume queues, and requeue their tasks", order: true },
+  "worker.steer": { who: "operator", what: "cordon workers, so that they get no more tasks", order: true },
 } as const satisfies { readonly [action: string]: Rule };
 
 export type Action = keyof typeof table;

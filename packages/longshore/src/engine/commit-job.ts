@@ -1,8 +1,11 @@
 // An operation that waits for its batch, or for the commit of its batch.
 
+import type { Orderer } from "../core/orderer.ts";
 import type { Tx } from "./tx.ts";
 
 export interface Job {
+  /** See `Tx`. */
+  orderer: Orderer | undefined;
   work: (tx: Tx) => unknown;
   resolve: (value: never) => void;
   reject: (error: Error) => void;

@@ -9,6 +9,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
+import type { Orderer } from "../core/orderer.ts";
 import { closedError, Postponed } from "./commit-errors.ts";
 import { type Job, untried } from "./commit-job.ts";
 import { CommitWriter } from "./commit-writer.ts";
@@ -35,7 +36,8 @@ export class GroupCommit {
   readonly #writables = new Writables();
   readonly #undo: (() => void)[] = [];
   readonly #after: (() => void)[] = [];
-  readonly #tx: Tx;
+  readonly #tx: Tx & { orderer: Orderer | undefined };
+  readonly #orderer: () => Orderer | undefined;
   /** Performs batches, and the work after a commit, outside of the asynchronous context of the request that began the batch. */
   readonly #outside = AsyncLocalStorage.snapshot();
   #queue: Job[] = [];
@@ -52,8 +54,10 @@ export class GroupCommit {
   readonly #reads: CommittedReads;
   readonly #writer: CommitWriter;
 
-  constructor(store: RowStore, now: () => number) {
+  /** `orderer` returns who ordered the work that is being done. Default: no one is known. */
+  constructor(store: RowStore, now: () => number, orderer: () => Orderer | undefined = () => undefined) {
     this.#store = store;
+    this.#orderer = orderer;
     this.#reads = new CommittedReads(store, {
       commits: () => this.#writer.commits,
       committed: () => this.#writer.committed(),
@@ -65,6 +69,7 @@ export class GroupCommit {
     this.#version = store.version?.();
     this.#tx = {
       isOperation: true,
+      orderer: undefined,
       loaded: new Map(),
       undo: (takeBack) => this.#undo.push(takeBack),
       after: (then) => this.#after.push(then),
@@ -97,7 +102,9 @@ export class GroupCommit {
    */
   run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(closedError());
-    return new Promise<T>((resolve, reject) => this.#add({ work, resolve, reject, value: undefined, error: null, until: null }));
+    return new Promise<T>((resolve, reject) =>
+      this.#add({ orderer: this.#orderer(), work, resolve, reject, value: undefined, error: null, until: null }),
+    );
   }
 
   /** Reads committed rows, outside of any batch. */
@@ -320,6 +327,7 @@ export class GroupCommit {
   #perform(job: Job): Missing | null {
     const undoFrom = this.#undo.length;
     const afterFrom = this.#after.length;
+    this.#tx.orderer = job.orderer;
     try {
       job.value = job.work(this.#tx);
       return null;

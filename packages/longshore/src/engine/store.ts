@@ -38,6 +38,8 @@ export interface Store {
   checkRest(refuse: (damage: LongshoreError) => void): void;
   /** The bytes that it takes, by part; absent for a store in memory. */
   size?(): Promise<readonly StorePart[]>;
+  /** The bytes of each table with its indexes; absent for a store in memory. It may take seconds, but does not hold up the process. */
+  tableSizes?(): Promise<readonly StorePart[]>;
   /** Adds advice to an error during the start, if the machine caused the error. */
   inWords(error: unknown): unknown;
   /** Called once, after the last commit. */

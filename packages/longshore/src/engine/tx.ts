@@ -1,6 +1,8 @@
 // What an operation may do. The group commit creates one of these for each operation. All code that reads or changes rows takes it as its
 // first parameter. So "inside an operation" is a type, and code outside of operations cannot change anything.
 
+import type { Orderer } from "../core/orderer.ts";
+
 /** Reads rows: the committed state, or, inside an operation, the state with the changes of its batch. */
 export interface ReadTx {
   readonly isOperation: boolean;
@@ -10,6 +12,8 @@ export interface ReadTx {
 
 export interface Tx extends ReadTx {
   readonly isOperation: true;
+  /** Who ordered the operation; undefined when no caller did, such as for a tick of a schedule. */
+  readonly orderer: Orderer | undefined;
   /** Registers how to undo a change in memory. Called in reverse order when the operation or its commit fails. */
   undo(takeBack: () => void): void;
   /** Called once the change is durable. */

@@ -3,7 +3,7 @@
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
-import type { Caller } from "../core/actions.ts";
+import type { Caller, TokenScope } from "../core/actions.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Environment } from "../core/environment.ts";
 import type { LongshoreError } from "../core/errors.ts";
@@ -14,6 +14,7 @@ import type { JsonObject } from "../core/json/json.ts";
 import type { Metrics } from "../core/metrics.ts";
 import type { Slices } from "../core/slices/slices.ts";
 import type { SpanIds } from "../core/trace.ts";
+import type { AuditReader } from "../engine/audit/audit.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { DeadLetter, DeadLetterSource } from "../engine/board/dead-letter.ts";
@@ -32,7 +33,7 @@ import type { JournalReader } from "../engine/run/journal.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RecordReader } from "../engine/run/record-times.ts";
-import type { RetentionPolicy } from "../engine/run/retention.ts";
+import type { Keep, PruningView, RetentionPolicy } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { RunSummaries } from "../engine/run/run-summary.ts";
 import type { Runs } from "../engine/run/runs.ts";
@@ -54,6 +55,7 @@ export interface ProtocolEngine {
   readonly schedules: ScheduleStore;
   readonly parts: PartStore;
   readonly signals: SignalStore;
+  readonly audit: AuditReader;
   readonly logs: Logs;
   readonly logStore: LogStore;
   readonly blobs: BlobStore;
@@ -93,6 +95,10 @@ export interface ProtocolEngine {
   spanOf(task: TaskRow): SpanIds | undefined;
   /** The server and its data, in figures. */
   facts(): Promise<ServerFacts>;
+  /** The bytes of each table; null for a store in memory. Measured at most once a minute. */
+  tableSizes(): Promise<TableSizes | null>;
+  /** What pruning would remove now, with this policy. */
+  foreseePruning(keep: Keep): Promise<PruningView>;
   /** The servers that share the data, this one included. */
   nodes(): Promise<readonly NodeView[]>;
   /** Removes a run that has ended, with all that belongs to it. False when there is no such run. */
@@ -126,6 +132,12 @@ export interface ServerFacts {
   readonly stored: readonly { readonly kind: string; readonly used: number; readonly max: number; readonly refused: number }[];
   /** How long ended runs and tasks are kept, and how many. */
   readonly kept: RetentionPolicy;
+}
+
+/** The bytes of the tables, the largest first. */
+export interface TableSizes {
+  readonly measuredAt: number;
+  readonly tables: readonly { readonly name: string; readonly bytes: number }[];
 }
 
 /** Facts about a task that its run determines. */
@@ -208,6 +220,8 @@ export interface Tokens {
   known(token: string): boolean;
   /** The caller of a header `authorization`; undefined when it has no known token. */
   identify(authorization: string | undefined): Caller | undefined;
+  /** The tokens without their secrets, and when each was last used since the start of this process. */
+  uses(): readonly { readonly name: string; readonly scopes: readonly TokenScope[]; readonly usedAt: number | null }[];
 }
 
 /** What a protocol gets when the server listens. */

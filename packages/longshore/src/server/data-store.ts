@@ -1,9 +1,11 @@
 // Builds board, runs, documents and parts on the rows of a store.
 
 import type { Clock } from "../core/clock.ts";
+import type { Orderer } from "../core/orderer.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { TrackedRequest } from "../core/request-ids.ts";
 import type { Slices } from "../core/slices/slices.ts";
+import { LocalAudit } from "../engine/audit/local-audit.ts";
 import { firstGrant } from "../engine/board/first-grant.ts";
 import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
@@ -46,6 +48,8 @@ export interface DataStoreOptions {
   slices?: Slices;
   /** The request that is being performed; only on servers to which nodes pass requests. */
   request?: () => TrackedRequest | undefined;
+  /** Who orders what is being done. Default: no one is known. */
+  orderer?: () => Orderer | undefined;
   /** How many tasks of a run one transaction reads and cancels. Replaced in tests. */
   sliceTasks?: number;
   /** Called with the outcomes of ticks of schedules. */
@@ -57,6 +61,7 @@ export interface DataStore {
   readonly rows: RowStore;
   readonly commit: GroupCommit;
   readonly performed: Performed;
+  readonly audit: LocalAudit;
   readonly stored: StoredBytes;
   readonly board: LocalBoard;
   readonly runs: LocalRuns;
@@ -82,7 +87,7 @@ export async function openDataStore(store: Store, options: DataStoreOptions): Pr
 function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
   const { clock, random, brain, hooks } = options;
   const { rows } = store;
-  const commit = new GroupCommit(rows, () => clock.now());
+  const commit = new GroupCommit(rows, () => clock.now(), options.orderer);
   store.checkRest((damage) => commit.refuse(damage));
   const taskChanged = (task: TaskRow) => {
     runs.decisions.records.changed(task);
@@ -91,11 +96,13 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
   };
   const performed = new Performed({ store: rows, commit, clock, request: options.request });
   const stored = new StoredBytes(rows, commit, options.quotas);
+  const audit = new LocalAudit({ store: rows, commit, clock });
   const grantsFrom = store.wasServed ? firstGrant(clock.now()) : 0;
   const board = new LocalBoard({
     store: rows,
     commit,
     performed,
+    audit,
     stored,
     clock,
     random,
@@ -105,12 +112,13 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     work: hooks.work,
   });
   const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
-  const documents = new LocalDocuments({ store: rows, commit, performed, clock, stored, slices: options.slices });
+  const documents = new LocalDocuments({ store: rows, commit, performed, audit, clock, stored, slices: options.slices });
   const runs = new LocalRuns({
     documents,
     store: rows,
     commit,
     performed,
+    audit,
     clock,
     random,
     brain,
@@ -127,10 +135,11 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     sliceTasks: options.sliceTasks,
   });
   const ticks = new LocalTicks({ store: rows, commit, clock, runs, deadline: hooks.deadline, ticked: options.ticked });
-  const schedules = new LocalSchedules({ store: rows, commit, performed, clock, runs, ticks, slices: options.slices });
+  const schedules = new LocalSchedules({ store: rows, commit, performed, audit, clock, runs, ticks, slices: options.slices });
   return {
-    ...{ store, rows, commit, performed, stored, board, runs, documents, parts, ticks, schedules },
+    ...{ store, rows, commit, performed, audit, stored, board, runs, documents, parts, ticks, schedules },
     async recover() {
+      await audit.recover();
       await stored.recover();
       await runs.recoverMessages();
       await board.recover();

@@ -5,11 +5,13 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { LongshoreError, toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import { idMaker } from "../core/ids.ts";
+import { Orderers } from "../core/orderer.ts";
 import type { Quotas } from "../core/quotas.ts";
 import type { RequestIds } from "../core/request-ids.ts";
 import { Slices } from "../core/slices/slices.ts";
 import type { SpanWriter } from "../core/trace.ts";
 import { packageVersion } from "../core/version.ts";
+import { storedAudit } from "../engine/audit/stored-audit.ts";
 import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
@@ -40,6 +42,7 @@ import { displayedInputBy } from "./displayed-input.ts";
 import { plainDialects, reservedLanes } from "./protocols.ts";
 import { openSideStores } from "./side-stores.ts";
 import { attemptSpan, writeSpans } from "./spans.ts";
+import { tableSizesBy } from "./table-sizes.ts";
 import { taskOriginBy } from "./task-origin.ts";
 
 export interface EngineOptions {
@@ -92,6 +95,8 @@ export interface Engine extends ProtocolEngine {
   readonly storage: StoreState;
   /** The number of delivered tasks, and of attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
+  /** Names the caller of work that is an order. */
+  readonly orderers: Orderers;
   openRuns(): number;
   /** Calls the listener until the returned function is called. */
   listenToWork(listener: WorkListener): () => void;
@@ -114,6 +119,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const carriers = new Set<Carrier>();
   const deadLetterSources = new Set<DeadLetterSource>();
   const slices = new Slices();
+  const orderers = new Orderers();
   let hasFailed = false;
   // A listener is told at the end of a commit. One that throws, for example because it cannot read a run, must not end the process.
   const tell = <L>(told: ReadonlySet<L>, call: (listener: L) => void) => {
@@ -136,6 +142,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     brain: brainOf(dialects, { slices, reserved: reservedLanes }),
     quotas: options.quotas,
     request: options.ids?.current,
+    orderer: orderers.current,
     ticked: probe && ((outcome, count, lateMs) => probe.ticked(outcome, count, lateMs / 1_000)),
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
@@ -233,7 +240,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       stored: [...store.stored.all()],
       kept: options.retention ?? retentionDefault,
     }),
+    tableSizes: tableSizesBy(clock, opened.tableSizes?.bind(opened)),
+    foreseePruning: (keep) => retention.foresee(keep),
     removeRun: (runId) => beside.retention.removeRun(runId),
+    audit: storedAudit({ store: store.rows, read: (work) => store.commit.read(work), slices }),
+    orderers,
     logs,
     logStore,
     blobs,

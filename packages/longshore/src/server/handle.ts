@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import type { Client, SentSignal } from "../client/client.ts";
 import type { Blobs } from "../core/context.ts";
 import { LongshoreError } from "../core/errors.ts";
+import { byProgram } from "../core/orderer.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";
 import { noSuchRun } from "../engine/run/no-such-run.ts";
 import type { Run, RunState } from "../engine/run/run.ts";
@@ -75,7 +76,7 @@ export function programSide(engine: Engine): ProgramSide {
       return resultOf(run) as never;
     },
     async cancel(runId, { reason } = {}) {
-      return (await runs.cancel(runId, reason))?.state === "cancelled";
+      return (await engine.orderers.within(byProgram, () => runs.cancel(runId, reason)))?.state === "cancelled";
     },
     signal: (runId, name, value, options) => client.run(runId).signal(name, value, options),
     watchWaiting: (tell) => watchWaiting(engine, tell),

@@ -69,7 +69,7 @@ export class IdleTable {
     const groups = new Map(table.groups.map((group) => [group, nodeGroup(node, group, reads)]));
     this.groups = [...groups.values()];
     this.fallback = table.fallback === undefined ? undefined : groups.get(table.fallback);
-    this.methods = table.served.flatMap(({ methods = [] }) => methods).map((method) => nodeMethod(node, method));
+    this.methods = table.methods.map((method) => nodeMethod(node, method));
   }
 
   /** Requests that this node answered from the rows that all nodes share. */

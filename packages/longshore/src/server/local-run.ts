@@ -5,6 +5,7 @@ import { withDeadline } from "../client/deadline.ts";
 import type { RunEvent } from "../client/run-event.ts";
 import { outputOf } from "../client/run-failed.ts";
 import { toJson } from "../core/json/to-json.ts";
+import { byProgram } from "../core/orderer.ts";
 import { whenAborted } from "../core/results.ts";
 import { noSuchRun } from "../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../engine/run/run.ts";
@@ -46,7 +47,7 @@ export class LocalRun<Output> implements RunHandle<Output> {
 
   async signal(name: string, value?: unknown, { key, signal }: SignalOptions = {}): Promise<SentSignal> {
     signal?.throwIfAborted();
-    const sent = await this.#engine.signals.send(this.id, { name, value: JSON.stringify(toJson(value)), key });
+    const sent = await this.#ordered(() => this.#engine.signals.send(this.id, { name, value: JSON.stringify(toJson(value)), key }));
     const { number, takenAt } = sent;
     if (takenAt !== null) return { number, name: sent.name, state: "taken" };
     return { number, name: sent.name, state: "kept", awaited: await this.#engine.signals.awaited(this.id) };
@@ -54,17 +55,21 @@ export class LocalRun<Output> implements RunHandle<Output> {
 
   async cancel(reason?: string, { signal }: RequestOptions = {}): Promise<boolean> {
     signal?.throwIfAborted();
-    return this.#known(await this.#engine.runs.cancel(this.id, reason)).state === "cancelled";
+    return this.#known(await this.#ordered(() => this.#engine.runs.cancel(this.id, reason))).state === "cancelled";
   }
 
   async retry({ signal }: RequestOptions = {}): Promise<void> {
     signal?.throwIfAborted();
-    this.#known(await this.#engine.runs.retry(this.id));
+    this.#known(await this.#ordered(() => this.#engine.runs.retry(this.id)));
   }
 
   async rerun({ signal }: RequestOptions = {}): Promise<RunHandle<Output>> {
     signal?.throwIfAborted();
-    return new LocalRun<Output>(this.#engine, this.#known(await this.#engine.runs.rerun(this.id)).id);
+    return new LocalRun<Output>(this.#engine, this.#known(await this.#ordered(() => this.#engine.runs.rerun(this.id))).id);
+  }
+
+  #ordered<T>(order: () => Promise<T>): Promise<T> {
+    return this.#engine.orderers.within(byProgram, order);
   }
 
   #known(run: Run | undefined): Run {

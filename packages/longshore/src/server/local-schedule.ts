@@ -2,6 +2,7 @@
 
 import type { RequestOptions, RunHandle } from "../client/client.ts";
 import type { BackfillRange, RunNowOptions, ScheduleHandle, ScheduleInfo, ScheduleStatus } from "../client/schedule.ts";
+import { byProgram } from "../core/orderer.ts";
 import { noSuchSchedule } from "../engine/schedule/no-such-schedule.ts";
 import { timeOf } from "../engine/schedule/rules.ts";
 import { type Schedule, upcomingShown } from "../engine/schedule/schedule.ts";
@@ -33,7 +34,8 @@ export class LocalSchedule implements ScheduleHandle {
   async run<Output>({ overlap, signal }: RunNowOptions = {}): Promise<RunHandle<Output>> {
     signal?.throwIfAborted();
     const { schedules, makeId, clock } = this.#engine;
-    const { run } = this.#known(await schedules.run(this.name, { id: makeId(clock.now()), ...(overlap === undefined ? {} : { overlap }) }));
+    const options = { id: makeId(clock.now()), ...(overlap === undefined ? {} : { overlap }) };
+    const { run } = this.#known(await this.#ordered(() => schedules.run(this.name, options)));
     return new LocalRun<Output>(this.#engine, run.id);
   }
 
@@ -48,7 +50,7 @@ export class LocalSchedule implements ScheduleHandle {
 
   async remove({ signal }: RequestOptions = {}): Promise<boolean> {
     signal?.throwIfAborted();
-    return this.#engine.schedules.remove(this.name);
+    return this.#ordered(() => this.#engine.schedules.remove(this.name));
   }
 
   async #after(
@@ -57,8 +59,12 @@ export class LocalSchedule implements ScheduleHandle {
   ): Promise<ScheduleStatus> {
     signal?.throwIfAborted();
     const { schedules } = this.#engine;
-    const row = this.#known(await change(schedules));
+    const row = this.#known(await this.#ordered(() => change(schedules)));
     return { ...scheduleInfo(row), upcoming: await schedules.upcoming(row, upcomingShown) };
+  }
+
+  #ordered<T>(order: () => Promise<T>): Promise<T> {
+    return this.#engine.orderers.within(byProgram, order);
   }
 
   #known<Found>(found: Found | undefined): Found {

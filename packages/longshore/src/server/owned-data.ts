@@ -10,6 +10,7 @@ import { systemClock } from "../core/clock.ts";
 import { idMaker } from "../core/ids.ts";
 import type { Logger } from "../core/logger.ts";
 import { createMetrics, type Metrics } from "../core/metrics.ts";
+import { byProgram } from "../core/orderer.ts";
 import { quotasOf } from "../core/quotas.ts";
 import { RequestIds } from "../core/request-ids.ts";
 import type { Watchdog } from "../core/watchdog.ts";
@@ -108,12 +109,16 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     throw error;
   };
   const protocols = await openProtocols(prepared, engine, logger).catch(orClose);
-  const { served, groups } = await tableOf({ engine, protocols: protocols.list, metrics, auth, hasPages: options.ui !== false }).catch(
-    orClose,
-  );
+  const { served, groups, methods } = await tableOf({
+    engine,
+    protocols: protocols.list,
+    metrics,
+    auth,
+    hasPages: options.ui !== false,
+  }).catch(orClose);
   instrument(engine, metrics);
-  const methods = served.flatMap((each) => each.methods ?? []);
-  const program = (verb: string, given: readonly unknown[]) => performProgram({ engine, handles: protocols.handles }, verb, given);
+  const program = (verb: string, given: readonly unknown[]) =>
+    engine.orderers.within(byProgram, () => performProgram({ engine, handles: protocols.handles }, verb, given));
   const performer = new Performer({
     table: { groups, methods },
     clock: engine.clock,

@@ -11,6 +11,7 @@ import { portDefault, type ServeOptions } from "./config.ts";
 import { DefinitionReader } from "./definition-reader.ts";
 import type { Engine } from "./engine.ts";
 import { instrument } from "./instruments.ts";
+import { orderedGroup, orderedMethod } from "./ordered-routes.ts";
 import { pageRoutes } from "./pages.ts";
 import { definitionFiles } from "./protocols.ts";
 
@@ -34,11 +35,11 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
   const { engine, options, tokens, logger, metrics } = parts;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const auth = createAuth(tokens);
-  const { served, groups, fallback } = await tableOf({ ...parts, auth, hasPages: options.ui !== false });
+  const { served, groups, methods, fallback } = await tableOf({ ...parts, auth, hasPages: options.ui !== false });
   instrument(engine, metrics);
   const listener = await listen({
     groups: options.ui === false ? groups : [...groups, pageRoutes()],
-    methods: served.flatMap(({ methods = [] }) => methods),
+    methods,
     fallback,
     port: options.port ?? portDefault,
     auth,
@@ -75,11 +76,19 @@ export async function tableOf({ engine, protocols, metrics, auth, hasPages = fal
       required: auth.required,
       known: (token) => auth.identify(`Bearer ${token}`) !== undefined,
       identify: (authorization) => auth.identify(authorization),
+      uses: () => auth.uses(),
     },
     readDefinition: (given) => files.read(given),
     definitionFiles,
   };
   const served: ServedProtocol[] = [];
   for (const { serve } of protocols) if (serve !== undefined) served.push(await serve(serving));
-  return { served, groups: served.map(({ routes }) => routes), fallback: served.find(({ isFallback }) => isFallback)?.routes };
+  const groups = new Map(served.map(({ routes }) => [routes, orderedGroup(routes, engine.orderers)]));
+  const fallback = served.find(({ isFallback }) => isFallback)?.routes;
+  return {
+    served,
+    groups: [...groups.values()],
+    methods: served.flatMap(({ methods = [] }) => methods).map((method) => orderedMethod(method, engine.orderers)),
+    fallback: fallback && groups.get(fallback),
+  };
 }

@@ -1,6 +1,7 @@
 // The engine of a node for the routes that it performs itself, which only read the rows that all nodes share. Everything else needs the
 // owner: when a route uses any other component of the engine, this component throws `NeedsOwner`, and the node passes the request on.
 
+import { storedAudit } from "../engine/audit/stored-audit.ts";
 import { StoredBlobs } from "../engine/blob/stored-blobs.ts";
 import { Logs } from "../engine/log/log.ts";
 import { storedLogs } from "../engine/log/stored-logs.ts";
@@ -69,6 +70,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     ...(guarded as Pick<ProtocolEngine, (typeof ofOwner)[number]>),
     runs: guard(idle.runs, isIdle, runReads),
     signals: { ...storedSignals({ store, read, slices }), send: async () => needsOwner(), awaited: async () => needsOwner() },
+    audit: storedAudit({ store, read, slices }),
     reader,
     recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
     summaries: new LocalSummaries({ store, read, slices, clock: idle.clock, ...rows }),
@@ -83,6 +85,8 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     originOf: taskOriginBy({ ...rows, read, plan }),
     listen: (listener) => (isIdle() ? idle.listen(listener) : needsOwner()),
     facts: async () => needsOwner(),
+    tableSizes: async () => needsOwner(),
+    foreseePruning: async () => needsOwner(),
     removeRun: async () => needsOwner(),
   };
 }

@@ -4,6 +4,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { Verdict } from "../../core/verdict.ts";
+import { type Audit, unaudited } from "../audit/local-audit.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
@@ -51,6 +52,8 @@ export interface LocalBoardDeps {
   commit: GroupCommit;
   /** Default: no request is tracked. */
   performed?: Once;
+  /** Default: nothing is noted. */
+  audit?: Audit;
   stored: StoredBytes;
   clock: Clock;
   random: () => number;
@@ -80,6 +83,7 @@ export class LocalBoard implements BoardStore {
   readonly #commit: GroupCommit;
   readonly #performed: Once;
   readonly #clock: Clock;
+  readonly #audit: Audit;
   readonly #attempts: Attempts;
   readonly #handOuts: HandOuts;
   #follower: Follower | null = null;
@@ -97,6 +101,7 @@ export class LocalBoard implements BoardStore {
     this.#commit = options.commit;
     this.#performed = options.performed ?? unmarked(options.commit);
     this.#clock = options.clock;
+    this.#audit = options.audit ?? unaudited;
     this.tasks = taskRows(options.store, options.commit, {
       committed: (task) => {
         // Computed for the time of queueing: a delay that ends while its own commit is being written must still fire.
@@ -118,7 +123,7 @@ export class LocalBoard implements BoardStore {
     });
     this.halts = new LocalHalts({
       ...{ store: options.store, commit: options.commit, performed: this.#performed, clock: options.clock },
-      ...{ lanes: this.lanes, queues: this.#queues },
+      ...{ lanes: this.lanes, queues: this.#queues, audit: this.#audit },
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
@@ -244,6 +249,7 @@ export class LocalBoard implements BoardStore {
       if (task === null || !isOpen(task.state) || task.state === "cancelling") return false;
       this.ofRuns.cancelOne(tx, taskId, this.#clock.now(), cancelledAlone);
       if (task.runId !== null) this.#runs.ended(tx, task, "cancelled", null);
+      this.#audit.note(tx, { verb: "cancel", kind: "task", target: taskId, was: { state: task.state }, became: { state: "cancelled" } });
       return true;
     });
   }

@@ -3,6 +3,8 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import { type AuditKind, laneTarget } from "../audit/audit.ts";
+import type { Audit } from "../audit/local-audit.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Once } from "../performed.ts";
@@ -29,6 +31,7 @@ export interface LocalHaltsDeps {
   readonly clock: Clock;
   readonly lanes: Lanes;
   readonly queues: ReadyQueues;
+  readonly audit: Audit;
 }
 
 interface Change {
@@ -83,6 +86,7 @@ export class LocalHalts implements Halts {
         const halt = this.#halt(tx, name, order);
         lanes.pause(lane, halt);
         tx.undo(() => lanes.resume(lane));
+        this.#note(tx, "pause", "queue", laneTarget(lane), null, halt);
         return halt;
       },
       () => lanes.pauseOf(lane),
@@ -98,6 +102,7 @@ export class LocalHalts implements Halts {
       lanes.resume(lane);
       tx.undo(() => lanes.pause(lane, halt));
       this.#changes.add(tx, { name, halt: null });
+      this.#note(tx, "resume", "queue", laneTarget(lane), halt, null);
       return true;
     };
     const resumed = await performed.once(`resume ${name}`, resume, (_, before) => before);
@@ -126,6 +131,7 @@ export class LocalHalts implements Halts {
         this.#cordons.set(worker, halt);
         tx.undo(() => this.#cordons.delete(worker));
         tx.after(() => this.#changed(worker));
+        this.#note(tx, "cordon", "worker", worker, null, halt);
         return halt;
       },
       () => this.#cordons.get(worker),
@@ -142,6 +148,7 @@ export class LocalHalts implements Halts {
       tx.undo(() => this.#cordons.set(worker, halt));
       this.#changes.add(tx, { name, halt: null });
       tx.after(() => this.#changed(worker));
+      this.#note(tx, "uncordon", "worker", worker, halt, null);
       return true;
     };
     return performed.once(`end ${name}`, end, (_, before) => before);
@@ -163,6 +170,11 @@ export class LocalHalts implements Halts {
       );
     }
     return this.#deps.performed.once<Halt | undefined>(`begin ${name}`, order, now);
+  }
+
+  #note(tx: Tx, verb: string, kind: AuditKind, target: string, was: Halt | null, became: Halt | null): void {
+    const { reason = null } = became ?? {};
+    this.#deps.audit.note(tx, { verb, kind, target, was: was && { ...was }, became: became && { ...became }, reason });
   }
 
   #halt(tx: Tx, name: string, { reason, by }: HaltOrder): Halt {

@@ -5,6 +5,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
 import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
+import { type Audit, unaudited } from "../audit/local-audit.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
@@ -45,6 +46,8 @@ export interface LocalDocumentsDeps {
   commit: GroupCommit;
   /** Default: no request is tracked. */
   performed?: Once;
+  /** Default: nothing is noted. */
+  audit?: Audit;
   clock: Clock;
   stored: StoredBytes;
   slices?: Slices;
@@ -53,6 +56,7 @@ export interface LocalDocumentsDeps {
 export class LocalDocuments implements DocumentStore {
   readonly #commit: GroupCommit;
   readonly #performed: Once;
+  readonly #audit: Audit;
   readonly #clock: Clock;
   readonly #rows: Rows<Document>;
   readonly #stored: TableRows<Document>;
@@ -60,7 +64,16 @@ export class LocalDocuments implements DocumentStore {
   readonly #slices: Slices;
   readonly #bytes: StoredBytes;
 
-  constructor({ store, commit, performed = unmarked(commit), clock, stored, slices = new Slices() }: LocalDocumentsDeps) {
+  constructor({
+    store,
+    commit,
+    performed = unmarked(commit),
+    audit = unaudited,
+    clock,
+    stored,
+    slices = new Slices(),
+  }: LocalDocumentsDeps) {
+    this.#audit = audit;
     this.#bytes = stored;
     this.#performed = performed;
     this.#slices = slices;
@@ -119,6 +132,7 @@ export class LocalDocuments implements DocumentStore {
       this.#admit(tx, wanted, before, options.own === true);
       const now = this.#clock.now();
       this.#rows.put(tx, key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
+      if (options.own !== true && before?.body !== wanted.body) this.#note(tx, "keep", before, wanted);
       return true;
     };
     return this.#performed.once(`keep ${key}`, keep, (_, kept) => kept);
@@ -127,8 +141,15 @@ export class LocalDocuments implements DocumentStore {
   /** All versions are removed in slices: a worker may store very many of them. */
   async removeDocument(kind: string, name: string, version?: number): Promise<number> {
     if (version !== undefined) {
-      const remove = (tx: Tx) => (this.#remove(tx, kind, name, version) === 0 ? 0 : 1);
-      return this.#performed.once(`remove ${keyOf(kind, name, version)}`, remove, (_, removed) => removed);
+      const key = keyOf(kind, name, version);
+      const remove = (tx: Tx) => {
+        const before = this.#rows.get(tx, key);
+        if (before === null) return 0;
+        this.#note(tx, "remove", before, null);
+        this.#remove(tx, kind, name, version);
+        return 1;
+      };
+      return this.#performed.once(`remove ${key}`, remove, (_, removed) => removed);
     }
     for (let removed = 0, slice = 0; ; ) {
       await this.#slices.turn(rowsMax * wholeRow);
@@ -142,6 +163,8 @@ export class LocalDocuments implements DocumentStore {
   #removeSlice(kind: string, name: string, slice: number): Promise<number> {
     const remove = (tx: Tx) => {
       const { count, more } = this.#removeSome(tx, kind, name);
+      const ordered = { verb: "remove", kind: "document", target: `${kind} ${name}`, was: { versions: "all" }, became: null } as const;
+      if (slice === 0 && count > 0) this.#audit.note(tx, ordered);
       return more ? count : -count;
     };
     return this.#performed.once(`remove ${kind} ${name} ${slice}`, remove, (_, removed) => removed);
@@ -156,6 +179,12 @@ export class LocalDocuments implements DocumentStore {
       count++;
     }
     return { count, more: false };
+  }
+
+  #note(tx: Tx, verb: string, before: Document | null, after: Pick<Document, "kind" | "name" | "version" | "body"> | null): void {
+    const { kind, name } = (after ?? before) as Document;
+    const of = (one: Pick<Document, "version" | "body"> | null) => one && { version: one.version, chars: one.body.length };
+    this.#audit.note(tx, { verb, kind: "document", target: `${kind} ${name}`, was: of(before), became: of(after) });
   }
 
   #admit(tx: Tx, wanted: Pick<Document, "kind" | "name" | "body">, before: Document | null, own: boolean): void {

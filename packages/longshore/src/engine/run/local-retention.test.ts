@@ -11,7 +11,7 @@ import { lingerMs, type RetentionPolicy } from "./retention.ts";
 
 const dayMs = 86_400_000;
 const forever = { ageMs: 1_000 * dayMs, count: Number.POSITIVE_INFINITY };
-const keepAll: RetentionPolicy = { runs: forever, tasks: forever, logs: forever, blobs: forever };
+const keepAll: RetentionPolicy = { runs: forever, tasks: forever, logs: forever, blobs: forever, audit: forever };
 const tables = [
   "run",
   "task",

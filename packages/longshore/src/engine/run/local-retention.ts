@@ -1,6 +1,8 @@
 // Pruning. A run or task disappears for every reader in one small transaction that also records its id; its rows in other tables are
 // removed in slices later (remains.ts). The recorded ids survive a crash: the next pruning continues with them.
 
+import { Slices, turnRows } from "../../core/slices/slices.ts";
+import type { LocalAudit } from "../audit/local-audit.ts";
 import type { LocalBlobs } from "../blob/local-blobs.ts";
 import type { BlobReferences } from "../blob/references.ts";
 import type { LocalBoard } from "../board/local-board.ts";
@@ -9,7 +11,7 @@ import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import { type Once, unmarked } from "../performed.ts";
-import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import { type RowStore, readAll, type TableRows, type Value } from "../rows.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { type Ended, type EndedKind, endedRuns, endedTasks, type Property, propertyTable } from "../tables/endings.ts";
 import { runKeyTable } from "../tables/run.ts";
@@ -18,7 +20,15 @@ import type { AgeMark } from "./age.ts";
 import type { Counts } from "./counts.ts";
 import { LogRetention } from "./log-retention.ts";
 import { Remains } from "./remains.ts";
-import { type Keep, keptProperty, lingerMs, type Pruned, type RetentionPolicy, type RetentionStore } from "./retention.ts";
+import {
+  type Keep,
+  keptProperty,
+  lingerMs,
+  type Pruned,
+  type PruningView,
+  type RetentionPolicy,
+  type RetentionStore,
+} from "./retention.ts";
 import type { Run } from "./run.ts";
 
 export interface LocalRetentionDeps {
@@ -33,6 +43,10 @@ export interface LocalRetentionDeps {
   stored: StoredBytes;
   blobs: LocalBlobs;
   references: BlobReferences;
+  /** Default: nothing is noted. */
+  audit?: LocalAudit;
+  /** Default: turns of its own. */
+  slices?: Slices;
 }
 
 /** The name of the age for retention in the data file. */
@@ -84,6 +98,8 @@ export class LocalRetention implements RetentionStore {
     pruned.logs = await this.#logs.prune(policy.logs, now, signal);
     pruned.blobs = await this.#pruneBlobs(policy.blobs, now, signal);
     await this.#options.blobs.sweep();
+    const { audit } = this.#options;
+    await repeat(signal, async () => (await audit?.prune(policy.audit, now)) ?? false);
     return pruned;
   }
 
@@ -103,6 +119,25 @@ export class LocalRetention implements RetentionStore {
     return pruned;
   }
 
+  async foresee(keep: Keep, now: number): Promise<PruningView> {
+    const { counts, commit, slices = new Slices() } = this.#options;
+    await counts.counted();
+    const { kind } = this.#runs;
+    const ends = this.#options.store.table(kind.table);
+    const below = [Math.max(0, now - keep.ageMs + 1)];
+    let old = 0;
+    for (let above: Value[] | undefined; ; ) {
+      await slices.turn(turnRows);
+      const some = await commit.read((tx) => [...ends.scan(tx, { ...kind.scan, ...(above && { above }), below, limit: turnRows })]);
+      old += some.length;
+      const last = some.at(-1);
+      if (last === undefined || some.length < turnRows) break;
+      above = [last.endedAt, last.id];
+    }
+    const of = counts.endedRuns;
+    return { runs: Math.min(of, Math.max(old, of - keep.count)), of };
+  }
+
   async removeRun(runId: string): Promise<boolean> {
     const { commit, performed = unmarked(commit), runs, counts, board } = this.#options;
     await counts.counted();
@@ -112,6 +147,13 @@ export class LocalRetention implements RetentionStore {
       const released = board.unwritten.released(runId);
       if (released !== undefined) throw new Postponed(released);
       this.#removeRun(tx, runId);
+      this.#options.audit?.note(tx, {
+        verb: "remove",
+        kind: "run",
+        target: runId,
+        was: { state: run.state, workflow: run.workflow },
+        became: null,
+      });
       tx.after(() => counts.pruned({ runs: [run] }));
       return true;
     };

@@ -9,6 +9,7 @@ import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { readReport } from "../../core/turn.ts";
+import type { Audit } from "../audit/local-audit.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { runDeadlinePrefix } from "../board/local-expiry.ts";
 import type { Follower, Turned } from "../board/local-follower.ts";
@@ -27,6 +28,8 @@ import { newsText, turnAgain } from "./driven-state.ts";
 import { Families } from "./families.ts";
 import { type Foreseen, foreseenOf } from "./foresight.ts";
 import type { LocalDocuments } from "./local-documents.ts";
+import { hasten } from "./local-hasten.ts";
+import { OrderNotes } from "./local-notes.ts";
 import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { OpenRunIds } from "./open-run-ids.ts";
@@ -42,6 +45,8 @@ export interface LocalRunsDeps {
   commit: GroupCommit;
   /** Default: no request is tracked. */
   performed?: Once;
+  /** Default: nothing is noted. */
+  audit?: Audit;
   clock: Clock;
   random: () => number;
   brain: Brain;
@@ -72,6 +77,7 @@ export class LocalRuns implements RunStore, Follower {
   readonly signals: LocalSignals;
   readonly #messages: Messages;
   readonly #families: Families;
+  readonly #notes: OrderNotes;
   readonly #keys: Additions<StartKey>;
 
   constructor(options: LocalRunsDeps) {
@@ -91,7 +97,17 @@ export class LocalRuns implements RunStore, Follower {
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
     this.signals = new LocalSignals({
-      ...{ store, commit, performed: options.performed, clock, board, runs: this.runs, leave, slices: options.slices },
+      ...{
+        store,
+        commit,
+        performed: options.performed,
+        audit: options.audit,
+        clock,
+        board,
+        runs: this.runs,
+        leave,
+        slices: options.slices,
+      },
       planOf: (tx, run) => this.decisions.planOf(tx, run),
     });
     const { signals } = this;
@@ -104,11 +120,18 @@ export class LocalRuns implements RunStore, Follower {
       start: (tx, child) => this.startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
+    this.#notes = new OrderNotes(options.audit, (tx, run) => this.decisions.planOf(tx, run));
     board.follow(this);
   }
 
   async define(wanted: NewDefinition, plan?: Plan): Promise<Definition> {
-    const definition = await this.#options.commit.run((tx) => this.definitions.keep(tx, wanted));
+    const definition = await this.#options.commit.run((tx) => {
+      const isThere = this.definitions.byId(tx, wanted.id) !== null;
+      const before = this.definitions.newest(tx, wanted.name);
+      const kept = this.definitions.keep(tx, wanted);
+      if (!isThere && kept.id === wanted.id) this.#notes.defined(tx, before, kept);
+      return kept;
+    });
     const isSame = definition.dialect === wanted.dialect && definition.source === wanted.source;
     if (plan !== undefined && isSame) this.definitions.learnPlan(definition, plan);
     return definition;
@@ -128,7 +151,9 @@ export class LocalRuns implements RunStore, Follower {
       checkName(wanted.workflow, "workflow");
       if (wanted.key) checkName(wanted.key, "key");
       if (wanted.alias) checkName(wanted.alias, "alias");
-      return this.startNow(tx, wanted);
+      const started = this.startNow(tx, wanted);
+      if (started.created) this.#notes.started(tx, wanted);
+      return started;
     });
   }
 
@@ -141,8 +166,11 @@ export class LocalRuns implements RunStore, Follower {
     const obey = (tx: Tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
-      if (appliesTo(run, order) && !("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) this.#obey(tx, run, order);
-      return after(tx);
+      if (!appliesTo(run, order) || ("fence" in order && order.fence?.some((life) => this.#isOver(tx, life)))) return after(tx);
+      this.#obey(tx, run, order);
+      const obeyed = after(tx);
+      this.#notes.order(tx, run, order, obeyed);
+      return obeyed;
     };
     const { commit, performed = unmarked(commit) } = this.#options;
     return performed.once(`${order.kind} ${runId}`, obey, after);
@@ -159,15 +187,13 @@ export class LocalRuns implements RunStore, Follower {
     });
   }
 
-  async hasten(runId: string): Promise<boolean> {
-    const hastened = (after?: string) =>
-      this.#options.commit.run((tx) => {
-        const run = this.runs.get(tx, runId);
-        return run === null || !isRunOpen(run.state) ? undefined : this.decisions.openTasks.hasten(tx, runId, after);
-      });
-    const first = await hastened();
-    for (let after = first; after != null; ) after = await hastened(after);
-    return first !== undefined;
+  hasten(runId: string): Promise<boolean> {
+    const { commit, performed = unmarked(commit) } = this.#options;
+    const slice = (tx: Tx, after?: string) => {
+      const run = this.runs.get(tx, runId);
+      return run === null || !isRunOpen(run.state) ? undefined : this.decisions.openTasks.hasten(tx, runId, after);
+    };
+    return hasten(runId, { commit, performed, slice, note: (tx) => this.#notes.hastened(tx, runId) });
   }
 
   messages(after?: number): Promise<StoredMessage[]> {

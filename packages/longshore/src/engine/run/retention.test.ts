@@ -19,6 +19,7 @@ describe("the retention loop", () => {
       age: null,
       store: {
         notePolicy: () => Promise.resolve(),
+        foresee: () => Promise.resolve({ runs: 0, of: 0 }),
         removeRun: () => Promise.resolve(false),
         age: () => Promise.resolve(null),
         keepAge(mark) {

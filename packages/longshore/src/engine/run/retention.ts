@@ -20,6 +20,8 @@ export interface RetentionPolicy {
   readonly logs: Keep;
   /** Blobs; their age counts from when they were last stored, read or looked up, or an open run needed them. */
   readonly blobs: Keep;
+  /** Entries of the audit. */
+  readonly audit: Keep;
 }
 
 /** The name in the data file for how long runs are kept. A checker needs this time to distinguish removed runs from lost runs. */
@@ -41,14 +43,17 @@ export const retentionDefault: RetentionPolicy = {
   tasks: { ageMs: 7 * dayMs, count: 500_000 },
   logs: { ageMs: 30 * dayMs, count: 500_000 },
   blobs: { ageMs: 30 * dayMs, count: 100_000 },
+  // An entry takes about 300 bytes: at most 30 MB.
+  audit: { ageMs: 90 * dayMs, count: 100_000 },
 };
 
-export function retentionPolicy({ runs, tasks, logs, blobs }: RetentionSettings = {}): RetentionPolicy {
+export function retentionPolicy({ runs, tasks, logs, blobs, audit }: RetentionSettings = {}): RetentionPolicy {
   return {
     runs: keep(runs, retentionDefault.runs),
     tasks: keep(tasks, retentionDefault.tasks),
     logs: keep(logs, retentionDefault.logs),
     blobs: keep(blobs, retentionDefault.blobs),
+    audit: keep(audit, retentionDefault.audit),
   };
 }
 
@@ -70,7 +75,16 @@ export interface Pruned {
   blobs: number;
 }
 
+/** What pruning would remove. */
+export interface PruningView {
+  readonly runs: number;
+  /** The number of ended runs. */
+  readonly of: number;
+}
+
 export interface RetentionStore {
+  /** How many ended runs `prune` would remove; counted in slices. */
+  foresee(keep: Keep, now: number): Promise<PruningView>;
   /**
    * Removes what the policy no longer keeps, in small transactions. Safe to interrupt: the next call continues. When `signal` aborts, it
    * stops after the current transaction.
@@ -114,6 +128,12 @@ export class Retention {
     this.#options = options;
     this.#age = new Age(options.age, options.clock.now());
     this.#arm();
+  }
+
+  /** What pruning would remove now, with these limits for runs. */
+  foresee(keep: Keep): Promise<PruningView> {
+    const { store, clock } = this.#options;
+    return store.foresee(keep, this.#age.at(clock.now()));
   }
 
   /** Resolves when no pruning is in progress. May be called twice. */

@@ -240,7 +240,7 @@ export class Runs {
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
     const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).rerunFields?.(run);
-    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input: input ?? run.input })).run;
+    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input: input ?? run.input, rerunOf: runId })).run;
   }
 
   /** Resolves with the run once it has ended, or in its current state when the caller gives up; undefined when there is no such run. */

@@ -60,6 +60,8 @@ export interface NewRun {
   /** JSON texts. */
   settings?: string | null;
   variables?: string | null;
+  /** The run that a caller runs again by this start. */
+  rerunOf?: string;
   /** Return the run in progress, if there is one, instead of a new one. */
   unlessRunning?: boolean;
 }

@@ -4,6 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { idFrom } from "../../core/ids.ts";
 import { Slices } from "../../core/slices/slices.ts";
+import { type Audit, unaudited } from "../audit/local-audit.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
@@ -17,6 +18,7 @@ import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalTicks } from "./local-ticks.ts";
 import { checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
 import { inputOf, type Overlap, openMax, type Schedule, type ScheduleRules } from "./schedule.ts";
+import { scheduleOrder } from "./schedule-audit.ts";
 import { fireAt, withTick } from "./step.ts";
 import type { BackfillRange, DeclaredSchedule, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
 
@@ -36,6 +38,8 @@ export interface LocalSchedulesDeps {
   commit: GroupCommit;
   /** Default: no request is tracked. */
   performed?: Once;
+  /** Default: nothing is noted. */
+  audit?: Audit;
   clock: Clock;
   runs: LocalRuns;
   ticks: LocalTicks;
@@ -59,6 +63,7 @@ const rowWeight = 16;
 export class LocalSchedules implements ScheduleStore {
   readonly #commit: GroupCommit;
   readonly #once: Once;
+  readonly #audit: Audit;
   readonly #clock: Clock;
   readonly #runs: LocalRuns;
   readonly #ticks: LocalTicks;
@@ -71,6 +76,7 @@ export class LocalSchedules implements ScheduleStore {
     this.#slices = deps.slices ?? new Slices();
     this.#commit = commit;
     this.#once = performed;
+    this.#audit = deps.audit ?? unaudited;
     this.#clock = clock;
     this.#runs = runs;
     this.#ticks = ticks;
@@ -102,8 +108,7 @@ export class LocalSchedules implements ScheduleStore {
     });
     if (dryRun || (checked.length === 0 && had.length === 0)) return;
     await this.#commit.run((tx) => {
-      for (const { name } of this.#ofSource(tx, workflow))
-        if (!checked.some((each) => each.name === name)) this.#ticks.rows.remove(tx, name);
+      for (const { name } of this.#ofSource(tx, workflow)) if (!checked.some((each) => each.name === name)) this.#remove(tx, name);
       for (const each of checked) this.#write(tx, each, before(tx, each), workflow);
     });
   }
@@ -132,12 +137,19 @@ export class LocalSchedules implements ScheduleStore {
   }
 
   remove(name: string): Promise<boolean> {
-    const remove = (tx: Tx) => {
-      if (this.#ticks.rows.get(tx, name) === null) return false;
-      this.#ticks.rows.remove(tx, name);
-      return true;
-    };
-    return this.#once.once(`remove schedule ${name}`, remove, (_tx, kept) => kept);
+    return this.#once.once(
+      `remove schedule ${name}`,
+      (tx) => this.#remove(tx, name),
+      (_tx, kept) => kept,
+    );
+  }
+
+  #remove(tx: Tx, name: string): boolean {
+    const row = this.#ticks.rows.get(tx, name);
+    if (row === null) return false;
+    this.#ticks.rows.remove(tx, name);
+    this.#audit.note(tx, scheduleOrder("remove", row, null));
+    return true;
   }
 
   pause(name: string, reason: string): Promise<Schedule | undefined> {
@@ -241,6 +253,7 @@ export class LocalSchedules implements ScheduleStore {
       const nextAt = this.#ticks.times.next(rules.when, now);
       const row: Schedule = { ...rules, ...fresh, name, source, createdAt: now, updatedAt: now, nextAt };
       this.#ticks.rows.put(tx, name, row, true);
+      this.#audit.note(tx, scheduleOrder("create", null, row));
       return row;
     }
     const { when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs } = before;
@@ -248,6 +261,7 @@ export class LocalSchedules implements ScheduleStore {
     const moved = isSame(when, rules.when) ? {} : { nextAt: this.#ticks.times.next(rules.when, now), backfill: null };
     const row: Schedule = { ...before, ...rules, ...moved, updatedAt: Math.max(now, before.updatedAt + 1) };
     this.#ticks.rows.put(tx, name, row);
+    this.#audit.note(tx, scheduleOrder("change", before, row));
     return row;
   }
 
@@ -257,7 +271,9 @@ export class LocalSchedules implements ScheduleStore {
     const work = (tx: Tx) => {
       const row = this.#ticks.rows.get(tx, name);
       const changed = row === null ? null : change(row);
-      if (changed !== null && changed !== row) this.#ticks.rows.put(tx, name, changed);
+      if (row === null || changed === null || changed === row) return after(tx);
+      this.#ticks.rows.put(tx, name, changed);
+      this.#audit.note(tx, scheduleOrder(what, row, changed));
       return after(tx);
     };
     return this.#once.once(`${what} schedule ${name}`, work, after);
@@ -273,6 +289,7 @@ export class LocalSchedules implements ScheduleStore {
     if (overlap === "cancel-previous") for (const id of open) this.#runs.cancelNow(tx, id, `schedule ${row.name} was run by hand`);
     const wanted = { id: runId, unlessThere: true, workflow: row.workflow, definitionId: definition.id, input: inputOf(row, now) };
     this.#runs.startNow(tx, wanted);
+    this.#audit.note(tx, { verb: "run", kind: "schedule", target: row.name, was: null, became: { run: runId } });
     const noted = withTick(row, { at: now, decidedAt: now, outcome: "started", runId, reason: null, by: "hand" });
     this.#ticks.rows.put(tx, row.name, { ...noted, open: [...open, runId].slice(-openMax) });
   }

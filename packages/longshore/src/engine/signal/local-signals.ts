@@ -9,6 +9,7 @@ import { parseExact } from "../../core/json/json-exact.ts";
 import { badSignalValue } from "../../core/schema/schema.ts";
 import { provenViolations } from "../../core/schema/violations.ts";
 import { Slices } from "../../core/slices/slices.ts";
+import type { Audit } from "../audit/local-audit.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -40,6 +41,8 @@ export interface LocalSignalsDeps {
   commit: GroupCommit;
   /** Default: no request is tracked. */
   performed?: Once;
+  /** Default: nothing is noted. */
+  audit?: Audit | undefined;
   clock: Clock;
   board: LocalBoard;
   runs: Rows<Run>;
@@ -126,6 +129,13 @@ export class LocalSignals implements SignalStore {
     if (kept >= keptSignalsMax) throw tooMany(run, `${kept} signals`, `at most ${keptSignalsMax}`);
     if (bytes + more > keptSignalBytesMax) throw tooMany(run, `${bytes + more} bytes of signals`, `at most ${keptSignalBytesMax} bytes`);
     const number = sent + 1;
+    this.#options.audit?.note(tx, {
+      verb: "signal",
+      kind: "run",
+      target: runId,
+      was: null,
+      became: { signal: name, number, chars: value.length },
+    });
     const row = { runId, number, name, key, value, sentAt: clock.now(), takenAt: null, taskId: null, attempt: null };
     this.#rows.put(tx, signalKey(runId, number), row, true);
     runs.put(tx, runId, { ...run, signals: signalCountsText({ sent: number, kept: kept + 1, bytes: bytes + more }) });

@@ -24,6 +24,14 @@ export interface Auth {
   readonly required: boolean;
   /** The caller of an `authorization` header; undefined when it is absent, malformed or unknown. */
   identify(authorization: string | undefined): Caller | undefined;
+  /** The tokens without their secrets, and when each was last used since the start of this process. */
+  uses(): readonly TokenUse[];
+}
+
+export interface TokenUse {
+  readonly name: string;
+  readonly scopes: readonly TokenScope[];
+  readonly usedAt: number | null;
 }
 
 /** Too long to guess over a network, even if a person typed the secret. */
@@ -44,11 +52,16 @@ const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies 
  * Builds the check. `equal` must take constant time; it is a parameter so that a test can check that it is called for every token, whether
  * or not an earlier one matched.
  */
-export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual): Auth {
+export function createAuth(
+  tokens: readonly Token[],
+  equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual,
+  now: () => number = Date.now,
+): Auth {
   if (tokens.length > tokensMax) throw badToken(`${tokens.length} tokens are configured`, `at most ${tokensMax}`);
-  const entries = tokens.map((token) => ({
-    digest: Buffer.from(digest(token.secret), "latin1"),
-    caller: callerWith(token.name, token.scopes),
+  const entries = tokens.map(({ secret, scopes, name }) => ({
+    ...{ name, scopes, usedAt: null as number | null },
+    digest: Buffer.from(digest(secret), "latin1"),
+    caller: callerWith(name, scopes),
   }));
   const presented = Buffer.alloc(digestChars);
   return {
@@ -58,10 +71,13 @@ export function createAuth(tokens: readonly Token[], equal: (a: Uint8Array, b: U
       if (secret === undefined) return undefined;
       // All digests have the same length, as timingSafeEqual requires, and comparing them does not show how much of a guess was right.
       presented.write(digest(secret), "latin1");
-      let found: Caller | undefined;
-      for (const entry of entries) if (equal(entry.digest, presented)) found = entry.caller;
-      return found;
+      let found: (typeof entries)[number] | undefined;
+      for (const entry of entries) if (equal(entry.digest, presented)) found = entry;
+      if (found === undefined) return undefined;
+      found.usedAt = now();
+      return found.caller;
     },
+    uses: () => entries.map(({ name, scopes, usedAt }) => ({ name, scopes, usedAt })),
   };
 }
 

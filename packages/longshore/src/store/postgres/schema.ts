@@ -155,6 +155,16 @@ const migrations: readonly string[] = [
   `
   ALTER TABLE run ADD COLUMN start_at BIGINT;
   `,
+  `
+  CREATE TABLE audit (
+    number BIGINT PRIMARY KEY, at BIGINT NOT NULL, caller ${text}, via ${text} NOT NULL, verb ${text} NOT NULL, kind ${text} NOT NULL,
+    target ${text} NOT NULL, was ${text}, became ${text}, reason ${text}
+  );
+  CREATE INDEX audit_target ON audit (kind, target, number);
+  CREATE INDEX audit_caller ON audit (caller, number) WHERE caller IS NOT NULL;
+  CREATE TABLE bulk (id ${text} PRIMARY KEY, body ${text} NOT NULL, state ${text} NOT NULL, ended_at BIGINT) ${busy};
+  CREATE INDEX bulk_open ON bulk (id) WHERE ended_at IS NULL;
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

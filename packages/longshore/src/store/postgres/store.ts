@@ -17,6 +17,9 @@ export interface PostgresOptions extends Pick<DatabaseOptions, "url" | "leaseMs"
 const tableBytes =
   "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'";
 
+const bytesByTable =
+  "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY 2 DESC";
+
 export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () => {} }: PostgresOptions): Promise<Store> {
   const address = readAddress(url);
   try {
@@ -24,7 +27,9 @@ export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () 
     for (const weakness of weaknesses) warn(`PostgreSQL at ${address.shown}: ${weakness}`);
     const inWords = (error: unknown) => startError(error, address);
     const size = async () => [{ part: "tables", bytes: Number((await query(tableBytes))[0]?.[0] ?? 0) }];
-    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, size, inWords, close };
+    const tableSizes = async () => (await query(bytesByTable)).map(([part, bytes]) => ({ part: String(part), bytes: Number(bytes) }));
+    const sizes = { size, tableSizes };
+    return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, ...sizes, inWords, close };
   } catch (error) {
     throw startError(error, address);
   }

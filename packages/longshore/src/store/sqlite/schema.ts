@@ -229,6 +229,19 @@ const migrations: readonly string[] = [
   -- When a run that was started with a delay begins.
   ALTER TABLE run ADD COLUMN start_at INTEGER;
   `,
+  `
+  -- Who ordered what, and what changed by it: written in the transaction of the order.
+  CREATE TABLE audit (
+    number INTEGER PRIMARY KEY, at INTEGER NOT NULL, caller TEXT, via TEXT NOT NULL, verb TEXT NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL,
+    was TEXT, became TEXT, reason TEXT
+  );
+  CREATE INDEX audit_target ON audit (kind, target, number);
+  CREATE INDEX audit_caller ON audit (caller, number) WHERE caller IS NOT NULL;
+
+  -- Orders to many runs or dead letters: what was ordered, and how far it has come.
+  CREATE TABLE bulk (id TEXT PRIMARY KEY, body TEXT NOT NULL, state TEXT NOT NULL, ended_at INTEGER) WITHOUT ROWID;
+  CREATE INDEX bulk_open ON bulk (id) WHERE ended_at IS NULL;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

@@ -62,7 +62,13 @@ async function infoBody({ clock, facts, reader, storage, version }: AboutDeps) {
     ...{ version, node: process.version, host: hostname(), pid: process.pid, startedAt, now: clock.now() },
     store: { name: store, writable: unavailable === null, problem: unavailable?.message ?? null, parts },
     stored: stored.map(({ kind, used, max, refused }) => ({ kind, bytes: used, max, refused })),
-    kept: { runs: keepBody(kept.runs), tasks: keepBody(kept.tasks), logs: keepBody(kept.logs), blobs: keepBody(kept.blobs) },
+    kept: {
+      runs: keepBody(kept.runs),
+      tasks: keepBody(kept.tasks),
+      logs: keepBody(kept.logs),
+      blobs: keepBody(kept.blobs),
+      audit: keepBody(kept.audit),
+    },
     counts: await reader.counts(),
   };
 }

@@ -5,6 +5,7 @@ import type { RouteGroup } from "../../../net/http/http.ts";
 import { refuse } from "../../../net/http/problem.ts";
 import type { ProtocolEngine, Serving } from "../../server-half.ts";
 import { aboutOperations } from "./about.ts";
+import { auditOperations } from "./audit.ts";
 import { blobOperations } from "./blobs.ts";
 import type { Changes } from "./changes.ts";
 import { dataOperations } from "./data.ts";
@@ -61,6 +62,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...haltOperations(engine),
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),
+    ...auditOperations({ ...engine, tokens }),
     ...blobOperations(engine),
     ...eventOperations({ changes, ticks: new Ticks(engine), slices }),
     ...systemOperations({

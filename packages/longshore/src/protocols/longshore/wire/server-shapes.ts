@@ -45,7 +45,7 @@ export const infoShape = z
       .array(z.object({ kind: z.string(), bytes: z.number(), max: z.number(), refused: z.number() }))
       .describe("Bytes by kind, with the quota of each kind."),
     kept: z
-      .object({ runs: keepShape, tasks: keepShape, logs: keepShape, blobs: keepShape })
+      .object({ runs: keepShape, tasks: keepShape, logs: keepShape, blobs: keepShape, audit: keepShape })
       .describe("How long ended runs and tasks, and other data, are kept."),
     counts: z.object({ openRuns: z.number().int(), endedRuns: z.number().int(), endedTasks: z.number().int() }),
   })

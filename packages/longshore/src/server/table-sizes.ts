@@ -1,0 +1,26 @@
+// The sizes of the tables, measured at most once a minute, however many pages show them.
+
+import type { Clock } from "../core/clock.ts";
+import type { StorePart } from "../engine/store.ts";
+import type { TableSizes } from "../protocols/server-half.ts";
+
+/** Measuring reads the whole data file. */
+const keptMs = 60_000;
+
+export function tableSizesBy(clock: Clock, read: (() => Promise<readonly StorePart[]>) | undefined): () => Promise<TableSizes | null> {
+  let measured: Promise<TableSizes> | undefined;
+  let measuredAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (read === undefined) return null;
+    const now = clock.now();
+    if (measured === undefined || now - measuredAt >= keptMs) {
+      measuredAt = now;
+      measured = read().then((parts) => ({ measuredAt: now, tables: parts.map(({ part, bytes }) => ({ name: part, bytes })) }));
+      // A measurement that failed is not kept; its caller gets the error.
+      measured.catch(() => {
+        measured = undefined;
+      });
+    }
+    return measured;
+  };
+}
