@@ -228,7 +228,8 @@ export class NodeStart {
   }
 
   #record(node: number, parts: Recorded): void {
-    this.#draft.record(node, parts, this.#reserved.get(node));
+    const place = this.#draft.plan.nodes[node]?.placeless ? 0 : this.#reserved.get(node);
+    this.#draft.record(node, parts, place);
   }
 }
 

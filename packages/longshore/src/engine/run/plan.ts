@@ -85,6 +85,8 @@ interface NodeBase {
   readonly freshInput?: boolean;
   /** The dialect added this node; it is not shown to people. */
   readonly hidden?: boolean;
+  /** Its record takes no place among the records of the run: the records of other nodes are numbered without it. */
+  readonly placeless?: boolean;
   /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }
