@@ -2,9 +2,10 @@
 // a large text is read in a separate thread, which can be ended, while the server handles other requests. A thread reads one text and ends;
 // one thread runs at a time.
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Clock } from "../core/clock.ts";
 import { type ErrorCode, type ErrorDetail, LongshoreError } from "../core/errors.ts";
+import { startProgram } from "../core/program-thread.ts";
 import type { DefinitionFile, DefinitionText } from "../protocols/server-half.ts";
 
 /** Longer texts are read in a thread: the parser takes some milliseconds for this many characters, and so does the start of a thread. */
@@ -81,17 +82,10 @@ export class DefinitionReader {
 
 function startThread(workerData: DefinitionText): Worker {
   const options = { workerData, resourceLimits: { maxOldGenerationSizeMb: threadMbMax } };
-  const worker = import.meta.url.endsWith(".ts")
-    ? new Worker(sourceProgram(new URL("./definition-thread.ts", import.meta.url)), { ...options, eval: true })
-    : new Worker(new URL("./definition-thread.js", import.meta.url), options);
+  const worker = startProgram(new URL("./definition-thread.ts", import.meta.url), import.meta.url, options);
   // The request that waits for the thread keeps the process alive.
   worker.unref();
   return worker;
-}
-
-/** Tests run the TypeScript source. A thread does not inherit the loader for it, and Node cannot start a thread with such a file. */
-function sourceProgram({ href }: URL): string {
-  return `import("tsx/esm/api").then(({ tsImport }) => tsImport("${href}", "${href}"))`;
 }
 
 function refusalOf({ code, message, detail }: { code: ErrorCode; message: string; detail: ErrorDetail }): LongshoreError {
