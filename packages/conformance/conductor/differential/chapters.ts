@@ -4,6 +4,7 @@
 import type { Chapter } from "../../src/differential/script.ts";
 import { dynamic, forks, switches } from "./chapters/branches.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
+import { decisions, inlines, lambdas, scripts, transforms } from "./chapters/expressions.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
 import { failures, simpleTask, subWorkflows, terminates, variables, waits } from "./chapters/operators.ts";
 import { evaluating, executing, searching } from "./chapters/reading.ts";
@@ -25,6 +26,11 @@ export const chapters: readonly Chapter[] = [
   simpleTask,
   dynamic,
   switches,
+  inlines,
+  lambdas,
+  transforms,
+  scripts,
+  decisions,
   forks,
   subWorkflows,
   terminates,

@@ -146,6 +146,15 @@ export const differences: readonly Accepted[] = [
       steps("operator-fork-join", "a fork without a join", "a fork without a join, the run"),
       steps("operator-wait-human-noop", "a wrong duration at run time"),
       steps("operator-sub-workflow", "a child that does not exist"),
+      steps("operator-decision", "decision_throws, the run"),
+    ),
+  },
+  {
+    reason: "Errors of jq, syntax errors of scripts and errors for thrown objects have the texts of jq and of QuickJS.",
+    when: anyOf(
+      steps("operator-jq", "jq_wrong, the run", "jq_syntax, the run"),
+      steps("operator-inline", "thrown_value, the run"),
+      steps("operator-switch-script", "define ex_switch_syntax"),
     ),
   },
   {

@@ -59,6 +59,8 @@ CONDUCTOR_WORKER_ALL_THREAD_COUNT and the like). Defaults for Conductor: --slots
 
 export const conductorProtocol: Protocol = {
   name: "conductor",
+  // Tasks that the server itself works on.
+  reserved: [{ names: /^\$conductor\./, dialects: ["conductor"] }],
   prepare: async () => (await import("./server/prepare.ts")).prepared,
   format: {
     title: "A workflow definition of Conductor",

@@ -141,12 +141,15 @@ it("refuses definitions that cannot be run, naming the task", async () => {
   expect(await define([simple("a", { inputParameters: { x: "${b.output.y}" } })])).toContain("b");
   expect(await define([operator("FORK_JOIN", "f", { forkTasks: [] }), operator("JOIN", "j")])).toContain("taskName: f");
   expect(await define([operator("JOIN", "j", { joinOn: ["nobody"] })])).toContain("nobody");
-  for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "INLINE", "HTTP", "JSON_JQ_TRANSFORM", "EVENT", "KAFKA_PUBLISH"]) {
+  for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "HTTP", "JSON_JQ_TRANSFORM", "EVENT", "KAFKA_PUBLISH"]) {
     expect(await define([operator(type, "it")])).toContain(type);
   }
   expect(
-    await define([{ ...operator("SWITCH", "s"), evaluatorType: "javascript", expression: "1", decisionCases: { x: [simple("a")] } }]),
-  ).toContain("javascript");
+    await define([{ ...operator("SWITCH", "s"), evaluatorType: "python", expression: "1", decisionCases: { x: [simple("a")] } }]),
+  ).toContain("python");
+  expect(
+    await define([{ ...operator("SWITCH", "s"), evaluatorType: "javascript", expression: "1 +", decisionCases: { x: [simple("a")] } }]),
+  ).toContain("Expression is not well formatted: SyntaxError");
   expect((await c.send("GET", "/metadata/workflow/bad")).status).toBe(404);
   await done();
 });

@@ -1,6 +1,8 @@
 // Checks of a whole workflow definition. The messages are Conductor's own where it has one; those about operators that are not served, and
 // about tasks that could never end, are ours.
 
+import { Script } from "node:vm";
+import { toError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
@@ -130,6 +132,12 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
   switch (task.type) {
     case "SWITCH":
       return checkSwitch(task, required, bad);
+    case "DECISION":
+      return checkDecision(task, bad);
+    case "INLINE":
+      return task.inputParameters.evaluatorType === "python" ? bad(noPython(task)) : undefined;
+    case "JSON_JQ_TRANSFORM":
+      return Object.hasOwn(task.inputParameters, "queryExpression") ? undefined : required("queryExpression");
     case "DYNAMIC":
       return task.dynamicTaskNameParam === undefined ? required("dynamicTaskNameParam") : undefined;
     case "FORK_JOIN":
@@ -146,13 +154,35 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
 
 function checkSwitch(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
   if (task.evaluatorType === undefined) required("evaluatorType");
-  else if (isScript(task.evaluatorType))
-    bad(
-      `SWITCH with evaluatorType ${task.evaluatorType} ${unsupported}, only value-param is, taskReferenceName: ${task.taskReferenceName}`,
-    );
+  else if (task.evaluatorType === "python") bad(noPython(task));
   else if (task.expression === undefined) required("expression");
+  else if (isScript(task.evaluatorType)) checkScript(task.expression, task, bad);
+  checkCases(task, bad);
+}
+
+function checkDecision(task: WorkflowTask, bad: (message: string) => void): void {
+  if (!task.caseValueParam && !task.caseExpression)
+    bad(`caseValueParam or caseExpression field is required for taskType: DECISION taskName: ${task.name}`);
+  checkCases(task, bad);
+}
+
+function checkCases(task: WorkflowTask, bad: (message: string) => void): void {
   if (Object.keys(task.decisionCases ?? {}).length === 0)
-    bad(`decisionCases should have atleast one task for taskType: SWITCH taskName: ${task.name}`);
+    bad(`decisionCases should have atleast one task for taskType: ${task.type} taskName: ${task.name}`);
+}
+
+function noPython(task: WorkflowTask): string {
+  return `${task.type} with evaluatorType python ${unsupported}, expected javascript, graaljs or value-param, taskReferenceName: ${task.taskReferenceName}`;
+}
+
+/** Only parses the code: nothing of it runs. */
+function checkScript(code: string, task: WorkflowTask, bad: (message: string) => void): void {
+  try {
+    new Script(code);
+  } catch (error) {
+    const { name, message } = toError(error);
+    bad(`Expression is not well formatted: ${name}: ${message}, taskType: ${task.type} taskName ${task.name}`);
+  }
 }
 
 function checkTerminate(task: WorkflowTask, bad: (message: string) => void): void {

@@ -4,25 +4,14 @@
 // A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
 // cases to end, because only one is ever taken.
 
-import { LongshoreError } from "../../../core/errors.ts";
-import type { Json } from "../../../core/json/json.ts";
 import { parseInSlices } from "../../../core/json/json-slices.ts";
 import { mapInSlices, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
-import { laneOf } from "../../../engine/board/lanes.ts";
-import {
-  findCycle,
-  type InstantNode,
-  makePlanInSlices,
-  nodesMax,
-  type OnFailure,
-  type Plan,
-  type PlanNode,
-} from "../../../engine/run/plan.ts";
+import { findCycle, type InstantNode, makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { compileValue } from "./expression.ts";
-import type { TaskDef, WorkflowDef, WorkflowTask } from "./model.ts";
-import { operatorOf } from "./operators.ts";
-import { placementOf, retryOf, timeoutsOf } from "./policy.ts";
-import type { CompiledSubWorkflow, ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
+import { bad, type Common, impossible, inputOf, isForWorkers, leafOf, nothing, systemNode } from "./leaf.ts";
+import type { WorkflowDef, WorkflowTask } from "./model.ts";
+import { choosesByScript, operatorOf } from "./operators.ts";
+import type { ConductorTemplate, SwitchTemplate } from "./template.ts";
 
 export const dialectName = "conductor";
 
@@ -58,17 +47,6 @@ function outputOf(definition: WorkflowDef, last: number | null): ConductorTempla
   const { outputParameters } = definition;
   const parameters = Object.keys(outputParameters).length === 0 ? null : compileValue(outputParameters);
   return { kind: "run-output", parameters, last };
-}
-
-/** The fields that all nodes of a task share. */
-interface Common {
-  readonly id: string;
-  readonly after: readonly number[];
-  readonly waitsFor: "done" | "any";
-  readonly onFirstPart?: readonly number[];
-  readonly demanded?: boolean;
-  readonly onFailure: OnFailure;
-  readonly origin: WorkflowTask;
 }
 
 class Compiler {
@@ -133,6 +111,7 @@ class Compiler {
     };
     switch (operatorOf(task.type)) {
       case "SWITCH":
+      case "DECISION":
         return yield* this.#switch(task, common);
       case "FORK_JOIN":
         return yield* this.#fork(task, common, place.next);
@@ -163,28 +142,46 @@ class Compiler {
   }
 
   *#switch(task: WorkflowTask, common: Common): Sliced<number[]> {
-    const cases = Object.entries(task.decisionCases ?? {});
+    const isDecision = task.type === "DECISION";
+    // A DECISION with a case that has no tasks continues with its default.
+    const cases = Object.entries(task.decisionCases ?? {}).filter(([, branch]) => !isDecision || branch.length > 0);
     const defaultCase = task.defaultCase ?? [];
     const template: SwitchTemplate = {
       input: inputOf(task, null),
-      key: task.expression ?? "",
+      key: (isDecision ? task.caseValueParam : task.expression) ?? "",
+      isDecision,
       known: new Set(cases.map(([key]) => key)),
       full: new Set(cases.filter(([, branch]) => branch.length > 0).map(([key]) => key)),
       otherwise: defaultCase.length > 0,
     };
-    const part = (which: "input" | "output" | "case"): ConductorTemplate =>
-      task.evaluatorType === "value-param"
-        ? { kind: "switch", part: which, switch: template }
-        : impossible(`No evaluator registered for type: ${task.evaluatorType ?? null}`);
-    const at = this.#add({ ...common, kind: "instant", input: part("input"), output: part("output"), timeouts: {} });
+    const [at, by] = choosesByScript(task) ? this.#evaluated(task, common, template) : this.#compared(task, common, template);
     const exits = [at];
     const heads = new Map<string, number[]>();
     for (const [key, tasks] of cases) heads.set(key, yield* this.#branch(at, tasks, exits));
     const otherwise = yield* this.#branch(at, defaultCase, exits);
-    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by: part("case"), cases: heads, otherwise } };
+    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), choice: { by, cases: heads, otherwise } };
     // When every case has tasks, the chain never continues from the SWITCH itself. It is still in the list, because a retry may choose another
     // case.
     return exits;
+  }
+
+  /** The case is a value of the input, so the node itself chooses. */
+  #compared(task: WorkflowTask, common: Common, template: SwitchTemplate): [at: number, by: ConductorTemplate] {
+    const part = (which: "input" | "output" | "case"): ConductorTemplate =>
+      template.isDecision || task.evaluatorType === "value-param"
+        ? { kind: "switch", part: which, switch: template }
+        : impossible(`No evaluator registered for type: ${task.evaluatorType ?? null}`);
+    const at = this.#add({ ...common, kind: "instant", input: part("input"), output: part("output"), timeouts: {} });
+    return [at, part("case")];
+  }
+
+  /** The case is the value of an expression: a task that the server evaluates, and a node after it that chooses. */
+  #evaluated(task: WorkflowTask, common: Common, template: SwitchTemplate): [at: number, by: ConductorTemplate] {
+    const fresh = template.input.parameters.kind === "constant" ? {} : { freshInput: true };
+    const work = this.#add(systemNode(task, { ...common, ...fresh }, null, { kind: "input", ...template.input }));
+    const gate = { id: this.#hiddenId(afterPrefix, task.taskReferenceName), onFailure: common.onFailure, origin: null, ...unseen };
+    const node = { ...gate, after: [work], waitsFor: "done" as const, input: nothing, output: nothing, timeouts: {} };
+    return [this.#add({ ...node, kind: "instant" }), { kind: "selected", of: work }];
   }
 
   /** Returns the first node of a branch of the switch `at`; adds the ends of the branch to `exits`. */
@@ -225,8 +222,8 @@ class Compiler {
       const gate = this.#add({
         ...common,
         origin: null,
-        id: this.#gateId(task.taskReferenceName),
-        hidden: true,
+        id: this.#hiddenId(beforePrefix, task.taskReferenceName),
+        ...unseen,
         kind: "instant",
         input: nothing,
         output: nothing,
@@ -249,8 +246,8 @@ class Compiler {
     return [at];
   }
 
-  #gateId(name: string): string {
-    let id = `${gatePrefix}${name}`;
+  #hiddenId(prefix: string, name: string): string {
+    let id = `${prefix}${name}`;
     while (this.#index.has(id)) id += "'";
     return id;
   }
@@ -264,116 +261,13 @@ class Compiler {
   }
 }
 
-/** The prefix of ids of nodes that are not tasks of the definition. */
-const gatePrefix = "before ";
+/** The prefixes of ids of nodes that are not tasks of the definition. */
+const beforePrefix = "before ";
+const afterPrefix = "after ";
+
+const unseen = { hidden: true, placeless: true } as const;
 
 /** A node of the plan without a task of the definition; it is not shown. */
 export function isGate(plan: Plan, at: number): boolean {
   return plan.nodes[at]?.origin === null;
-}
-
-const nothing: ConductorTemplate = { kind: "nothing" };
-
-function impossible(reason: string): ConductorTemplate {
-  return { kind: "impossible", reason };
-}
-
-function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
-  return operator === null || operator === "SIMPLE" || operator === "DYNAMIC";
-}
-
-/** A task that has no branches. */
-function leafOf(task: WorkflowTask, common: Common): PlanNode {
-  const definition = task.taskDefinition ?? null;
-  const operator = operatorOf(task.type);
-  // Default inputs are only for workers: the author of a task definition must not change the input of the server's own operators.
-  const input = inputOf(task, isForWorkers(operator) ? definition : null);
-  const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
-  const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };
-  switch (operator) {
-    case "DYNAMIC":
-      return workerNode(task, { ...common, freshInput: true }, definition, dynamicInput(task, input, definition));
-    case "SUB_WORKFLOW":
-      return { ...waits, kind: "run", workflow: null, input: childInput(task, input) };
-    case "TERMINATE":
-      return { ...common, kind: "end", input: { kind: "input", ...input }, ending: template({ kind: "ending", input }), timeouts: {} };
-    case "SET_VARIABLE": {
-      const variables = template({ kind: "variables", input });
-      return { ...common, kind: "instant", input: { kind: "input", ...input }, output: noOutput, variables, timeouts: {} };
-    }
-    case "NOOP":
-      return { ...common, kind: "instant", input: noOutput, output: noOutput, timeouts: {} };
-    case "WAIT":
-      return { ...waits, kind: "wait", input: { kind: "input", ...input }, until: template({ kind: "until", input }) };
-    case "HUMAN":
-      return { ...waits, kind: "wait", input: { kind: "input", ...input }, until: noUntil };
-    default:
-      return workerNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input }));
-  }
-}
-
-/** An empty object: the output of an operator without an output. */
-const noOutput: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: {} }, otherwise: null };
-const noUntil: ConductorTemplate = { kind: "input", parameters: { kind: "constant", value: null }, otherwise: null };
-
-/** Lets the compiler check the value against the union. */
-function template(made: ConductorTemplate): ConductorTemplate {
-  return made;
-}
-
-/** A worker's task. The type of a SIMPLE task is its name; a task with a custom type has that type. */
-function workerNode(
-  task: WorkflowTask,
-  common: Common & { freshInput?: boolean },
-  definition: TaskDef | null,
-  input: ConductorTemplate,
-): PlanNode {
-  const type = workerTypeOf(task);
-  return {
-    ...common,
-    kind: "task",
-    input,
-    placed: true,
-    timeouts: definition === null ? {} : timeoutsOf(definition),
-    ...placementOf(task, definition, [laneOf(type, [])]),
-  };
-}
-
-/** The queue of a worker's task. For a DYNAMIC task it is known only when it is placed. */
-export function workerTypeOf(task: WorkflowTask): string {
-  return operatorOf(task.type) === null ? task.type : task.name;
-}
-
-/** No worker claims a waiting record, so the time limit for being claimed is also the time limit of the wait. */
-function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?: number } {
-  if (definition === null) return {};
-  const { endMs, totalMs } = timeoutsOf(definition);
-  return { ...(endMs === undefined ? {} : { claimMs: endMs }), ...(totalMs === undefined ? {} : { totalMs }) };
-}
-
-function inputOf(task: WorkflowTask, definition: TaskDef | null): InputTemplate {
-  const otherwise = definition !== null && Object.keys(definition.inputTemplate).length > 0 ? definition.inputTemplate : null;
-  return { parameters: compileValue({ ...otherwise, ...task.inputParameters }), otherwise };
-}
-
-function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: TaskDef | null): ConductorTemplate {
-  return { kind: "dynamic", input, task: { dynamicTaskNameParam: task.dynamicTaskNameParam, taskDefinition: definition ?? undefined } };
-}
-
-function childInput(task: WorkflowTask, input: InputTemplate): ConductorTemplate {
-  const param = task.subWorkflowParam ?? {};
-  const fields = Object.entries(param).map(([field, value]) => {
-    // An inline definition is not searched for expressions: they belong to its own run.
-    const inline = field === "workflowDefinition" && typeof value !== "string";
-    return [field, inline ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
-  });
-  return {
-    kind: "child",
-    input,
-    param: Object.fromEntries(fields) as CompiledSubWorkflow,
-  };
-}
-
-function bad(message: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", message, { detail: { field: "tasks" } });
 }

@@ -197,28 +197,26 @@ describe("workflow definitions", () => {
     ]);
     expect(messages(workflow(task("w", { type: "WAIT", inputParameters: { until: "some day" } })))).toEqual(["Unable to parse date "]);
     expect(messages(workflow(task("w", { type: "WAIT", inputParameters: { until: "${workflow.input.u}" } })))).toEqual([]);
+    expect(messages(workflow(task("d", { type: "DECISION", decisionCases: { a: [] } })))).toEqual([
+      "caseValueParam or caseExpression field is required for taskType: DECISION taskName: d",
+    ]);
+    expect(messages(workflow(task("j", { type: "JSON_JQ_TRANSFORM" })))).toEqual([
+      "queryExpression field is required for taskType: JSON_JQ_TRANSFORM taskName: j",
+    ]);
     expect(messages(workflow(task("s", { type: "SUB_WORKFLOW", subWorkflowParam: {} })))).toContain(
       "SubWorkflowParams name cannot be null",
     );
   });
 
   it("are refused with the operator and the task when an operator is not supported", () => {
-    for (const type of [
-      "DO_WHILE",
-      "FORK_JOIN_DYNAMIC",
-      "INLINE",
-      "LAMBDA",
-      "DECISION",
-      "EXCLUSIVE_JOIN",
-      "HTTP",
-      "EVENT",
-      "START_WORKFLOW",
-    ])
+    for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "EXCLUSIVE_JOIN", "HTTP", "EVENT", "START_WORKFLOW"])
       expect(messages(workflow(task("x", { type, taskReferenceName: "ref" })))).toEqual([
         `${type} is not supported by this server, taskReferenceName: ref`,
       ]);
-    const script = { type: "SWITCH", evaluatorType: "javascript", expression: "$.x", decisionCases: { a: [] } };
-    expect(messages(workflow(task("s", script)))[0]).toMatch(/javascript is not supported.*taskReferenceName: s/);
+    const script = { type: "SWITCH", evaluatorType: "python", expression: "$.x", decisionCases: { a: [] } };
+    expect(messages(workflow(task("s", script)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: s/);
+    const inline = { type: "INLINE", inputParameters: { evaluatorType: "python", expression: "1" } };
+    expect(messages(workflow(task("i", inline)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: i/);
   });
 
   it("are refused with the path of a mistake inside branches and inline definitions", () => {

@@ -51,6 +51,8 @@ export interface WorkflowTask {
   readonly dynamicTaskNameParam?: string;
   readonly decisionCases?: { readonly [key: string]: readonly WorkflowTask[] };
   readonly defaultCase?: readonly WorkflowTask[];
+  readonly caseValueParam?: string;
+  readonly caseExpression?: string;
   readonly evaluatorType?: string;
   readonly expression?: string;
   readonly forkTasks?: readonly (readonly WorkflowTask[])[];

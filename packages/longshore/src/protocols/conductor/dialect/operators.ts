@@ -13,12 +13,15 @@ export const operators = [
   "WAIT",
   "HUMAN",
   "NOOP",
+  "INLINE",
+  "LAMBDA",
+  "JSON_JQ_TRANSFORM",
+  "DECISION",
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
 /** Conductor's own types that are not served. A run with one would wait without an end for a worker that cannot exist. */
 const unserved = new Set([
-  "DECISION",
   "DO_WHILE",
   "WHILE",
   "EVENT",
@@ -26,11 +29,8 @@ const unserved = new Set([
   "FORK",
   "FORK_JOIN_DYNAMIC",
   "HTTP",
-  "INLINE",
   "JDBC",
-  "JSON_JQ_TRANSFORM",
   "KAFKA_PUBLISH",
-  "LAMBDA",
   "PULL_WORKFLOW_MESSAGES",
   "START_WORKFLOW",
   "LLM_TEXT_COMPLETE",
@@ -52,15 +52,36 @@ const unserved = new Set([
   "CANCEL_AGENT",
 ]);
 
-/** Evaluators of a SWITCH that would run a script. */
-const scriptEvaluators = new Set(["javascript", "graaljs", "python"]);
+/** The lane of expressions, which the server evaluates itself. The server reserves names with this prefix for this dialect (protocol.ts). */
+export const evaluateLane = "$conductor.evaluate";
+
+const systemLanes: ReadonlyMap<string, string> = new Map([
+  ["INLINE", evaluateLane],
+  ["LAMBDA", evaluateLane],
+  ["JSON_JQ_TRANSFORM", evaluateLane],
+]);
+
+/** The lane of a task that the server itself works on; undefined for other tasks. */
+export function systemLaneOf(type: string): string | undefined {
+  return systemLanes.get(type);
+}
+
+/** Evaluators of JavaScript. */
+const scriptEvaluators = new Set(["javascript", "graaljs"]);
 
 export function isUnserved(type: string): boolean {
   return unserved.has(type);
 }
 
+/** Whether an evaluator runs JavaScript. */
 export function isScript(evaluatorType: string | undefined): boolean {
   return evaluatorType !== undefined && scriptEvaluators.has(evaluatorType);
+}
+
+/** Whether the case of a SWITCH or DECISION is the value of an expression. */
+export function choosesByScript(task: { type: string; evaluatorType?: string; caseExpression?: string }): boolean {
+  if (task.type === "DECISION") return Boolean(task.caseExpression);
+  return task.type === "SWITCH" && isScript(task.evaluatorType);
 }
 
 /** Null for the type of a custom worker. */

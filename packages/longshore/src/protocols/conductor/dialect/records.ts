@@ -7,7 +7,8 @@ import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { childIdOf, type Run, type RunState } from "../../../engine/run/run.ts";
 import { attemptIdOf } from "./ids.ts";
 import type { WorkflowDef, WorkflowTask } from "./model.ts";
-import { operatorOf } from "./operators.ts";
+import { choosesByScript, operatorOf, systemLaneOf } from "./operators.ts";
+import { quoteText } from "./quoting.ts";
 import { reasonOf } from "./reasons.ts";
 import { settingsOf } from "./settings.ts";
 
@@ -52,7 +53,8 @@ export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | 
     case "skipped":
       return "SKIPPED";
     case "failed":
-      if (node.onFailure === "tolerate") return "COMPLETED_WITH_ERRORS";
+      // A system task that cannot succeed keeps its status, although the run continues.
+      if (node.onFailure === "tolerate" && !(isSystemTask(node) && task.fault === "final")) return "COMPLETED_WITH_ERRORS";
       // A child that could not be started has failed like any other.
       return node.kind === "run" && task.fault === "final" ? "FAILED" : closedStatus(task.fault);
     case "cancelled":
@@ -63,6 +65,12 @@ export function statusOf(node: PlanNode, task: Pick<TaskRow, "state" | "lane" | 
     case "forgotten":
       return "CANCELED";
   }
+}
+
+/** Whether the server itself works on the tasks of this node. */
+export function isSystemTask(node: PlanNode): boolean {
+  const task = workflowTaskOf(node);
+  return task !== undefined && (systemLaneOf(task.type) !== undefined || choosesByScript(task));
 }
 
 /** How an attempt ended that was followed by another. */
@@ -99,7 +107,7 @@ export function taskDefNameOf(task: WorkflowTask, input: Json): string {
   const operator = operatorOf(task.type);
   if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.name;
   if (operator === "FORK_JOIN") return "FORK";
-  return operator === "JOIN" || operator === "SWITCH" ? operator : task.name;
+  return operator === "JOIN" || operator === "SWITCH" || operator === "DECISION" ? operator : task.name;
 }
 
 /** The task that a DYNAMIC task resolves to, from its input. */
@@ -124,6 +132,30 @@ export function outputOf(node: PlanNode, task: Pick<TaskRow, "output" | "runId" 
   const given = isObject(output) ? (output as JsonObject) : output === null ? {} : { result: output };
   if (node.kind !== "run" || task.fault === "final") return given;
   return { subWorkflowId: childIdOf(task.runId ?? "", task.node, task.attempt), ...given };
+}
+
+/** The output of a SWITCH or DECISION that has chosen this case. */
+export function choiceOutput(isDecision: boolean, chosen: string): JsonObject {
+  return isDecision ? { caseOutput: [chosen] } : { evaluationResult: [chosen], selectedCase: chosen };
+}
+
+/** The case in such an output. */
+export function selectedIn(output: Json): Json {
+  const { caseOutput, selectedCase } = isObject(output) ? (output as JsonObject) : {};
+  return Array.isArray(caseOutput) ? (caseOutput[0] ?? null) : (selectedCase ?? null);
+}
+
+/**
+ * The input of a SWITCH or DECISION whose case an expression has chosen. Its record has only what the expression read; the real server also
+ * shows the case, and whether it has tasks.
+ */
+export function chosenInput(task: WorkflowTask, input: JsonObject, output: Json): JsonObject {
+  const chosen = selectedIn(output);
+  if (typeof chosen !== "string") return task.type === "DECISION" ? {} : input;
+  const branch = Object.hasOwn(task.decisionCases ?? {}, chosen) ? task.decisionCases?.[chosen] : undefined;
+  const tasks = task.type === "DECISION" && branch?.length === 0 ? task.defaultCase : (branch ?? task.defaultCase);
+  const shown: JsonObject = { ...(task.type === "DECISION" ? {} : input), case: quoteText(chosen) };
+  return (tasks ?? []).length > 0 ? { ...shown, hasChildren: "true" } : shown;
 }
 
 /** A step as expressions read it. */

@@ -13,7 +13,7 @@ import { javaText } from "./java-text.ts";
 import { joinOutput } from "./join.ts";
 import { dynamicDefinition } from "./placement.ts";
 import { quoteText, unquote } from "./quoting.ts";
-import { outputOf } from "./records.ts";
+import { choiceOutput, outputOf, selectedIn } from "./records.ts";
 import type { ConductorTemplate, InputTemplate, SwitchTemplate } from "./template.ts";
 import { waitUntil } from "./wait.ts";
 
@@ -47,6 +47,8 @@ class Resolving {
         return this.#dynamic(template);
       case "switch":
         return this.#then(this.#input(template.switch.input), (input) => ({ value: switchPart(template.switch, template.part, input) }));
+      case "selected":
+        return this.#selected(template.of);
       case "join-input":
         return { value: { joinOn: [...template.joinOn] } };
       case "join-output":
@@ -88,6 +90,11 @@ class Resolving {
       if (!("definition" in found)) return found;
       return { value: withDefaults(input, found.definition.inputTemplate ?? {}, true) };
     });
+  }
+
+  #selected(of: number): Resolved {
+    const output = this.#scope.output(of);
+    return output === undefined ? { needs: [of] } : { value: selectedIn(output) };
   }
 
   #variables(input: JsonObject): Resolved {
@@ -214,9 +221,9 @@ function caseOf(switched: Pick<SwitchTemplate, "key">, input: JsonObject): strin
 function switchPart(switched: SwitchTemplate, part: "input" | "output" | "case", input: JsonObject): Json {
   const found = caseOf(switched, input);
   if (part === "case") return found;
-  if (part === "output") return { evaluationResult: [found], selectedCase: found };
+  if (part === "output") return choiceOutput(switched.isDecision, found);
   const starts = switched.known.has(found) ? switched.full.has(found) : switched.otherwise;
-  return { ...input, case: quoteText(found), ...(starts ? { hasChildren: "true" } : {}) };
+  return { ...(switched.isDecision ? {} : input), case: quoteText(found), ...(starts ? { hasChildren: "true" } : {}) };
 }
 
 function untilOf(input: JsonObject, now: number): Resolved {

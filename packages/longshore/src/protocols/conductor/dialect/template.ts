@@ -24,6 +24,8 @@ export type ConductorTemplate =
   | { readonly kind: "nothing" }
   /** The case that a SWITCH has chosen: `part` is the form, as the input or output of the SWITCH shows it, or only its text. */
   | { readonly kind: "switch"; readonly part: "input" | "output" | "case"; readonly switch: SwitchTemplate }
+  /** The case that the task `of` has evaluated. */
+  | { readonly kind: "selected"; readonly of: number }
   | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }
   | { readonly kind: "variables"; readonly input: InputTemplate }
@@ -38,6 +40,8 @@ export interface SwitchTemplate {
   readonly input: InputTemplate;
   /** The key in the input whose value selects the case. */
   readonly key: string;
+  /** A DECISION shows nothing of its input but the case. */
+  readonly isDecision: boolean;
   /** The cases that start a node; `otherwise` is for every text that matches none of them. */
   readonly full: ReadonlySet<string>;
   readonly known: ReadonlySet<string>;

@@ -1,13 +1,16 @@
 // A run on Conductor's wire: README.md, "A workflow". Every attempt of every task is a separate record, in the order of scheduling.
 
+import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { type Growth, limitedGrowth } from "../../../core/list-text.ts";
 import type { LongBytes } from "../../../core/long-bytes.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
 import { dialectName } from "../dialect/compile.ts";
+import { choosesByScript } from "../dialect/operators.ts";
 import { unquoteJson } from "../dialect/quoting.ts";
-import { workflowStatusOf } from "../dialect/records.ts";
+import { chosenInput, isSystemTask, workflowStatusOf } from "../dialect/records.ts";
 import { type Settings, settingsOf } from "../dialect/settings.ts";
 import { currentTry, earlierTry, namesOf, objectText, renderTask, type Try } from "./render-task.ts";
 import type { DefinitionView, StepView, Views } from "./view.ts";
@@ -59,7 +62,7 @@ export class RunRenderer {
     const inputs = inputsOf(own, task.input);
     const tries = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
     const records: Recorded[] = tries.map((shown, at) => ({
-      shown: view.dialect === dialectName ? { ...shown, input: unquoteJson(shown.input) } : shown,
+      shown: view.dialect === dialectName ? { ...shown, input: shownTaskInput(step, shown) } : shown,
       task,
       step,
       reasonBefore: tries[at - 1]?.error ?? null,
@@ -198,6 +201,11 @@ export function shownVariables(run: Run, { dialect }: DefinitionView): string {
   return dialect === dialectName ? unquoteJson(variables) : variables;
 }
 
+function shownTaskInput({ task }: StepView, { input, output }: Pick<Try, "input" | "output">): string {
+  if (!choosesByScript(task)) return unquoteJson(input);
+  return unquoteJson(writeExact(chosenInput(task, parseExact(input) as JsonObject, parseExact(output ?? "null") as Json)));
+}
+
 /** The id of a child run, known before it exists. */
 function childOf(step: StepView, task: TaskRow, attempt: number): string | undefined {
   return step.node?.kind === "run" && task.runId !== null ? childIdOf(task.runId, task.node, attempt) : undefined;
@@ -227,7 +235,8 @@ interface Line {
 }
 
 function lineOf({ shown, step }: Recorded, text: string): Line {
-  const isFailed = shown.status === "FAILED" || shown.status === "FAILED_WITH_TERMINAL_ERROR";
+  const isTolerated = step.node?.onFailure === "tolerate" && shown.status === "FAILED_WITH_TERMINAL_ERROR" && isSystemTask(step.node);
+  const isFailed = shown.status === "FAILED" || (shown.status === "FAILED_WITH_TERMINAL_ERROR" && !isTolerated);
   const failed = isFailed ? { reference: step.task.taskReferenceName, name: namesOf(step, shown.input).definitionName } : null;
   return { ordinal: shown.ordinal, text, changedAt: Math.max(shown.updatedAt, shown.scheduledAt), failed };
 }

@@ -8,6 +8,7 @@ import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
+import { evaluateLane } from "../dialect/operators.ts";
 import { reasonOf } from "../dialect/reasons.ts";
 import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../dialect/records.ts";
 import type { Settings } from "../dialect/settings.ts";
@@ -16,6 +17,9 @@ import type { StepView } from "./view.ts";
 
 /** The holder of a task whose worker sent no name. */
 export const nobody = "conductor";
+
+/** The holder of tasks that the server itself works on. */
+export const systemHolder = "conductor-system";
 
 /** Values of a task that are not in its row. */
 export interface TaskSurroundings {
@@ -69,7 +73,7 @@ export function currentTry(task: TaskRow, step: StepView): Try {
     input: task.input,
     output: outputText(step, task),
     error: step.node === undefined ? task.error : reasonOf(step.node, task),
-    polls: task.deferrals + (task.claimedAt === null ? 0 : 1),
+    polls: isEvaluated(step) ? 0 : task.deferrals + (task.claimedAt === null ? 0 : 1),
     scheduledAt: task.attemptAt,
     startedAt: task.startedAt ?? (bySelf ? task.attemptAt : null),
     updatedAt: task.state === "skipped" ? 0 : (task.endedAt ?? changedAt(task)),
@@ -85,6 +89,11 @@ export function currentTry(task: TaskRow, step: StepView): Try {
     retried: false,
     responseSeconds: step.definition?.responseTimeoutSeconds ?? Math.round((task.holdMs ?? task.termMs) / 1_000),
   };
+}
+
+/** The real server evaluates expressions while it decides, so nothing polls their tasks. */
+function isEvaluated({ node }: StepView): boolean {
+  return node?.kind === "task" && node.lanes[0]?.name === evaluateLane;
 }
 
 /** The last activity of a task that has not ended. */
@@ -123,7 +132,7 @@ export function earlierTry(task: TaskRow, attempt: AttemptView, input: string, s
     input,
     output: outputText(step, { ...task, attempt: attempt.attempt, output: attempt.output }),
     error: step.node === undefined ? attempt.error : reasonOf(step.node, { ...attempt, id: task.id }),
-    polls: attempt.deferrals + (attempt.claimedAt === null ? 0 : 1),
+    polls: isEvaluated(step) ? 0 : attempt.deferrals + (attempt.claimedAt === null ? 0 : 1),
     scheduledAt: attempt.attemptAt,
     startedAt: attempt.startedAt ?? (task.lane === null ? attempt.attemptAt : null),
     updatedAt: attempt.endedAt ?? 0,
@@ -139,9 +148,10 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
   const { step, settings } = around;
   const first = shown.attempt === shown.firstAttempt;
   const reason = shown.error ?? (first || shown.endedAt !== null ? null : (around.reasonBefore ?? null));
-  const limits = step.node === undefined || step.node.kind === "task" ? step.definition : unlimited;
+  const isLimited = step.node === undefined || (step.node.kind === "task" && !isEvaluated(step));
+  const limits = isLimited ? step.definition : unlimited;
   const { type, definitionName } = namesOf(step, shown.input);
-  return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${first ? "" : optional("retriedTaskId", attemptIdOf(shown.taskId, shown.attempt - 1))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
+  return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${first ? "" : optional("retriedTaskId", attemptIdOf(shown.taskId, shown.attempt - 1))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody || shown.holder === systemHolder ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
 }
 
 /** Tasks without a worker have no limits. */

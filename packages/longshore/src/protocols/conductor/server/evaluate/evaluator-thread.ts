@@ -1,0 +1,38 @@
+// The program of a thread that evaluates expressions, one at a time. The languages are loaded with the first expression in them.
+
+import { type MessagePort, parentPort } from "node:worker_threads";
+import { type Evaluated, type Evaluation, threadBytesMax } from "./evaluation.ts";
+
+const pageBytes = 65_536;
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): number;
+}
+
+/** The types of Node do not have it as a value. */
+const { prototype } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: Memory } } }).WebAssembly.Memory;
+
+/** Nothing else limits the memory of a WebAssembly module. One that may not grow reports that it has no memory left. */
+const { grow } = prototype;
+prototype.grow = function (pages) {
+  if (this.buffer.byteLength + pages * pageBytes > threadBytesMax) throw new RangeError("the memory of expressions is full");
+  return grow.call(this, pages);
+};
+
+async function evaluate(evaluation: Evaluation): Promise<Evaluated> {
+  if (evaluation.language === "jq") return (await import("./jq.ts")).evaluateJq(evaluation);
+  return (await import("./javascript.ts")).evaluateJavaScript(evaluation);
+}
+
+const port = parentPort as MessagePort;
+port.on("message", (evaluation: Evaluation) => {
+  evaluate(evaluation).then(
+    (evaluated) => port.postMessage({ evaluated }),
+    // Nothing that the code did leads here: a package is missing, or WebAssembly gave up. The thread may be unusable, so it ends.
+    (error: unknown) => {
+      const { code, message } = error as { code?: string; message?: string };
+      port.postMessage({ broken: { code, message } });
+    },
+  );
+});

@@ -1,0 +1,145 @@
+// Evaluates code of definitions in a few threads, which start with the first expression. A thread that takes too long is ended, and so is
+// one that has evaluated very many expressions.
+
+import type { Worker } from "node:worker_threads";
+import type { Clock } from "../../../../core/clock.ts";
+import { LongshoreError } from "../../../../core/errors.ts";
+import { startProgram } from "../../../../core/program-thread.ts";
+import { type Evaluated, type Evaluation, overdue } from "./evaluation.ts";
+
+/** Expressions take some milliseconds of a thread, and the server needs the other cores. */
+const threadsMax = 2;
+/** JavaScript stops itself in time. This is for jq and for calls of the library that cannot be interrupted, with the start of a thread. */
+const graceMs = 4_000;
+/** The heap of a thread outside WebAssembly: texts of inputs and results. */
+const threadMbMax = 256;
+/** A thread ends after this many evaluations, so that a leak in a foreign library stays small. */
+const evaluationsMax = 10_000;
+/** An unused thread ends after this time. */
+const idleMs = 60_000;
+
+/** What a thread posts. */
+type Posted = { readonly evaluated: Evaluated } | { readonly broken: { readonly code?: string; readonly message?: string } };
+
+interface Job {
+  readonly evaluation: Evaluation;
+  readonly signal: AbortSignal;
+  resolve(evaluated: Evaluated): void;
+  reject(error: Error): void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  evaluations: number;
+  job: Job | null;
+  disarm(): void;
+}
+
+export class Evaluator {
+  readonly #clock: Clock;
+  readonly #threads = new Set<Thread>();
+  readonly #waiting: Job[] = [];
+  #closed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Rejects when the evaluation could not be made: a package is missing, or the evaluator is closed. The caller limits how many wait. */
+  evaluate(evaluation: Evaluation, signal: AbortSignal): Promise<Evaluated> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new LongshoreError("LONGSHORE_CLOSED", "The evaluator of expressions is closed."));
+      this.#waiting.push({ evaluation, signal, resolve, reject });
+      this.#next();
+    });
+  }
+
+  get threads(): number {
+    return this.#threads.size;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { reject } of this.#waiting.splice(0))
+      reject(new LongshoreError("LONGSHORE_CLOSED", "The evaluator of expressions is closed."));
+    for (const thread of this.#threads) this.#end(thread);
+  }
+
+  #next(): void {
+    while (this.#waiting.length > 0) {
+      const thread = this.#idle();
+      if (thread === undefined) return;
+      const job = this.#waiting.shift() as Job;
+      if (job.signal.aborted) job.reject(new Error("The evaluation was cancelled."));
+      else this.#give(thread, job);
+    }
+  }
+
+  #idle(): Thread | undefined {
+    for (const thread of this.#threads) if (thread.job === null) return thread;
+    return this.#threads.size < threadsMax ? this.#start() : undefined;
+  }
+
+  #start(): Thread {
+    const options = { resourceLimits: { maxOldGenerationSizeMb: threadMbMax }, env: {} };
+    const worker = startProgram(new URL("./evaluator-thread.ts", import.meta.url), import.meta.url, options);
+    const thread: Thread = { worker, evaluations: 0, job: null, disarm: () => {} };
+    this.#threads.add(thread);
+    worker.on("message", (posted: Posted) => this.#posted(thread, posted));
+    worker.on("error", (error) => this.#failed(thread, { failed: `the evaluation ended: ${(error as Error).message}`, isLimit: true }));
+    worker.on("exit", () => this.#failed(thread, { failed: "the evaluation ended without a result", isLimit: true }));
+    return thread;
+  }
+
+  #give(thread: Thread, job: Job): void {
+    thread.disarm();
+    thread.job = job;
+    thread.evaluations++;
+    // A thread keeps the process alive while it works.
+    thread.worker.ref();
+    const { msMax } = job.evaluation;
+    const stop = () => this.#failed(thread, { failed: overdue(msMax), isLimit: true });
+    thread.disarm = this.#clock.at(this.#clock.now() + msMax + graceMs, stop);
+    thread.worker.postMessage(job.evaluation);
+  }
+
+  #posted(thread: Thread, posted: Posted): void {
+    const { job } = thread;
+    if (job === null) return;
+    thread.job = null;
+    thread.disarm();
+    thread.worker.unref();
+    if ("broken" in posted) {
+      this.#end(thread);
+      job.reject(brokenBy(posted.broken));
+    } else {
+      if (thread.evaluations >= evaluationsMax) this.#end(thread);
+      else thread.disarm = this.#clock.at(this.#clock.now() + idleMs, () => this.#end(thread));
+      job.resolve(posted.evaluated);
+    }
+    this.#next();
+  }
+
+  /** The thread cannot be used any more. */
+  #failed(thread: Thread, evaluated: Evaluated): void {
+    const { job } = thread;
+    thread.job = null;
+    this.#end(thread);
+    job?.resolve(evaluated);
+    if (!this.#closed) this.#next();
+  }
+
+  #end(thread: Thread): void {
+    thread.disarm();
+    if (!this.#threads.delete(thread)) return;
+    void thread.worker.terminate();
+  }
+}
+
+const install = "npm install quickjs-emscripten-core @jitl/quickjs-ng-wasmfile-release-sync jq-web";
+
+function brokenBy({ code, message }: { readonly code?: string; readonly message?: string }): Error {
+  const isMissing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  if (!isMissing) return new Error(`The expression could not be evaluated: ${message}`);
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `Expressions need packages that are not installed: ${install}`);
+}
