@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { LongshoreError, toError } from "../core/errors.ts";
+import { toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import { idMaker } from "../core/ids.ts";
 import { Orderers } from "../core/orderer.ts";
@@ -44,6 +44,7 @@ import { openSideStores } from "./side-stores.ts";
 import { attemptSpan, writeSpans } from "./spans.ts";
 import { tableSizesBy } from "./table-sizes.ts";
 import { taskOriginBy } from "./task-origin.ts";
+import { unreadable } from "./unreadable.ts";
 
 export interface EngineOptions {
   /**
@@ -317,14 +318,6 @@ async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise
     await store.close();
     throw store.store.inWords(error);
   }
-}
-
-/** An error in what was read at the start: rows of another program. Reading them failed before any of them was served. */
-function unreadable(error: unknown, shown: string): unknown {
-  const isOfRows = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
-  if (!isOfRows) return error;
-  const message = `There are rows in ${shown} that no server has written, and that cannot be read: ${error.message}. Restore the data from a backup.`;
-  return new LongshoreError("LONGSHORE_DATA_DAMAGED", message, { cause: error });
 }
 
 /** The store with a probe that times its commits and counts its loads. */

@@ -8,6 +8,7 @@ import { type ProtocolHandles, protocols } from "../protocols/index.ts";
 import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
+import { unreadable } from "./unreadable.ts";
 
 /** The names of lanes that protocols reserve. */
 export const reservedLanes = new ReservedLanes(protocols.flatMap(({ reserved }) => reserved ?? []));
@@ -35,7 +36,7 @@ export interface OpenProtocols {
   close(): Promise<void>;
 }
 
-/** Opens the protocols one after the other. When one fails, those opened before it are closed. With `isIdle`, none of them starts anything. */
+/** Opens the protocols one after the other; some read rows. When one fails, those opened before it are closed. With `isIdle`, none of them starts anything. */
 export async function openProtocols(
   prepared: readonly PreparedProtocol[],
   engine: ProtocolEngine,
@@ -50,7 +51,7 @@ export async function openProtocols(
     for (const each of prepared) list.push(await each.open({ engine, log, trouble: new FailureLog(log, engine.clock), isIdle }));
   } catch (error) {
     await close();
-    throw error;
+    throw isIdle ? error : unreadable(error, (await engine.facts()).store);
   }
   return { list: [...list], handles: Object.assign({}, ...list.map(({ handle }) => handle)) as ProtocolHandles, close };
 }

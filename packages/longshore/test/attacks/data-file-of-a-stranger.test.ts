@@ -1,6 +1,6 @@
 // A data file, perhaps from a backup that another program has made, has parts that no server writes. A trigger or view ran inside the server's own
-// statements, where one that never ends held the server without a limit. Rows with values that no server writes ended the start with a stack trace, or ended
-// the process when a worker took a task.
+// statements, where one that never ends held the server without a limit. Rows with values that no server writes ended the start with a stack trace, ended
+// the process when a worker took a task, or let it start and then made every transaction fail.
 
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -44,8 +44,14 @@ it.each([
   expect(stdout).toContain(sentence);
 });
 
-it("rows that cannot be read at the start are reported in one sentence", async () => {
-  const data = await folderWith("UPDATE task SET labels = 'null'");
+it.each([
+  ["tasks with labels that are no list", "UPDATE task SET labels = 'null'"],
+  ["tasks with a text as their time", "UPDATE task SET queued_at = 'soon'"],
+  ["runs with a text as their time", "UPDATE run SET end_by = 'soon'"],
+  ["a document that is no JSON", "UPDATE document SET body = 'none'"],
+  ["a document with a number beyond all times", "UPDATE document SET updated_at = 9007199254740993"],
+])("%s end the start with one sentence", async (_what, sql) => {
+  const data = await folderWith(sql);
   const { code, stderr } = await longshore(["start", "--port", "0", "--log-level", "error", "--data", data]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/^longshore: There are rows in the data file that no server has written, and that cannot be read: .*\n$/);

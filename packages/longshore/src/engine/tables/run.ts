@@ -4,6 +4,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import type { Join, Run, RunHead, RunState } from "../run/run.ts";
+import { numberOrNullOf } from "./number-of.ts";
 import { plainTable } from "./plain.ts";
 
 /** Maximum number of open runs in memory; others are read when something happens to them. */
@@ -74,8 +75,8 @@ export const openRunTable: TableSpec<OpenRun> = {
   of: (row) => ({
     id: row.id as string,
     workflow: row.workflow as string,
-    endBy: row.end_by as number | null,
-    startAt: row.start_at as number | null,
+    endBy: numberOrNullOf(row, "end_by"),
+    startAt: numberOrNullOf(row, "start_at"),
     rootId: row.root_id as string | null,
   }),
 };

@@ -8,6 +8,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import { faultOfRow, faultText } from "./fault.ts";
+import { numberOf, numberOrNullOf } from "./number-of.ts";
 
 /** Maximum number of queued tasks whose payloads stay in memory; those of a longer backlog are read when they are claimed. */
 const queuedKeptMax = 20_000;
@@ -139,15 +140,15 @@ export const openTaskTable: TableSpec<OpenTask> = {
   of: (row) => ({
     id: row.id as string,
     lane: laneOf(row),
-    priority: row.priority as number,
+    priority: numberOf(row, "priority"),
     state: row.state as TaskState,
-    sequence: row.sequence as number,
-    queuedAt: row.queued_at as number,
-    dueAt: row.due_at as number,
-    claimBy: row.claim_by as number | null,
-    holdUntil: row.hold_until as number | null,
-    endBy: row.end_by as number | null,
-    totalBy: row.total_by as number | null,
+    sequence: numberOf(row, "sequence"),
+    queuedAt: numberOf(row, "queued_at"),
+    dueAt: numberOf(row, "due_at"),
+    claimBy: numberOrNullOf(row, "claim_by"),
+    holdUntil: numberOrNullOf(row, "hold_until"),
+    endBy: numberOrNullOf(row, "end_by"),
+    totalBy: numberOrNullOf(row, "total_by"),
   }),
 };
 
