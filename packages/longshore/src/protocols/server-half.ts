@@ -87,8 +87,13 @@ export interface ProtocolEngine {
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** The dead letters of a task, oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
-  /** Compiled once for each definition; reads no rows. */
+  /**
+   * Compiled once for each definition; reads no rows. For definitions that come from `runs` or `reader`, which have waited for their plans:
+   * another one must wait for `withPlan` first, because compiling a large definition at once takes long.
+   */
   plan(definition: Definition): Plan;
+  /** Resolves when the plan of the definition is compiled, in slices. */
+  withPlan(definition: Definition): Definition | Promise<Definition>;
   /** Synchronous when the store reads synchronously. */
   originOf(task: Pick<TaskRow, "runId" | "node">): TaskOrigin | Promise<TaskOrigin>;
   /** The span of the attempt that a worker gets with this task; undefined when this server writes no spans. */

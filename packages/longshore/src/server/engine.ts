@@ -23,9 +23,9 @@ import type { LogStore } from "../engine/log/store.ts";
 import type { Performed } from "../engine/performed.ts";
 import type { RowStore } from "../engine/rows.ts";
 import { brainOf } from "../engine/run/brain.ts";
-import type { Dialect } from "../engine/run/dialect.ts";
+import type { Definition, Dialect } from "../engine/run/dialect.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
-import { type LocalHistoryDeps, servedHistory } from "../engine/run/local-history.ts";
+import { servedHistory } from "../engine/run/local-history.ts";
 import { LocalJournal } from "../engine/run/local-journal.ts";
 import { LocalRecordTimes } from "../engine/run/local-times.ts";
 import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run/retention.ts";
@@ -275,6 +275,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     deadLetterSources,
     deadLetters: async (task) => (await Promise.all([...deadLetterSources].map((source) => source.deadLetters(task)))).flat(),
     plan: (definition) => store.runs.definitions.planNow(definition),
+    withPlan: store.runs.definitions.withPlan,
     originOf: taskOriginBy({
       ...{ read: (work) => store.commit.look(work), runs: store.runs.runs, definitions: store.runs.definitions },
       plan: (definition) => store.runs.definitions.planNow(definition),
@@ -303,11 +304,8 @@ function aloneSince(startedAt: number, seenAt: number): Omit<NodeView, "id" | "u
 }
 
 function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryReader {
-  const kindOf: LocalHistoryDeps["kindOf"] = (tx, definitionId, node) => {
-    const definition = definitions.byId(tx, definitionId);
-    return definition === null ? undefined : definitions.planNow(definition).nodes[node]?.kind;
-  };
-  return servedHistory({ store: rows, kindOf }, (work) => commit.read(work));
+  const plan = (definition: Definition) => definitions.planNow(definition);
+  return servedHistory({ store: rows, plan, definitions }, (work) => commit.read(work));
 }
 
 /** When a step of the start fails, closes the store, so that nothing stays locked, and throws the error as the store explains it. */

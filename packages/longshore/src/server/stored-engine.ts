@@ -49,12 +49,8 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
   const { slices, plan } = idle;
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const read = storedReads(store);
-  const rows = storedRows(store);
+  const rows = storedRows(store, idle.withPlan);
   const logStore = storedLogs({ store, read, slices });
-  const kindOf: Parameters<typeof servedHistory>[0]["kindOf"] = (tx, definitionId, node) => {
-    const definition = rows.definitions.byId(tx, definitionId);
-    return definition === null ? undefined : plan(definition).nodes[node]?.kind;
-  };
   const needsOwner = (): never => {
     throw new NeedsOwner();
   };
@@ -74,7 +70,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     reader,
     recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
     summaries: new LocalSummaries({ store, read, slices, clock: idle.clock, ...rows }),
-    history: servedHistory({ store, kindOf }, read),
+    history: servedHistory({ store, plan, definitions: rows.definitions }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),
     logs: new Logs(logStore),
     logStore,

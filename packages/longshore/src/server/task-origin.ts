@@ -1,6 +1,7 @@
 // Finds the workflow of a task, and whether the task is shown to people.
 
 import type { TaskRow } from "../engine/board/task.ts";
+import type { PlannedDefinitions } from "../engine/run/definitions.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Plan } from "../engine/run/plan.ts";
 import type { Run } from "../engine/run/run.ts";
@@ -8,9 +9,9 @@ import type { Later, ReadTx } from "../engine/tx.ts";
 import type { TaskOrigin } from "../protocols/server-half.ts";
 
 export interface TaskOriginDeps {
-  read(work: (tx: ReadTx) => TaskOrigin): Later<TaskOrigin>;
+  read(work: (tx: ReadTx) => Later<TaskOrigin>): Later<TaskOrigin>;
   readonly runs: { get(tx: ReadTx, id: string): Run | null };
-  readonly definitions: { byId(tx: ReadTx, id: string): Definition | null };
+  readonly definitions: PlannedDefinitions;
   plan(definition: Definition): Plan;
 }
 
@@ -22,8 +23,20 @@ export function taskOriginBy({ read, runs, definitions, plan }: TaskOriginDeps) 
     return read((tx) => {
       const run = runs.get(tx, runId);
       const definition = run === null ? null : definitions.byId(tx, run.definitionId);
-      const isHidden = definition !== null && plan(definition).nodes[node]?.hidden === true;
-      return { workflow: run?.workflow ?? null, isHidden };
+      const workflow = run?.workflow ?? null;
+      if (definition === null) return { workflow, isHidden: false };
+      const originIn = (known: Definition): TaskOrigin => ({ workflow, isHidden: isHiddenIn(() => plan(known), node) });
+      const ready = definitions.withPlan(definition);
+      return ready instanceof Promise ? ready.then(originIn) : originIn(ready);
     });
   };
+}
+
+/** A definition that cannot be compiled, such as one of a newer version, hides nothing: lists show the tasks of its runs, and all others. */
+function isHiddenIn(plan: () => Plan, node: number): boolean {
+  try {
+    return plan().nodes[node]?.hidden === true;
+  } catch {
+    return false;
+  }
 }

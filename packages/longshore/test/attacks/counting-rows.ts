@@ -1,6 +1,7 @@
 // A database that counts the rows that are read and written in one turn of the event loop, by all requests together; and characters of rows
 // that are read.
 
+import { onTestFinished, vi } from "vitest";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";
 
 export function countingRows() {
@@ -54,4 +55,21 @@ function charsOf(row: SqlRow): number {
   let chars = 0;
   for (const value of Object.values(row)) if (typeof value === "string") chars += value.length;
   return chars;
+}
+
+/** Counts the records whose newest version is looked up in one turn of the event loop. */
+export function lookedAt(tasks: { newest(...given: never[]): unknown }) {
+  const counted = { longest: 0 };
+  const { newest } = tasks;
+  let now = 0;
+  const spy = vi.spyOn(tasks, "newest").mockImplementation((...given) => {
+    if (now === 0)
+      setImmediate(() => {
+        now = 0;
+      });
+    counted.longest = Math.max(counted.longest, ++now);
+    return newest.apply(tasks, given);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return counted;
 }

@@ -12,7 +12,7 @@ import { openEngineWithStore } from "../support/engine.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
-import { countingRows } from "./counting-rows.ts";
+import { countingRows, lookedAt } from "./counting-rows.ts";
 
 const many = 2_500;
 const numbers = Array.from({ length: many }, (_, at) => at);
@@ -79,7 +79,7 @@ async function started() {
       const { status } = await send(method, path.replace(":id", id), method === "POST" ? {} : undefined);
       expect([path, status < 300]).toEqual([path, true]);
     });
-  return { url: port.url, id, fullest, rowsOf, states, send };
+  return { url: port.url, id, fullest, rowsOf, states, send, looked: lookedAt(engine.store.board.tasks) };
 }
 
 const open = { queued: many + 1, done: 1 };
@@ -101,6 +101,24 @@ it("no order about a large run reads or writes more rows in one turn than a slic
     expect([path, rows > rowsMax ? rows : "few rows"]).toEqual([path, "few rows"]);
     expect([path, await states()]).toEqual([path, after]);
   }
+}, 120_000);
+
+it("no dry run of an order looks at more records of a large run in one turn than a slice has", async () => {
+  const { id, send, states, looked } = await started();
+  expect((await send("DELETE", `/workflow/${id}`)).status).toBeLessThan(300);
+  await vi.waitFor(async () => expect(await states()).toEqual(ended), { timeout: 30_000 });
+  for (const [order, body, again] of [
+    ["retry", { dry: true }, many + 1],
+    ["restart", { dry: true }, many + 2],
+    ["rerun", { dry: true, from: "r7" }, many + 1],
+  ] as const) {
+    looked.longest = 0;
+    const { text } = await send("POST", `/longshore/v1/runs/${id}/${order}`, body);
+    const foreseen = JSON.parse(text) as { again: string[] };
+    expect([order, foreseen.again.length, new Set(foreseen.again).size]).toEqual([order, again, again]);
+    expect([order, looked.longest > rowsMax ? looked.longest : "few records"]).toEqual([order, "few records"]);
+  }
+  expect(await states()).toEqual(ended);
 }, 120_000);
 
 it("steps that end while their run is paused cost no more for those before them", async () => {

@@ -15,7 +15,7 @@ import { openEngineWithStore } from "../support/engine.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { protocolsOn } from "../support/protocols.ts";
-import { countingRows } from "./counting-rows.ts";
+import { countingRows, lookedAt } from "./counting-rows.ts";
 
 const many = 2_500;
 /** A slice reads and writes a few rows for each of its records; two slices may fall into one turn. */
@@ -63,23 +63,6 @@ async function started() {
       return { lease: lease.lease_id, turn: (JSON.parse(job.command) as { input: Turn }).input };
     },
   };
-}
-
-/** Counts the records whose newest version is looked up in one turn of the event loop. */
-function lookedAt(tasks: { newest(...given: never[]): unknown }) {
-  const counted = { longest: 0 };
-  const { newest } = tasks;
-  let now = 0;
-  const spy = vi.spyOn(tasks, "newest").mockImplementation((...given) => {
-    if (now === 0)
-      setImmediate(() => {
-        now = 0;
-      });
-    counted.longest = Math.max(counted.longest, ++now);
-    return newest.apply(tasks, given);
-  });
-  onTestFinished(() => spy.mockRestore());
-  return counted;
 }
 
 it("no order about a function with thousands of commands looks at more of them in one turn than a slice has", async () => {

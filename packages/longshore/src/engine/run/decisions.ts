@@ -26,6 +26,7 @@ import { OpenTasks } from "./open-tasks.ts";
 import { forEnded } from "./orders.ts";
 import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
+import { recordHeads } from "./records-view.ts";
 import { planRestart, type RestartPlan, restartKey } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, type Step, taskIdOf } from "./run.ts";
@@ -123,7 +124,7 @@ export class Decisions {
     const plan = this.planOf(tx, run);
     const loaded = new Loaded(run);
     const { changes } = this.#decided(tx, plan, loaded, this.#eventOf(happening));
-    return { run, plan, changes, all: loaded.all, restart: loaded.again };
+    return { run, plan, changes, all: loaded.all && recordHeads(loaded.all), restart: loaded.again };
   }
 
   #eventOf(happening: Happening): RunEvent {

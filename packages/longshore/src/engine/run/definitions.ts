@@ -7,11 +7,22 @@ import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { definitionTable } from "../tables/definition.ts";
-import type { ReadTx, Tx } from "../tx.ts";
+import type { Later, ReadTx, Tx } from "../tx.ts";
 import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
+
+/** Definitions as readers get them: a reader may use the plan of a definition only after it has waited for it. */
+export interface PlannedDefinitions {
+  byId(tx: ReadTx, id: string): Definition | null;
+  /** Returns the definition when its plan is ready, also when it has none because of a mistake in it. */
+  withPlan(definition: Definition): Later<Definition>;
+}
+
+export function planned({ withPlan }: Pick<PlannedDefinitions, "withPlan">, found: Definition | null): Later<Definition | undefined> {
+  return found === null ? undefined : withPlan(found);
+}
 
 /** The minimum size that a node of a plan counts, in characters of its source: the shortest step that an author can write. */
 const nodeChars = 40;
@@ -97,13 +108,13 @@ export class Definitions {
   }
 
   /** Returns the definition when its plan is ready. A mistake in it is reported when the plan is used. */
-  withPlan(definition: Definition): Definition | Promise<Definition> {
+  readonly withPlan: PlannedDefinitions["withPlan"] = (definition) => {
     if (definition.source.length <= atOnceCharsMax || this.#plans.has(definition.id)) return definition;
     return this.#planLater(definition).then(
       () => definition,
       () => definition,
     );
-  }
+  };
 
   /** Compiles one plan at a time for each definition. */
   #planLater(definition: Definition): Promise<Plan> {

@@ -15,6 +15,8 @@ import {
 } from "../tables/history.ts";
 import { runIdTable } from "../tables/run.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
+import { type PlannedDefinitions, planned } from "./definitions.ts";
+import type { Definition } from "./dialect.ts";
 import { drivenState, isCommand } from "./driven-state.ts";
 import type {
   AttemptHistory,
@@ -27,7 +29,7 @@ import type {
   TaskHistory,
 } from "./history.ts";
 import { messageTable } from "./messages.ts";
-import type { PlanNode } from "./plan.ts";
+import type { Plan, PlanNode } from "./plan.ts";
 import { type Keep, keepOf, keptProperty } from "./retention.ts";
 import { backlogOf, type Message, taskIdOf } from "./run.ts";
 
@@ -39,19 +41,42 @@ export interface LocalHistoryDeps {
   readonly withParts: boolean;
 }
 
+export interface ServedHistoryDeps {
+  readonly store: RowStore;
+  readonly definitions: PlannedDefinitions;
+  plan(definition: Definition): Plan;
+}
+
 /** Maximum number of messages about one run that are read. Messages are delivered at once, so few of them wait. */
 const messagesMax = 100;
 /** A page ends with the task that reaches this number of attempts: so it is read in less than 5 ms. */
 const attemptsMax = 500;
 
 /** The history for requests to a running server. Parts are not counted: a task may have a million, and a request must not read them all. */
-export function servedHistory(deps: Omit<LocalHistoryDeps, "withParts">, read: ReadRows): HistoryReader {
-  const history = new LocalHistory({ ...deps, withParts: false });
+export function servedHistory({ store, plan, definitions }: ServedHistoryDeps, read: ReadRows): HistoryReader {
+  const kindOf: LocalHistoryDeps["kindOf"] = (tx, definitionId, node) => {
+    const definition = definitions.byId(tx, definitionId);
+    return definition === null ? undefined : plan(definition).nodes[node]?.kind;
+  };
+  const history = new LocalHistory({ store, kindOf, withParts: false });
+  /** The plan of a large definition is compiled in slices before the read. */
+  const withPlan = async <T>(definitionOf: (tx: ReadTx) => string | undefined, work: (tx: ReadTx) => T): Promise<T> => {
+    await read((tx) => planned(definitions, definitions.byId(tx, definitionOf(tx) ?? "")));
+    return read(work);
+  };
   return {
     runIds: (after, limit) => read((tx) => history.runIds(tx, after, limit)),
-    runPage: (id, tasks) => read((tx) => history.runPage(tx, id, tasks)),
+    runPage: (id, tasks) =>
+      withPlan(
+        (tx) => history.definitionOf(tx, id),
+        (tx) => history.runPage(tx, id, tasks),
+      ),
     looseTasks: (after, limit) => read((tx) => history.looseTasks(tx, after, limit)),
-    task: (id) => read((tx) => history.task(tx, id)),
+    task: (id) =>
+      withPlan(
+        (tx) => history.definitionOfTask(tx, id),
+        (tx) => history.task(tx, id),
+      ),
     kept: () => read((tx) => history.kept(tx)),
   };
 }
@@ -68,6 +93,15 @@ export class LocalHistory {
   kept(tx: ReadTx): Keep | undefined {
     const property = this.#tables.properties.get(tx, keptProperty);
     return property === null ? undefined : keepOf(JSON.parse(property.value) as Keep);
+  }
+
+  definitionOf(tx: ReadTx, runId: string): string | undefined {
+    return this.#tables.runs.get(tx, runId)?.definitionId;
+  }
+
+  definitionOfTask(tx: ReadTx, taskId: string): string | undefined {
+    const runId = this.#tables.tasks.get(tx, taskId)?.runId ?? null;
+    return runId === null ? undefined : this.definitionOf(tx, runId);
   }
 
   runIds(tx: ReadTx, after: string, limit?: number): string[] {

@@ -11,6 +11,7 @@ import { attemptOrder, currentAttempt } from "../tables/attempt.ts";
 import { openTasks, type ReaderTables, readerTables, runsIn } from "../tables/reading.ts";
 import type { TaskPlace } from "../tables/task.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
+import { type PlannedDefinitions, planned } from "./definitions.ts";
 import type { Definition } from "./dialect.ts";
 import { limited, listPage, matching, rowsOfPage, scanMax, textOf, withoutTexts } from "./list-page.ts";
 import { namesInOrder } from "./local-names.ts";
@@ -48,7 +49,7 @@ export interface LocalReaderDeps {
   readonly read: ReadRows;
   readonly tasks: MemoryRows<TaskRow>;
   readonly runs: Pick<MemoryRows<Run>, "get" | "kept">;
-  readonly definitions: { newest(tx: ReadTx, name: string): Definition | null; byId(tx: ReadTx, id: string): Definition | null };
+  readonly definitions: PlannedDefinitions & { newest(tx: ReadTx, name: string): Definition | null };
   readonly lanes: Pick<Lanes, "all">;
   readonly counts: CountsView & { counted(): Promise<void> };
   /** Limits the work of all readers together in one turn of the event loop. */
@@ -264,11 +265,13 @@ export class LocalReader implements Reader {
   }
 
   definition(name: string): Promise<Definition | undefined> {
-    return this.#options.read((tx) => this.#options.definitions.newest(tx, name) ?? undefined);
+    const { read, definitions } = this.#options;
+    return read((tx) => planned(definitions, definitions.newest(tx, name)));
   }
 
   definitionById(id: string): Promise<Definition | undefined> {
-    return this.#options.read((tx) => this.#options.definitions.byId(tx, id) ?? undefined);
+    const { read, definitions } = this.#options;
+    return read((tx) => planned(definitions, definitions.byId(tx, id)));
   }
 
   async laneNames(): Promise<Set<string>> {

@@ -7,6 +7,7 @@ import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
+import { inTurns } from "../../core/slices/slice-work.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { readReport } from "../../core/turn.ts";
 import type { Audit } from "../audit/local-audit.ts";
@@ -22,11 +23,11 @@ import { LocalSignals } from "../signal/local-signals.ts";
 import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, type Happening } from "./decisions.ts";
-import { Definitions } from "./definitions.ts";
+import { Definitions, planned } from "./definitions.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { newsText, turnAgain } from "./driven-state.ts";
 import { Families } from "./families.ts";
-import { type Foreseen, foreseenOf } from "./foresight.ts";
+import { type Foreseen, foreseenInSlices } from "./foresight.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { hasten } from "./local-hasten.ts";
 import { OrderNotes } from "./local-notes.ts";
@@ -138,11 +139,11 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   definition(name: string): Promise<Definition | undefined> {
-    return this.#options.commit.read((tx) => this.#withPlan(this.definitions.newest(tx, name)));
+    return this.#options.commit.read((tx) => planned(this.definitions, this.definitions.newest(tx, name)));
   }
 
   definitionById(id: string): Promise<Definition | undefined> {
-    return this.#options.commit.read((tx) => this.#withPlan(this.definitions.byId(tx, id)));
+    return this.#options.commit.read((tx) => planned(this.definitions, this.definitions.byId(tx, id)));
   }
 
   start(wanted: NewRun): Promise<{ run: Run; created: boolean }> {
@@ -177,14 +178,15 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   /** An operation that changes nothing: it may be postponed until a large plan is compiled, and all records of a large run are read. */
-  foresee(runId: string, order: Order): Promise<Foreseen | null | undefined> {
-    return this.#options.commit.run((tx) => {
+  async foresee(runId: string, order: Order): Promise<Foreseen | null | undefined> {
+    const considered = await this.#options.commit.run((tx) => {
       const run = this.runs.get(tx, runId);
       if (run === null) return undefined;
       if (!appliesTo(run, order)) return null;
       const happening = order.kind === "restart" ? ({ kind: "restart" } as const) : order;
-      return foreseenOf(this.decisions.consider(tx, begunBy(run, order, this.#options.clock.now()), happening));
+      return this.decisions.consider(tx, begunBy(run, order, this.#options.clock.now()), happening);
     });
+    return considered && inTurns(foreseenInSlices(considered), this.#options.slices);
   }
 
   hasten(runId: string): Promise<boolean> {
@@ -304,10 +306,6 @@ export class LocalRuns implements RunStore, Follower {
       },
     );
     for (const [id, at] of due) deadline(id, at);
-  }
-
-  #withPlan(found: Definition | null): Definition | undefined | Promise<Definition | undefined> {
-    return found === null ? undefined : this.definitions.withPlan(found);
   }
 
   /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */

@@ -8,6 +8,7 @@ import { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import { NodeStart } from "./node-start.ts";
 import { countsAlways, type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import { recordHeads } from "./records-view.ts";
 import type { NextTry } from "./retry.ts";
 import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
 import { Skips } from "./skips.ts";
@@ -184,7 +185,7 @@ export class Propagation {
       return;
     }
     this.#draft.spendOnRecords(records.size);
-    for (const [node, task] of records) if (task.state !== "forgotten") this.#draft.forget(node);
+    for (const [node, task] of recordHeads(records)) if (task.state !== "forgotten") this.#draft.forget(node);
     this.#draft.plan.nodes.forEach((node, at) => {
       const counts = countsAlways(node) || (this.#draft.plan.lazy && node.demanded);
       if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });

@@ -2,6 +2,14 @@
 
 import type { TaskRow } from "../board/task.ts";
 
+/** A record without its texts. */
+export type RecordHead = Omit<TaskRow, "input" | "output">;
+
+/** The same records without their texts. Completing thousands of records takes longer than most of what a decision looks for in them. */
+export function recordHeads(records: ReadonlyMap<number, TaskRow>): ReadonlyMap<number, RecordHead> {
+  return records instanceof RecordsView ? records.heads() : records;
+}
+
 /** `pending`: the records of the batch. `complete` is called for each other record that is read. */
 export class RecordsView implements ReadonlyMap<number, TaskRow> {
   readonly #heads: ReadonlyMap<number, TaskRow>;
@@ -12,6 +20,10 @@ export class RecordsView implements ReadonlyMap<number, TaskRow> {
     this.#heads = heads;
     this.#pending = pending;
     this.#complete = complete;
+  }
+
+  heads(): ReadonlyMap<number, RecordHead> {
+    return new RecordsView(this.#heads, this.#pending);
   }
 
   get size(): number {

@@ -57,6 +57,7 @@ interface Lead {
 export function* planGraph(plan: Plan): Sliced<RunGraph> {
   const leads = yield* leadsOf(plan);
   const { groupOf, list } = yield* groupsOf(plan, leads);
+  yield;
   const shown = plan.nodes.flatMap(({ hidden }, at) => (hidden ? [] : [at]));
   const positions = new Map(shown.map((node, at) => [node, at]));
   const edges: [number, number][] = [];

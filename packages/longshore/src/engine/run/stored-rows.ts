@@ -8,6 +8,7 @@ import { definitionTable } from "../tables/definition.ts";
 import { runStateTable, runTable } from "../tables/run.ts";
 import { taskTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
+import type { PlannedDefinitions } from "./definitions.ts";
 import type { LocalReaderDeps } from "./local-reader.ts";
 import type { LocalSummariesDeps } from "./local-summaries.ts";
 import { messageTable } from "./messages.ts";
@@ -19,7 +20,7 @@ type StoredRows = Pick<LocalReaderDeps, "tasks" | "runs" | "definitions" | "lane
   readonly counts: LocalReaderDeps["counts"] & LocalSummariesDeps["counts"];
 };
 
-export function storedRows(store: RowStore): StoredRows {
+export function storedRows(store: RowStore, withPlan: PlannedDefinitions["withPlan"]): StoredRows {
   const tasks = store.table(taskTable);
   const runs = store.table(runTable);
   const states = store.table(runStateTable);
@@ -49,6 +50,7 @@ export function storedRows(store: RowStore): StoredRows {
     runs: { get: (tx, id) => runs.get(tx, id), kept: () => undefined },
     definitions: {
       byId: (tx, id) => definitions.get(tx, id),
+      withPlan,
       newest(tx, name) {
         const [newest = null] = definitions.scan(tx, { by: ["name", "version"], equal: [name], backwards: true, limit: 1 });
         return newest;
