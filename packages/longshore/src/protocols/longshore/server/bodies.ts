@@ -124,11 +124,6 @@ export function definitionBody(definition: Definition) {
   return { id, name, version, dialect, createdAt };
 }
 
-export function wholeDefinitionBody(definition: Definition, plan: Plan) {
-  const steps = plan.nodes.filter(({ hidden }) => !hidden).map((node) => planStep(plan, node));
-  return { ...definitionBody(definition), source: parsed(definition.source), steps };
-}
-
 /** The ids of the steps that a node waits for, and of those that start or choose it. */
 function before(plan: Plan, node: PlanNode) {
   const starters = plan.starters.get(plan.index.get(node.id) ?? -1) ?? [];
@@ -150,7 +145,8 @@ function shown(plan: Plan, nodes: readonly number[]): string[] {
   return ids;
 }
 
-function planStep(plan: Plan, node: PlanNode) {
+/** A step of a definition. */
+export function planStep(plan: Plan, node: PlanNode) {
   const lane = node.kind === "task" ? node.lanes.at(-1) : undefined;
   return {
     id: node.id,

@@ -3,12 +3,16 @@
 import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";
+import { writeExact } from "../../../core/json/json-exact.ts";
+import type { Definition } from "../../../engine/run/dialect.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
 import { defineFile, type FileDefinition } from "../../../engine/schedule/define-file.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
 import { codeSource, functionSource, sourceText } from "../dialect/code-source.ts";
 import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
-import { definitionBody, wholeDefinitionBody } from "./bodies.ts";
+import { definitionBody, planStep } from "./bodies.ts";
+import { jsonPage, listPieces, longReply, type PageReader } from "./json-page.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 
@@ -44,8 +48,8 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       async handle({ query: { limit: wanted, after = 0, dialect } }) {
         // Reads one more than requested, to know whether there is a next page.
         const found = await reader.definitions({ limit: wanted + 1, offset: after, dialect });
-        const items = found.slice(0, wanted).map(definitionBody);
-        return json(200, { items, next: found.length > items.length ? String(after + items.length) : null });
+        const items = found.slice(0, wanted);
+        return jsonPage(reader, { items, next: found.length > items.length ? String(after + items.length) : null }, definitionBody);
       },
     }),
     operation({
@@ -61,7 +65,7 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
         if (found === undefined || found.name !== name) {
           throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${name}${id === undefined ? "" : ` with the id ${id}`}.`);
         }
-        return json(200, wholeDefinitionBody(found, deps.plan(found)));
+        return wholeDefinition(reader, found, deps.plan(found));
       },
     }),
     rawOperation({
@@ -91,6 +95,18 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       handle: (request, query) => define(deps, request, query.name as string | undefined),
     }),
   ];
+}
+
+/** The source is JSON already. */
+function wholeDefinition(reader: PageReader, definition: Definition, plan: Plan): Promise<HttpReply> {
+  const head = writeExact(definitionBody(definition)).slice(0, -1);
+  const nodes = plan.nodes.filter(({ hidden }) => !hidden);
+  return longReply(reader, async (growth) => {
+    growth.count(definition.source.length);
+    await growth.turn();
+    const steps = await listPieces({ reader, growth }, nodes, (node) => planStep(plan, node));
+    return [`${head},"source":`, definition.source, ',"steps":[', ...steps, "]}"];
+  });
 }
 
 async function define(deps: DefinitionDeps, request: HttpRequest, name: string | undefined): Promise<HttpReply> {

@@ -71,7 +71,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
       hasPages,
       // Created at the first read: most servers never need it.
       document: () => {
-        document ??= openApi(routes, version, () => slices.turn(turnRows / 4)).then((made) => JSON.stringify(made));
+        document ??= openApi(routes, version, () => slices.turn(turnRows)).then((made) => JSON.stringify(made));
         return document;
       },
     }),

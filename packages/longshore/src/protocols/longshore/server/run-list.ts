@@ -6,10 +6,11 @@ import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { type RunSummary, type SummaryQuery, type ValueFilter, valueCharsMax } from "../../../engine/run/run-summary.ts";
 import { runsWaiting } from "../../../engine/run/run-waiting.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { anyRunListShape, type RunListBody, type RunSummaryBody } from "../wire/run-list-shapes.ts";
+import { anyRunListShape, type RunSummaryBody } from "../wire/run-list-shapes.ts";
 import { runStates } from "../wire/shapes.ts";
 import { waitingBody } from "./bodies.ts";
-import { json, type Operation, operation } from "./operation.ts";
+import { jsonPage } from "./json-page.ts";
+import { type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
 
 const nameCharsMax = 200;
@@ -86,8 +87,11 @@ const query = z
 
 type ListQuery = z.output<typeof query>;
 
+/** Returns what an open run waits for. */
+export type WaitingOf = ReturnType<typeof runsWaiting>;
+
 type RunListDeps = Pick<ProtocolEngine, "reader" | "summaries" | "waiting"> & {
-  bodiesOf(runs: readonly Run[], withWaiting: boolean): Promise<unknown[]>;
+  bodyOf(run: Run, waitingOf: WaitingOf | undefined): Promise<unknown>;
 };
 
 export function runListOperation(deps: RunListDeps): Operation {
@@ -97,23 +101,22 @@ export function runListOperation(deps: RunListDeps): Operation {
     query,
     answers: { 200: { description: "A page; it may be short, even empty, and still have a next.", schema: anyRunListShape } },
     async handle({ query: given }) {
-      if (given.view === "summary") return json(200, await summaries(deps, given));
+      const waitingOf = given.waiting ? runsWaiting(deps) : undefined;
+      if (given.view === "summary") {
+        const page = await deps.summaries.page(summaryQuery(given));
+        return jsonPage(deps.reader, page, (run) => summaryWith(run, waitingOf));
+      }
       const { limit: most, before, workflow: [workflow] = [], state: [wanted] = [] } = given;
-      const { items, next } = await deps.reader.runs({ limit: most, before, workflow, state: wanted });
-      return json(200, { items: await deps.bodiesOf(items, given.waiting), next });
+      const page = await deps.reader.runs({ limit: most, before, workflow, state: wanted });
+      return jsonPage(deps.reader, page, (run) => deps.bodyOf(run, waitingOf));
     },
   });
 }
 
-async function summaries(deps: RunListDeps, given: ListQuery): Promise<RunListBody> {
-  const page = await deps.summaries.page(summaryQuery(given));
-  const waitingOf = runsWaiting(deps);
-  const items: RunSummaryBody[] = [];
-  for (const run of page.items) {
-    const body = summaryBody(run);
-    items.push(given.waiting ? { ...body, waiting: isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null } : body);
-  }
-  return { ...page, items };
+async function summaryWith(run: RunSummary, waitingOf: WaitingOf | undefined): Promise<RunSummaryBody> {
+  const body = summaryBody(run);
+  if (waitingOf === undefined) return body;
+  return { ...body, waiting: isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null };
 }
 
 function summaryQuery(given: ListQuery): SummaryQuery {

@@ -13,7 +13,7 @@ import { apiPrefix, journalShape, runShape } from "../wire/shapes.ts";
 import { runBody, waitingBody } from "./bodies.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";
 import { position, waitMs } from "./query.ts";
-import { runListOperation } from "./run-list.ts";
+import { runListOperation, type WaitingOf } from "./run-list.ts";
 import { givingUp } from "./waits.ts";
 
 const tag = "runs";
@@ -45,17 +45,12 @@ type RunDeps = Pick<ProtocolEngine, "board" | "clock" | "runs" | "reader" | "sho
 export function runOperations(deps: RunDeps): Operation[] {
   const { runs, shown } = deps;
   const bodyOf = async (run: Run) => runBody(await shown.run(run));
-  const bodiesOf = async (found: readonly Run[], withWaiting: boolean) => {
-    if (!withWaiting) return Promise.all(found.map(bodyOf));
-    const waitingOf = runsWaiting(deps);
-    const bodies: unknown[] = [];
-    for (const run of found) {
-      const waiting = isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null;
-      bodies.push({ ...(await bodyOf(run)), waiting });
-    }
-    return bodies;
+  const bodyWith = async (run: Run, waitingOf: WaitingOf | undefined) => {
+    if (waitingOf === undefined) return bodyOf(run);
+    const waiting = isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null;
+    return { ...(await bodyOf(run)), waiting };
   };
-  const wholeBody = async (run: Run) => (await bodiesOf([run], isRunOpen(run.state)))[0];
+  const wholeBody = (run: Run) => bodyWith(run, isRunOpen(run.state) ? runsWaiting(deps) : undefined);
   /** The run at its end, or after this time. */
   const atEnd = (run: Run, ms: number, request: HttpRequest): Run | Promise<Run> =>
     ms === 0 || !isRunOpen(run.state) ? run : knownRun((id) => runs.result(id, givingUp(deps, request, ms)), run.id);
@@ -78,7 +73,7 @@ export function runOperations(deps: RunDeps): Operation[] {
         return created ? newRun(last) : json(200, await bodyOf(last));
       },
     }),
-    runListOperation({ ...deps, bodiesOf }),
+    runListOperation({ ...deps, bodyOf: bodyWith }),
     operation({
       ...{ id: "getRun", tag, method: "GET", path: "/runs/:id", action: "run.read", stored: true },
       summary: "Read one run; with `waitMs`, wait for its end.",

@@ -17,6 +17,7 @@ import type { ProtocolEngine } from "../../server-half.ts";
 import { backoff, count, delay, labels, milliseconds, priority, taskName } from "../dialect/code-source.ts";
 import { apiPrefix, pageOf, stepShape, taskShape, taskStates } from "../wire/shapes.ts";
 import { isShown, stepBody, taskBody } from "./bodies.ts";
+import { jsonPage } from "./json-page.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, position, waitMs } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
@@ -59,10 +60,9 @@ export function taskOperations(deps: TaskDeps): Operation[] {
   const bodyOf = async (task: TaskRow, waiting: Waiting | null) =>
     taskBody(await deps.shown.task(task), waiting, deps.clock.now(), await childOf(deps, task));
   const body = async (task: TaskRow) => bodyOf(task, await deps.waiting()(task));
-  const bodies = async (tasks: readonly TaskRow[]) => {
+  const pageOfTasks = (items: readonly TaskRow[], next: string | null) => {
     const why = deps.waiting();
-    const shown = await shownOf(deps, tasks);
-    return Promise.all(shown.map(async (task) => bodyOf(task, await why(task))));
+    return jsonPage(reader, { items, next }, async (task) => ((await isSeen(deps, task)) ? bodyOf(task, await why(task)) : undefined));
   };
   const post = async ({ id: given, input: value, ...options }: z.output<typeof postBody>) => {
     const id = given === undefined ? deps.makeId(deps.clock.now()) : (idOfUuid(given) as string);
@@ -85,7 +85,10 @@ export function taskOperations(deps: TaskDeps): Operation[] {
       },
       async handle({ params, query }) {
         const { steps, next } = await stepsOf(deps, params.id as string, query);
-        return json(200, { items: await bodies(steps.flatMap(({ task }) => task ?? [])), next });
+        return pageOfTasks(
+          steps.flatMap(({ task }) => task ?? []),
+          next,
+        );
       },
     }),
     operation({
@@ -97,17 +100,14 @@ export function taskOperations(deps: TaskDeps): Operation[] {
         const { plan, steps, next } = await stepsOf(deps, params.id as string, query);
         const lastLine = (task: TaskRow | undefined) => (task === undefined ? null : deps.logs.lastLine(task.id));
         const why = deps.waiting();
-        const items: ReturnType<typeof stepBody>[] = [];
-        // The steps are read one after another: the data of one is released before the next is read.
-        for (const { node, task } of steps) {
+        return jsonPage(reader, { items: steps, next }, async ({ node, task }) => {
           const waiting = task === undefined ? null : await why(task);
           const deadLetters = task === undefined ? [] : await deps.deadLetters(task);
           const lastError = await lastErrorOf(deps, task);
           const childRunId = node.kind === "run" && task !== undefined ? await childOf(deps, task) : undefined;
           const line = query.lines ? await lastLine(task) : undefined;
-          items.push(stepBody(plan, node, task, deps.clock.now(), { waiting, lastError, childRunId, deadLetters, lastLine: line }));
-        }
-        return json(200, { items, next });
+          return stepBody(plan, node, task, deps.clock.now(), { waiting, lastError, childRunId, deadLetters, lastLine: line });
+        });
       },
     }),
     operation({
@@ -119,7 +119,7 @@ export function taskOperations(deps: TaskDeps): Operation[] {
         const { state } = query;
         const { items, next } = await reader.tasks({ ...query, state: state === "sleeping" || state === "awaiting" ? "queued" : state });
         const wanted = items.filter((task) => state === undefined || shownState(task, deps.clock.now()) === state);
-        return json(200, { items: await bodies(wanted), next });
+        return pageOfTasks(wanted, next);
       },
     }),
     operation({
@@ -167,16 +167,15 @@ function idTaken(id: string): LongshoreError {
   });
 }
 
-/** The tasks that are shown to people. */
-async function shownOf({ originOf }: Pick<TaskDeps, "originOf">, tasks: readonly TaskRow[]): Promise<TaskRow[]> {
-  const isSeen = await Promise.all(tasks.map(async (task) => isShown(task) && !(await originOf(task)).isHidden));
-  return tasks.filter((_task, at) => isSeen[at]);
+/** Whether the task is shown to people. */
+async function isSeen({ originOf }: Pick<TaskDeps, "originOf">, task: TaskRow): Promise<boolean> {
+  return isShown(task) && !(await originOf(task)).isHidden;
 }
 
 export async function knownTask(deps: Pick<TaskDeps, "originOf" | "reader">, id: string): Promise<TaskRow> {
-  const found = await deps.reader.task(id);
-  const [task] = found === undefined ? [] : await shownOf(deps, [found]);
-  if (task === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
+  const task = await deps.reader.task(id);
+  if (task === undefined || !(await isSeen(deps, task)))
+    throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no task ${id}.`, { detail: { field: "id" } });
   return task;
 }
 
