@@ -5,7 +5,7 @@
 
 import { LongshoreError } from "./errors.ts";
 import { encodeInTurns, type LongBytes } from "./long-bytes.ts";
-import type { Slices } from "./slices/slices.ts";
+import { rowBytes, type Slices } from "./slices/slices.ts";
 
 /** Longer lists wait for their turn; shorter ones do not. This is also the size of one write. */
 export const shortBytes = 65_536;
@@ -90,28 +90,30 @@ export class ListTexts {
       const parts = await make(growth);
       const chars = parts.reduce((sum, part) => sum + part.length, 0);
       if (chars <= shortBytes) return parts.join("");
-      return encodeInTurns(parts, async (bytes) => {
-        this.#slices.spent(bytes);
-        await this.#slices.turn(1);
-      });
+      return encodeInTurns(parts, (bytes) => this.#slices.turn(rowsOf(bytes)));
     });
   }
 
   async #made<Made>(make: (growth: Growth) => Promise<Made>, entered?: () => void): Promise<Made> {
     let chars = 0;
+    /** Characters that no turn has counted yet. */
+    let owed = 0;
     let leave = entered;
     const growth: Growth = {
       fits: (more) => chars + more <= listBytesMax,
       count: (more) => {
         chars += more;
         if (chars > listBytesMax) throw tooLong();
-        this.#slices.spent(more);
+        owed += more;
       },
       turn: async () => {
-        if (chars <= shortBytes) return;
-        if (leave === undefined && this.#inLine > 0) throw new MustWait();
-        leave ??= await this.#enter();
-        await this.#slices.turn(1);
+        if (chars > shortBytes) {
+          if (leave === undefined && this.#inLine > 0) throw new MustWait();
+          leave ??= await this.#enter();
+        } else if (owed < rowBytes) return;
+        const rows = rowsOf(owed);
+        owed = 0;
+        await this.#slices.turn(rows);
       },
     };
     try {
@@ -134,6 +136,10 @@ export class ListTexts {
     await before;
     return leave;
   }
+}
+
+function rowsOf(chars: number): number {
+  return 1 + Math.floor(chars / rowBytes);
 }
 
 /** Thrown when other texts are first: the pieces built so far must not wait in memory. */
