@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";
 import { httpLimits } from "../../src/net/listener/limits.ts";
 import { TestClock } from "../../src/testing/clock.ts";
-import { answerOf, Echo, grpcHead, rawSession } from "../support/grpc.ts";
+import { answerOf, Echo, grpcHead, rawSession, settled } from "../support/grpc.ts";
 import { groupOf, RawClient, route, startServer, turn } from "../support/http.ts";
 
 const stallMs = httpLimits.receiveStallMs * 1.5;
@@ -111,8 +111,9 @@ it("a message of gRPC that drips ends its call", async () => {
 
 it("a message of gRPC that stops half-way ends its call after ten seconds", async () => {
   const { server, count, pass } = await started();
-  const session = rawSession(server.port);
-  const calls = Array.from({ length: 20 }, () => {
+  const sessions = Array.from({ length: 5 }, () => rawSession(server.port));
+  await Promise.all(sessions.map(settled));
+  const calls = [...sessions, ...sessions, ...sessions, ...sessions].map((session) => {
     const stream = session.request(grpcHead(Echo.Say.path));
     stream.write(Buffer.from([0, 0, 0, 0, 100, 1, 2]));
     return answerOf(stream);

@@ -24,7 +24,9 @@ async function started() {
   });
   const count = serverStream(Echo.Count, "task.report", () => begun.add());
   const other = route("GET /other", () => ({ status: 200, body: "here" }));
-  const server = await startServer({ groups: [groupOf("main", [other])], methods: [say, count], clock: new TestClock() });
+  // A client that is known has as many streams from the first call on.
+  const limits = { strangerStreams: 256 };
+  const server = await startServer({ groups: [groupOf("main", [other])], methods: [say, count], limits, clock: new TestClock() });
   const client = new RawClient(server);
   const send = (...frames: Buffer[]) => client.send(Buffer.concat(frames).toString("latin1"));
   send(preface, frame(4, 0, 0));

@@ -8,7 +8,7 @@ import { ByteBudget } from "../../src/core/byte-budget.ts";
 import { unary } from "../../src/net/grpc/service.ts";
 import { GrpcCode } from "../../src/net/grpc/status.ts";
 import { HealthService } from "../../src/protocols/stepflow/wire/services.ts";
-import { answerOf, Echo, grpcHead, rawSession, startGrpc } from "../support/grpc.ts";
+import { answerOf, Echo, grpcHead, rawSession, settled, startGrpc } from "../support/grpc.ts";
 import { startStepflow } from "../support/stepflow-server.ts";
 
 const gzip = { "grpc-encoding": "gzip" };
@@ -25,6 +25,7 @@ function packed(bytes: Buffer): Buffer {
 it("a bomb to a method that anyone may call ends at 4 KiB", async () => {
   const { url } = await startStepflow({ tokens: ["operator:operator-0123456789"] });
   const session = rawSession(Number(new URL(url).port));
+  await settled(session);
   const bombs = Array.from({ length: 20 }, () => {
     const stream = session.request(grpcHead(HealthService.HealthCheck.path, gzip));
     stream.end(packed(Buffer.alloc(3_000_000)));
@@ -43,6 +44,7 @@ it("what is unpacked counts against the memory of all callers, a few at a time",
   const receiving = new Watched(3_000_000);
   const { port, grpc } = await startGrpc([unary(Echo.Say, "task.report", (message) => message)], { receiving });
   const session = rawSession(port);
+  await settled(session);
   const message = Buffer.concat([Buffer.from([0x1a, 0x80, 0x89, 0x7a]), Buffer.alloc(2_000_000)]);
   const calls = Array.from({ length: 12 }, () => {
     const stream = session.request(grpcHead(Echo.Say.path, gzip));

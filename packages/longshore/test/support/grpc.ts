@@ -109,6 +109,11 @@ export function rawSession(port: number): ClientHttp2Session & { readonly tcp: S
   return Object.assign(session, { tcp });
 }
 
+/** Resolves when the client knows how many calls it may have at once; it keeps further ones until others have ended. */
+export function settled(session: ClientHttp2Session): Promise<void> {
+  return new Promise((resolve) => session.once("remoteSettings", () => resolve()));
+}
+
 /** Resolves after a round trip on the connection: whatever was sent before has been read by now. */
 export function roundTrip(session: ClientHttp2Session): Promise<void> {
   return new Promise((resolve, reject) => {

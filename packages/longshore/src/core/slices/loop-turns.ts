@@ -13,7 +13,10 @@ export const pieceUnits = 1;
 export const shareUnits = 1_024;
 /** The limit of all connections together per turn: the full shares of four connections. */
 const turnUnits = 4_096;
-/** Each connection gets at least this much in every turn, regardless of the others: four requests. */
+/**
+ * Each known connection gets at least this much in every turn, regardless of the others: four requests. Connections of unknown clients get
+ * nothing of their own: there may be ten thousand of them.
+ */
 const ownUnits = 4 * requestUnits;
 
 /** One for all connections of a server. */
@@ -32,9 +35,12 @@ export class LoopTurns {
     this.#left = unitsMax;
   }
 
-  /** A share for one connection. `resume` is called in a later turn, once for each `wait`. */
-  share(resume: () => void): Share {
-    return new Share(this, resume);
+  /**
+   * A share for one connection. `resume` is called in a later turn, once for each `wait`. `isKnown` returns whether the client of the
+   * connection may be trusted to have a part of its own.
+   */
+  share(resume: () => void, isKnown: () => boolean = always): Share {
+    return new Share(this, resume, isKnown);
   }
 
   /** True when all connections together have used up this turn. */
@@ -83,16 +89,20 @@ export class LoopTurns {
   };
 }
 
+const always = (): boolean => true;
+
 /** The work that one connection may do in a turn. */
 export class Share {
   readonly #turns: LoopTurns;
   readonly #resume: () => void;
+  readonly #isKnown: () => boolean;
   #spent = 0;
   #waits = false;
 
-  constructor(turns: LoopTurns, resume: () => void) {
+  constructor(turns: LoopTurns, resume: () => void, isKnown: () => boolean) {
     this.#turns = turns;
     this.#resume = resume;
+    this.#isKnown = isKnown;
   }
 
   /** Counts work that begins now. */
@@ -103,7 +113,7 @@ export class Share {
 
   /** True when the rest has to wait for a later turn. */
   get used(): boolean {
-    return this.#spent >= shareUnits || (this.#spent >= ownUnits && this.#turns.full);
+    return this.#spent >= shareUnits || (this.#turns.full && (this.#spent >= ownUnits || !this.#isKnown()));
   }
 
   /** Calls `resume` in a later turn. Calling this again before then has no effect. */

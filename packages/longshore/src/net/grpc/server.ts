@@ -43,6 +43,8 @@ export interface GrpcHost {
   refusedPlain(status: number, socket: Socket): void;
   /** Called when a connection was ended because it flooded the server. */
   flooded?(socket: Socket): void;
+  /** Called when a connection of an unknown client was ended because there were too many of them. */
+  crowdedOut?(): void;
   /** Called after a request was decoded and its handler called; `ms` is how long that blocked the event loop. */
   ran?(call: ServerCall, ms: number): void;
 }
@@ -77,6 +79,8 @@ export class GrpcServer {
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
   readonly #http2: Http2Server;
   readonly #sessions = new Set<GrpcSession>();
+  /** Sessions on which no call has been allowed for its token yet, the oldest first. */
+  readonly #strangers = new Set<GrpcSession>();
   #draining = false;
 
   constructor(options: GrpcServerOptions) {
@@ -93,7 +97,11 @@ export class GrpcServer {
     if (this.#methods.size !== methods.length) throw new TypeError("Two gRPC methods have one path.");
     this.#http2 = createServer({
       maxSessionMemory: sessionMemoryMb,
-      settings: { maxConcurrentStreams: limits.streams, initialWindowSize: streamWindowBytes, maxHeaderListSize: limits.headerBytes },
+      settings: {
+        maxConcurrentStreams: limits.strangerStreams,
+        initialWindowSize: streamWindowBytes,
+        maxHeaderListSize: limits.headerBytes,
+      },
     });
     // The session reports this error too, and handles it. Without a listener here, the error would end the process.
     this.#http2.on("sessionError", () => {});
@@ -112,10 +120,29 @@ export class GrpcServer {
       taken = session;
     });
     this.#http2.emit("connection", socket);
-    const session = new GrpcSession(this, taken as ServerHttp2Session, socket, () => this.#sessions.delete(session));
+    const session = new GrpcSession(this, taken as ServerHttp2Session, socket, () => {
+      this.#sessions.delete(session);
+      this.#strangers.delete(session);
+    });
     this.#sessions.add(session);
+    this.#admit(session);
     if (this.#draining) session.drain();
     return session;
+  }
+
+  /** A call on this session was allowed for its token. */
+  recognised(session: GrpcSession): void {
+    this.#strangers.delete(session);
+  }
+
+  #admit(session: GrpcSession): void {
+    this.#strangers.add(session);
+    if (this.#strangers.size <= this.limits.strangerSessions) return;
+    const [oldest] = this.#strangers;
+    if (oldest === undefined) return;
+    this.#strangers.delete(oldest);
+    this.host.crowdedOut?.();
+    oldest.socket.destroy();
   }
 
   find(path: string | undefined): GrpcMethod | undefined {

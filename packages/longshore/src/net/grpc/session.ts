@@ -12,6 +12,9 @@ import { ServerCall } from "./server-call.ts";
 import { GrpcCode, GrpcError } from "./status.ts";
 import { WaitingStreams } from "./waiting-streams.ts";
 
+/** The work of opening a connection, in units of LoopTurns: about 240 us. */
+const sessionUnits = 10 * requestUnits;
+
 export class GrpcSession {
   readonly peer: string;
   readonly socket: Socket;
@@ -23,13 +26,18 @@ export class GrpcSession {
   readonly #waiting: WaitingStreams;
   readonly #flood: Flood;
   #idleSince: number;
+  #isKnown = false;
   #draining = false;
 
   constructor(server: GrpcServer, session: ServerHttp2Session, socket: Socket, closed: () => void) {
     const { clock, limits } = server;
     this.#server = server;
     this.#session = session;
-    this.#share = server.turns.share(() => this.#waiting.continue(this.#share));
+    this.#share = server.turns.share(
+      () => this.#waiting.continue(this.#share),
+      () => this.#isKnown,
+    );
+    this.#share.spend(sessionUnits);
     this.#flood = new Flood(server.turns, () => this.#calm());
     this.#waiting = new WaitingStreams({
       begin: (stream, headers) => this.#begin(stream, headers),
@@ -52,6 +60,14 @@ export class GrpcSession {
       this.#keepAlive.stop();
       closed();
     });
+  }
+
+  /** A call was allowed for its token: this client may have more of them at once. Calling it again has no effect. */
+  recognise(): void {
+    if (this.#isKnown || this.#session.destroyed) return;
+    this.#isKnown = true;
+    this.#server.recognised(this);
+    this.#session.settings({ maxConcurrentStreams: this.#server.limits.streams });
   }
 
   /** Sends GOAWAY, ends streams, and closes the connection after the last call. Calling it again has no effect. */

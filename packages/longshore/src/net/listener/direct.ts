@@ -10,6 +10,7 @@
 
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../core/byte-budget.ts";
+import { type LoopTurns, requestUnits, type Share } from "../../core/slices/loop-turns.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { type DirectAnswers, DirectExchange, headerCheck, httpDate } from "./direct-exchange.ts";
 import { readDirect } from "./direct-request.ts";
@@ -27,6 +28,8 @@ export interface DirectOptions {
   limits: HttpLimits;
   /** The budget for all bodies, and for data that arrives too early. */
   receiving: ByteBudget;
+  /** Limits the work of connections in one turn of the event loop. */
+  turns: LoopTurns;
   /** Takes the requests for the path of an upgrade, if there is one. */
   upgrades?: Upgrades;
   /** Receives a socket without listeners of ours, and the bytes it has received. */
@@ -63,6 +66,9 @@ class DirectConnection {
   /** Data that arrived while a request was in progress, and the number of reads. */
   private early: Buffer | undefined = undefined;
   private earlyReads = 0;
+  /** The share of a client that has shown no valid token, and whether it waits for its turn. */
+  private share: Share | undefined = undefined;
+  private waits = false;
   /** Passed to exchanges. */
   readonly receiving: ByteBudget;
 
@@ -80,7 +86,34 @@ class DirectConnection {
   }
 
   private readonly onData = (bytes: Buffer): void => {
-    if (!this.connection.idle) return this.keep(bytes);
+    if (this.waits || !this.connection.idle) return this.keep(bytes);
+    if (!this.connection.known && this.mustWait()) return this.keep(bytes);
+    this.take(bytes);
+  };
+
+  /**
+   * Thousands of unknown clients may send something in the same turn of the event loop. Requests of known clients are not counted: each
+   * sends one and waits for the response.
+   */
+  private mustWait(): boolean {
+    this.share ??= this.options.turns.share(this.onTurn, () => this.connection.known);
+    this.waits = this.share.used;
+    if (this.waits) this.share.wait();
+    else this.share.spend(requestUnits);
+    return this.waits;
+  }
+
+  private readonly onTurn = (): void => {
+    this.waits = false;
+    this.share?.spend(requestUnits);
+    const bytes = this.takeEarly();
+    if (bytes === undefined) return;
+    this.earlyReads = 0;
+    this.socket.resume();
+    this.take(bytes);
+  };
+
+  private take(bytes: Buffer): void {
     if (this.isNew) {
       const begun = this.preface === undefined ? bytes : Buffer.concat([this.preface, bytes]);
       const speaks = prefaceIn(begun);
@@ -90,7 +123,7 @@ class DirectConnection {
       return this.serve(begun);
     }
     this.serve(bytes);
-  };
+  }
 
   private serve(bytes: Buffer): void {
     if (this.socket.writableNeedDrain) return this.handOver(bytes);
@@ -110,16 +143,22 @@ class DirectConnection {
       this.isNew = false;
       this.socket.setTimeout(this.options.limits.keepAliveMs);
     }
+    const early = this.takeEarly();
+    if (early !== undefined) this.handOver(early);
+  };
+
+  /** The data that was kept; undefined when there is none, or nothing can be answered any more. */
+  private takeEarly(): Buffer | undefined {
     const { early } = this;
-    if (early === undefined || !this.socket.writable) return;
+    if (early === undefined || !this.socket.writable) return undefined;
     this.socket.removeListener("close", this.dropEarly);
     this.dropEarly();
-    this.handOver(early);
-  };
+    return early;
+  }
 
   /** Keeps early data. Reading continues for a while, because only that shows whether the client has disconnected. */
   private keep(bytes: Buffer): void {
-    // A client that waits for its responses never gets here.
+    // A known client that waits for its responses never gets here.
     if (!this.receiving.take(bytes.length)) {
       this.socket.destroy();
       return;
@@ -154,7 +193,7 @@ class DirectConnection {
   };
 
   private readonly onTimeout = (): void => {
-    if (!this.connection.idle) return;
+    if (this.waits || !this.connection.idle) return;
     if (this.isNew) this.options.tooSlow(this.socket);
     else this.socket.destroy();
   };

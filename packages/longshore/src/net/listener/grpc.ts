@@ -96,6 +96,7 @@ export function createGrpc({
         if (problem !== undefined) return refuse(call, problem);
         const connection = connections.of(call.session.socket);
         const full = connection && places.enter(connection, call, caller.name, method.action);
+        if (connection?.known) call.session.recognise();
         return full && refuse(call, full);
       },
       enter: (call, { action }, bytes) => (slots.counts(action) ? slots.enter(call, bytes, call.caller.name) : undefined),
@@ -107,6 +108,7 @@ export function createGrpc({
       },
       ran: (call, ms) => watch?.ran(call.path, ms),
       flooded: () => traffic.broken("flood"),
+      crowdedOut: () => traffic.broken("full"),
       refusedPlain(status, socket) {
         const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
         traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress, caller: stranger }, problem);

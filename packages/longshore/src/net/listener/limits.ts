@@ -79,6 +79,9 @@ export interface HttpLimits extends ValueLimits {
   receivingBytes: number;
   /** Concurrent gRPC calls on one connection, including long-lived streams: one read of a connection may start this many. */
   streams: number;
+  /** The same for a client that has shown no valid token, and how many connections such clients may have. */
+  strangerStreams: number;
+  strangerSessions: number;
   /** The time between two pings of a gRPC connection, which detect a lost peer. */
   pingMs: number;
   /** The time limit for the reply to such a ping. */
@@ -122,6 +125,8 @@ export const httpLimits: Readonly<HttpLimits> = {
   callBytes: grpcLimits.callBytes,
   receivingBytes: 268_435_456,
   streams: grpcLimits.streams,
+  strangerStreams: grpcLimits.strangerStreams,
+  strangerSessions: grpcLimits.strangerSessions,
   pingMs: grpcLimits.pingMs,
   pingTimeoutMs: grpcLimits.pingTimeoutMs,
   closeMs: 10_000,

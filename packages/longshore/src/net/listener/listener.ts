@@ -131,7 +131,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { upgrade } = options;
   const upgrades = upgrade === undefined ? undefined : createUpgrades({ route: upgrade, connections, limits, clock, ...leaving });
   const serveDirectly = createDirect({
-    ...{ router, dispatch, connections, limits, receiving, upgrades },
+    ...{ router, dispatch, connections, limits, receiving, turns, upgrades },
     ...leaving,
     handOverHttp2: (socket, bytes) => grpc.take(socket, bytes),
   });

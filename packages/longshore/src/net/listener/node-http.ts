@@ -67,7 +67,9 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
 
   return {
     take(socket, bytes) {
-      const throttle = new SocketThrottle(socket, turns, () => server.emit("connection", socket));
+      // A socket that has closed is served as one of an unknown client: nothing comes from it.
+      const connection = connections.of(socket) ?? { socket, known: false };
+      const throttle = new SocketThrottle(connection, turns, () => server.emit("connection", socket));
       throttles.set(socket, throttle);
       throttle.take(bytes);
       socket.resume();

@@ -7,6 +7,7 @@
 
 import type { Socket } from "node:net";
 import type { LoopTurns, Share } from "../../core/slices/loop-turns.ts";
+import type { Connection } from "./connections.ts";
 
 /** The size of a slice: most requests fit. It holds 150 of the shortest possible requests. */
 const sliceBytes = 4_096;
@@ -27,9 +28,13 @@ export class SocketThrottle {
   #ended = false;
 
   /** `attach` lets node:http take the socket, which must have no listeners for data. */
-  constructor(socket: Socket, turns: LoopTurns, attach: () => void) {
+  constructor(connection: Pick<Connection, "socket" | "known">, turns: LoopTurns, attach: () => void) {
+    const { socket } = connection;
     this.#socket = socket;
-    this.share = turns.share(() => this.#continue());
+    this.share = turns.share(
+      () => this.#continue(),
+      () => connection.known,
+    );
     this.#pause = socket.pause.bind(socket);
     this.#resume = socket.resume.bind(socket);
     const endings = new Set(socket.listeners("end"));
