@@ -1,5 +1,5 @@
-// The attacker holds a read token and asks for large answers on many connections at once. Each request had read the first of what it shows before it
-// waited for its turn, so that a few hundred of them held gigabytes, and fifteen hundred ended the process.
+// The attacker holds a read token and requests large responses on many connections at the same time. Each request once read its first rows
+// before it waited for its turn, so a few hundred requests held gigabytes, and fifteen hundred ended the process.
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";
@@ -14,7 +14,7 @@ const auth = createAuth(tokens.map((token) => parseToken(token, "a test")));
 const bearer = (name: "attacker" | "honest") => ({ authorization: `Bearer ${name}-0123456789` });
 const requests = 3 * madeAtOnce;
 
-/** A server whose answers take as long as the test wants, which counts how many are made at once. */
+/** A server whose responses take as long as the test wants. It counts how many are built at the same time. */
 async function started() {
   const may = latch();
   const atWork = { now: 0, most: 0 };
@@ -41,7 +41,7 @@ async function started() {
   return { server, atWork, go: () => may.open(), get };
 }
 
-it("few answers of one token are made at once over HTTP, the others wait, and other tokens are not kept waiting", async () => {
+it("over HTTP, few responses for one token are built at the same time, the others wait, and other tokens do not wait", async () => {
   const { atWork, go, get } = await started();
   const all = Array.from({ length: requests }, () => get("/large", "attacker"));
   await until(() => atWork.now === madeAtOnce);
@@ -51,7 +51,7 @@ it("few answers of one token are made at once over HTTP, the others wait, and ot
   expect(atWork.most).toBe(madeAtOnce);
 });
 
-it("few answers of one token are made at once over gRPC", async () => {
+it("over gRPC, few responses for one token are built at the same time", async () => {
   const { server, atWork, go } = await started();
   const channel = channelTo(`127.0.0.1:${server.port}`, { metadata: bearer("attacker") });
   const all = Array.from({ length: requests }, () => channel.unary(Echo.Say, { text: "hi" }));
@@ -61,7 +61,7 @@ it("few answers of one token are made at once over gRPC", async () => {
   expect(atWork.most).toBe(madeAtOnce);
 });
 
-it("requests that wait for something to happen keep no others of their token waiting", async () => {
+it("requests that wait for an event do not delay other requests of their token", async () => {
   const { atWork, go, get } = await started();
   const all = Array.from({ length: requests }, () => get("/long", "attacker"));
   await until(() => atWork.now === requests);

@@ -1,5 +1,5 @@
-// The attacker, with a worker token, stores a blob under a name that is no valid Unicode: half of a surrogate pair, which no header can carry.
-// The server must refuse the name instead of failing when the blob is read. Or the content is one byte and its name has megabytes, which
+// The attacker, with a worker token, stores a blob with a name that is not valid Unicode: half of a surrogate pair, which no header can
+// contain. The server must refuse the name, and not fail when the blob is read. Or the content is one byte and the name has megabytes, which
 // stay in the data file and count for no quota.
 
 import { expect, it, onTestFinished } from "vitest";
@@ -17,7 +17,7 @@ it("a blob's name with half of a surrogate pair is refused with 400", async () =
   }
 });
 
-it("a blob's name of megabytes, or with a NUL, is refused over gRPC as it is over REST", async () => {
+it("a blob's name of megabytes, or with a NUL, is refused over gRPC and over REST", async () => {
   const tokens = ["worker:worker-0123456789:w"];
   const server = await serve({ ephemeral: true, port: 0, tokens, logger: { level: "silent" } });
   onTestFinished(() => server.close(0));

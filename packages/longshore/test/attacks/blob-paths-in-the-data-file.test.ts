@@ -1,5 +1,5 @@
-// The attack: an operator gets a data folder from elsewhere whose file names a blob `aa/../../victim`. A hash once became a path as it was, so a backup
-// wrote over files outside its folder, and retention removed files outside the data folder.
+// An operator receives a foreign data folder whose data file names a blob `aa/../../victim`. A hash once became a path without a check, so a
+// backup overwrote files outside its folder, and retention removed files outside the data folder.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { blobPath } from "../../src/store/sqlite/blob-path.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { longshore } from "../support/cli.ts";
 
-/** Leads from `blobs/aa` of a data folder to a file beside it. */
+/** A path from `blobs/aa` of a data folder to a file next to the folder. */
 const hostile = "aa/../../../../victim";
 
 async function hostileData() {
@@ -46,7 +46,7 @@ it("no content is read or removed outside the folder of blobs", async () => {
   expect(existsSync(join(root, "victim"))).toBe(true);
 });
 
-it("links and pipes in the place of contents are not followed, and a link in the place of the folder of uploads is not emptied", async () => {
+it("links and pipes in the place of contents are not followed, and a link in the place of the upload folder is not emptied", async () => {
   const { root, data } = await hostileData();
   const blobs = join(data, "blobs");
   const [link, pipe] = ["ab".repeat(32), "cd".repeat(32)];
@@ -62,7 +62,7 @@ it("links and pipes in the place of contents are not followed, and a link in the
   expect(existsSync(join(root, "victim"))).toBe(true);
 });
 
-it("verify reports the name and looks at no file outside", async () => {
+it("verify reports the name and reads no file outside", async () => {
   const { data } = await hostileData();
   const { source, close } = await openDataFolder(data);
   onTestFinished(close);

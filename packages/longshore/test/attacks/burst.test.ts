@@ -1,11 +1,11 @@
-// Not an attack but a fleet that comes back: thousands of connections while the server is busy with something else. The system must keep them
-// until the server looks, instead of letting them knock again a second later, and later again.
+// Not an attack, but many workers that connect again: thousands of connections while the server is busy. The operating system must keep them
+// until the server accepts them. Otherwise clients try again a second later, and then after growing pauses.
 
 import { Worker } from "node:worker_threads";
 import { expect, it, onTestFinished } from "vitest";
 import { groupOf, route, startServer } from "../support/http.ts";
 
-/** Far more than the 511 that Node asks for by itself, and few enough for the files that a process may open. */
+/** Far more than Node's default backlog of 511, and fewer than the files that a process may open. */
 const connections = 2_000;
 
 it("a burst of connections is kept while the event loop is busy", async () => {
@@ -22,7 +22,7 @@ it("a burst of connections is kept while the event loop is busy", async () => {
   );
   onTestFinished(() => void dialer.terminate());
   await new Promise((resolve) => dialer.once("online", resolve));
-  // Until the others are there this thread does nothing else, as a server would that is busy. The wait ends without them if they never come.
+  // This thread does nothing else until the other connections exist, like a busy server. The wait ends after a time if they never come.
   for (let quiet = 0; quiet < 25; ) {
     const seen = Atomics.load(counted, 0);
     if (seen === connections) break;

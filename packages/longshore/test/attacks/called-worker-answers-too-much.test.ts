@@ -1,12 +1,13 @@
-// A worker that the server calls over HTTP answers with little on the way that is much in memory. What comes over the server's own listener was
-// counted before it was read; what such a worker answers was not: 64 MiB for each of a hundred calls at once, and of any number of values.
+// A worker that the server calls over HTTP sends responses that are small on the network and large in memory. Requests to the server's own
+// listener were counted before they were read, but such responses were not: 64 MiB for each of a hundred calls at the same time, with any
+// number of values.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WorkerClient } from "../../src/protocols/stepflow/server/http/runtime/client.ts";
 import { pluginWorld } from "../support/stepflow-plugins.ts";
 import { type Received, scriptedWorker } from "../support/stepflow-scripted-worker.ts";
 
-/** 600 KB on the way. */
+/** 600 KB on the network. */
 const manyValues = `[${"[],".repeat(200_000)}0]`;
 
 async function hostile(answer: (received: Received) => void) {
@@ -23,14 +24,14 @@ async function hostile(answer: (received: Received) => void) {
 const answerText = (id: unknown, output: string) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"output":${output}}}`;
 
 describe("a called worker", () => {
-  it("that answers with very many values fails its step, and they are not built", async () => {
+  it("that responds with very many values fails its step, and the values are not built", async () => {
     const { world } = await hostile(({ message, send }) => send(200, answerText(message.id, manyValues)));
     expect(await world.run("/x")).toMatchObject({
       error: { code: "WORKER_ERROR", message: expect.stringContaining("more than 131072 values") },
     });
   });
 
-  it("that streams them as an event fails its step as well", async () => {
+  it("that streams them as an event also fails its step", async () => {
     const { world } = await hostile(({ message, stream, response }) => {
       stream();
       response.write(`data: ${answerText(message.id, manyValues)}\n\n`);
@@ -40,7 +41,7 @@ describe("a called worker", () => {
     });
   });
 
-  it("cannot have more of its answers in memory than the share of one worker", async () => {
+  it("cannot use more memory for its responses than the share of one worker", async () => {
     const body = "x".repeat(1_000);
     const { worker } = await hostile(({ response }) => {
       response.writeHead(200, { "content-type": "application/json" });

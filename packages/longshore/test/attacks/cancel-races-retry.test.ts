@@ -1,6 +1,6 @@
-// A run of Stepflow is cancelled, and then, one after the other, the runs that its steps have started. The caller retries the run at once, or
-// one of the others. What was cancelled belongs to the earlier life: neither may its end count in the new life, nor may the rest of the
-// cancellation end anything of the new life.
+// A Stepflow run is cancelled, and then, one after the other, the runs that its steps have started. The caller immediately retries the run,
+// or one of the others. The cancelled work belongs to the earlier life: its end must not count in the new life, and the rest of the
+// cancellation must not end any work of the new life.
 
 import { expect, it, vi } from "vitest";
 import type { TaskRow } from "../../src/engine/board/task.ts";
@@ -21,7 +21,9 @@ function afterCancel(server: StepflowServer, runId: string, meanwhile: () => Pro
   });
 }
 
-/** Calls `meanwhile` once: after the runs to cancel with another were found, before the first of them is cancelled. */
+/**
+ * Calls `meanwhile` once: after the runs that are cancelled together with another run were found, and before the first of them is cancelled.
+ */
 function afterSearch(server: StepflowServer, meanwhile: () => Promise<void>): void {
   const { reader } = server.engine;
   const search = reader.search.bind(reader);
@@ -42,7 +44,7 @@ async function order(server: StepflowServer, runId: string, what: "cancel" | "re
   expect((await server.call("POST", `/runs/${runId}/${what}`)).status).toBe(200);
 }
 
-/** A worker starts a run for its task, and the task of that run is taken. */
+/** A worker starts a run for its task, and the task of that run is claimed. */
 async function startInner(server: StepflowServer, rootRunId: string, flowId: string): Promise<{ runId: string; task: TaskRow }> {
   const request = { runRequest: { flowId, input: [1] }, rootRunId, subflowKey: "the same" };
   const { runId } = await server.channel.unary(OrchestratorService.SubmitRun, request);
@@ -70,7 +72,7 @@ it.each(Object.entries(flows))(
   },
 );
 
-it("a worker that asks again in a retried run, with the same key, gets a new run", async () => {
+it("a worker that starts a run again in a retried run, with the same key, gets a new run", async () => {
   const server = await startStepflow();
   const flowId = await server.store(inner);
   const run = await server.submit(oneStep("/outer", 1), [0]);
@@ -83,7 +85,7 @@ it("a worker that asks again in a retried run, with the same key, gets a new run
   expect(after.runId).not.toBe(before.runId);
 });
 
-it("a run that is retried while its cancellation is carried out keeps the runs of its new life", async () => {
+it("a run that is retried during its cancellation keeps the runs of its new life", async () => {
   const server = await startStepflow();
   const flowId = await server.store(inner);
   const run = await server.submit(oneStep("/outer", 1), [0]);
@@ -99,7 +101,7 @@ it("a run that is retried while its cancellation is carried out keeps the runs o
   await server.complete(task as TaskRow, "of the new life");
 });
 
-it("a run that is retried while it is about to be cancelled with another goes on", async () => {
+it("a run that is retried just before it would be cancelled together with another run continues", async () => {
   const server = await startStepflow();
   const run = await server.submit(oneStep("/outer", 1), [0]);
   await server.claim("outer");
@@ -114,7 +116,7 @@ it("a run that is retried while it is about to be cancelled with another goes on
   await server.complete(task as TaskRow, "of the new life");
 });
 
-/** The step of a run with items stops them when it learns of the cancellation: here not before `release` is called. */
+/** The step of a run with items stops them when it is notified of the cancellation: here not before `release` is called. */
 function slowToStop(server: StepflowServer): () => void {
   const { runs } = server.engine;
   const cancelFound = runs.cancelFound.bind(runs);
@@ -135,7 +137,7 @@ async function openItems(server: StepflowServer, runId: string): Promise<number>
   return open;
 }
 
-it("a run with items takes no run that was cancelled with it for the result of an item", async () => {
+it("a run with items does not use a run that was cancelled with it as the result of an item", async () => {
   const server = await startStepflow();
   const run = await server.submit(oneStep("/builtin/eval", { flow_id: await server.store(inner), input: 1 }), [0, 0]);
   for (let at = 0; at < 2; at++) await server.claim("inner");

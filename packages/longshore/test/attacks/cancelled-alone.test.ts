@@ -1,5 +1,6 @@
-// A worker cancels an optional step, and its run continues behind it. When the run was tried again, the step counted as cancelled along with its run:
-// it began again beside the step that was rerun, and its end began that step a second time.
+// A worker cancels an optional step, and its run continues with the next step. When the run was retried, the cancelled step was treated as if
+// it had been cancelled together with its run: it began again at the same time as the next step, and its end began the next step a second
+// time.
 
 import { expect, it } from "vitest";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
@@ -23,7 +24,7 @@ async function tasksIn(c: ConductorServer): Promise<string[]> {
   return found.flatMap((task) => (task === undefined ? [] : [task.taskDefName]));
 }
 
-it("a rerun from the step behind a cancelled one runs that step alone, once", async () => {
+it("a rerun from the step after a cancelled one runs only that step, once", async () => {
   const { c, run } = await afterCancelling();
   await c.update(await c.take("behind"));
   await c.settle();
@@ -34,7 +35,7 @@ it("a rerun from the step behind a cancelled one runs that step alone, once", as
   expect(tasks.map(({ status }) => status)).toEqual(["COMPLETED_WITH_ERRORS", "COMPLETED"]);
 });
 
-it("a retry after the step behind it failed runs that step alone", async () => {
+it("a retry after a failure of the next step runs only that step", async () => {
   const { c, run } = await afterCancelling();
   await c.update(await c.take("behind"), { status: "FAILED" });
   await c.settle();

@@ -1,5 +1,5 @@
-// Runs of Stepflow with several items, whose steps start runs with items of their own, are cancelled and retried at random moments while workers
-// work on them. In the end the caller lets the run go on. Then it has the work of every item, and no run of its family is left open.
+// Stepflow runs with several items, whose steps start further runs with items, are cancelled and retried at random times while workers work
+// on them. In the end the caller lets the run continue. Then the work of every item is done, and no run of the family stays open.
 
 import { expect, it } from "vitest";
 import { type Random, seededRandom } from "../faults/random.ts";
@@ -43,7 +43,7 @@ async function disturb(order: (what: "cancel" | "retry") => Promise<unknown>, ra
 }
 
 it.each(["map", "eval"].flatMap((kind) => [1, 2, 3, 4, 5, 6].map((seed) => [kind, seed] as const)))(
-  "a batch with steps of %s does all its work in the end, seed %i",
+  "a batch with steps of %s completes all its work, seed %i",
   async (kind, seed) => {
     const random = seededRandom(seed);
     const server = await startStepflow();

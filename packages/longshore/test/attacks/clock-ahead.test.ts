@@ -1,4 +1,4 @@
-// Someone sets the wall clock of the server's machine ahead by 40 days, for 75 seconds or permanently, or starts the machine with such a clock.
+// The wall clock of the server's machine is set ahead by 40 days, for 75 seconds or permanently, or the machine starts with such a clock.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ async function kept(engine: OpenEngine): Promise<number> {
   return items.filter(({ id }) => id.startsWith("ended-")).length;
 }
 
-it("for 75 seconds: nothing that has ended is removed, and no worker that renews its lease loses it", async () => {
+it("for 75 seconds: no ended run is removed, and no worker that renews its lease loses it", async () => {
   const clock = new MachineClock();
   const engine = await open(clock, folder());
   await end(engine, ended);
@@ -67,7 +67,7 @@ it("for 75 seconds: nothing that has ended is removed, and no worker that renews
   expect(await engine.board.complete(hold, "1")).toBe("ok");
 });
 
-it("for an hour: nothing that has ended is removed", async () => {
+it("for an hour: no ended run is removed", async () => {
   const clock = new MachineClock();
   const engine = await open(clock, folder());
   await end(engine, ended);
@@ -76,7 +76,7 @@ it("for an hour: nothing that has ended is removed", async () => {
   expect(await kept(engine)).toBe(ended);
 });
 
-it("before a start: nothing that has ended is removed, after any number of restarts", async () => {
+it("before a start: no ended run is removed, after any number of restarts", async () => {
   const directory = folder();
   const clock = new MachineClock();
   const first = await open(clock, directory);

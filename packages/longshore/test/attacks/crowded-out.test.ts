@@ -1,5 +1,5 @@
-// The attacker sends more requests at once than the server takes, and leaves no place for other callers. The attacker holds no token, or
-// one worker token. Afterwards others must be answered: health, their own claims, the cancellation of a run.
+// The attacker sends more requests at the same time than the server accepts, and so leaves no place for other callers. The attacker holds no
+// token, or one worker token. Requests of other callers must still succeed: health, claims, the cancellation of a run.
 
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
@@ -52,11 +52,11 @@ it("pipelined claims on one connection leave every other connection its places",
   await until(async () => (await inFlight()) > 5);
   expect((await call(`${url}/health`)).status).toBe(200);
   expect((await claim({})).status).toBe(200);
-  // It keeps what one connection may have, and no more.
+  // The connection keeps the places that one connection may have, and no more.
   expect(await inFlight()).toBeLessThanOrEqual(httpLimits.inFlightConnection / 100 + 1);
 });
 
-it("many connections of one token take a part of the pool, and the others keep theirs", async () => {
+it("many connections of one token use only a part of the pool, and other callers keep theirs", async () => {
   const { url, port, inFlight, claim, authorization } = await started({ tokens: [attacker, ...others] });
   const header = `authorization: Bearer ${attacker.split(":")[1]}\r\n`;
   for (let at = 0; at < 30; at++) pipelineClaims(port, 20, header);

@@ -1,4 +1,4 @@
-// A disk changes bytes behind the server's back: runs that were acknowledged must not be missing without a word.
+// A disk changes bytes in the data file: when acknowledged runs are missing, the server must report this.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ it("pages of zeros: the server refuses to serve until the damage is accepted, th
   const data = await filledFolder("stop");
   const file = join(data, "longshore.db");
   const whole = readFileSync(file);
-  // Whatever is in it, each of these pages in turn; the first one is the file's own.
+  // Each of these pages in turn, with any content, except the first page, which has the header of the file.
   const pages = whole.length / pageBytes;
   for (const page of [Math.floor(pages / 3), Math.floor(pages / 2), pages - 3]) {
     const bytes = Buffer.from(whole).fill(0, page * pageBytes, (page + 1) * pageBytes);
@@ -52,7 +52,7 @@ it("pages of zeros: the server refuses to serve until the damage is accepted, th
   }
 });
 
-it("a flipped byte in the write-ahead log of a server that was killed: the commits behind it are reported", async () => {
+it("a flipped byte in the write-ahead log of a server that was killed: the lost commits after it are reported", async () => {
   const data = await filledFolder("crash");
   const log = join(data, "longshore.db-wal");
   flip(log, (bytes) => Math.floor(bytes.length / 2));
@@ -61,16 +61,16 @@ it("a flipped byte in the write-ahead log of a server that was killed: the commi
   await expectRefused(data, /longshore\.db-wal is damaged: \d+ commits behind the damage cannot be read/);
   const server = await startRunServer(data, ["--accept-damage", "--log-level", "warn"]);
   const lost = Number(/(\d+) commits behind the damage/.exec(server.text())?.[1]);
-  // A run is started by one commit.
+  // The start of a run is one commit.
   expect(lost).toBe(runs - (await server.countRuns()));
   expect(readFileSync(`${log}.damaged`).equals(damaged)).toBe(true);
 });
 
-it("a server that was killed in the middle of a write starts without a word, with everything that was acknowledged", async () => {
+it("a server that was killed in the middle of a write starts without a warning, with all acknowledged data", async () => {
   const data = await filledFolder("crash");
   const log = join(data, "longshore.db-wal");
   const whole = readFileSync(log);
-  // A commit that was being written: its pages are there, its last one is cut off.
+  // A commit that was being written: its last page is incomplete.
   writeFileSync(log, Buffer.concat([whole, whole.subarray(32, 32 + pageBytes)]));
   const server = await startRunServer(data, ["--log-level", "warn"]);
   expect(await server.countRuns()).toBe(runs);
@@ -78,11 +78,11 @@ it("a server that was killed in the middle of a write starts without a word, wit
   expect(existsSync(`${log}.damaged`)).toBe(false);
 });
 
-it("pages of zeros in a file that is too large to be checked at the start: the server stops to write when it finds them", async () => {
+it("pages of zeros in a file that is too large to be checked at the start: the server stops writing when it finds them", async () => {
   const data = dataFolder();
   const first = await startRunServer(data);
   expect(new Set(await first.startRuns(20, 1_000_000))).toEqual(new Set([201]));
-  // What has ended is not read at the start.
+  // Ended runs are not read at the start.
   await first.cancelRuns();
   await first.stop();
   const file = join(data, "longshore.db");
@@ -99,7 +99,7 @@ it("pages of zeros in a file that is too large to be checked at the start: the s
   expect(body.message).not.toContain(data);
 });
 
-it("pages of zeros where open runs are, in such a file: the server refuses to start", async () => {
+it("pages of zeros in the place of open runs, in such a file: the server refuses to start", async () => {
   const data = dataFolder();
   const first = await startRunServer(data);
   expect(new Set(await first.startRuns(20, 1_000_000))).toEqual(new Set([201]));

@@ -57,7 +57,7 @@ it.each([
   expect(stderr).toMatch(/^longshore: There are rows in the data file that no server has written, and that cannot be read: .*\n$/);
 });
 
-it("a definition that cannot be read fails its runs' requests, and the server goes on", async () => {
+it("a definition that cannot be read fails the requests of its runs, and the server continues", async () => {
   const data = await folderWith("UPDATE definition SET source = 'jobs: ['");
   server = await startRunServer(data);
   const claim = { worker_id: "w", labels: [], lease_duration_secs: 30 };

@@ -1,5 +1,5 @@
-// What is in the place of the data file is not a data file that this version can serve. The server says so once, with the path and what
-// to do, and leaves it alone; the doctor finds the same.
+// In the place of the data file there is something that this version cannot serve. The server reports this once, with the path and what to
+// do, and does not change it. `longshore doctor` reports the same.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { longshore, startLongshore, temporaryFolder } from "../support/cli.ts";
 import { dataFolder, startRunServer } from "../support/run-server.ts";
 
 const pageBytes = 4_096;
-/** Commands end within seconds on a loaded machine. */
+/** On a loaded machine, commands still end within seconds. */
 const hangMs = 20_000;
 
 /** A folder with the data of 200 runs, whose server has ended. */
@@ -34,9 +34,9 @@ async function expectRefused(data: string, message: RegExp): Promise<void> {
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(message);
   expect(stderr).toContain(data);
-  // One sentence for a person, no stack.
+  // One sentence for a person, and no stack.
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
-  // Nothing was repaired or removed on the way.
+  // The command has repaired and removed nothing.
   const isUnchanged = before.map((name, at) => readFileSync(join(data, name)).equals(bytes[at] as Buffer));
   expect(isUnchanged).toEqual(before.map(() => true));
   await expectFound(data, message);
@@ -61,7 +61,7 @@ it("a file in the place of the folder", async () => {
   await expectFound(file, /is a file.*Choose a folder with --data/);
 });
 
-// To open a FIFO waits for a writer that never comes, and no signal ends that wait.
+// Opening a FIFO waits for a writer that never comes, and no signal ends this wait.
 const makeFifo = (path: string) => void execFileSync("mkfifo", [path]);
 const strange: readonly [name: string, what: string, make: (path: string) => void][] = [
   ["longshore.db", "a FIFO", makeFifo],
@@ -73,7 +73,7 @@ const strange: readonly [name: string, what: string, make: (path: string) => voi
 
 it.each(strange)("in the place of %s, %s, which every command refuses before it is opened", async (name, what, make) => {
   const data = temporaryFolder();
-  // `verify` refuses a folder without a data file before it looks at the others.
+  // `verify` refuses a folder without a data file before it checks other files.
   if (name !== "longshore.db") writeFileSync(join(data, "longshore.db"), "");
   make(join(data, name));
   const expected = `longshore: ${join(data, name)} is ${what}, expected a file. Remove it, restore the folder from a backup, or choose another folder with --data.\n`;
@@ -92,7 +92,7 @@ async function bounded(args: string[]) {
   return command.ended.finally(() => clearTimeout(timer));
 }
 
-it("a file that is no database", async () => {
+it("a file that is not a database", async () => {
   const data = await filledFolder();
   writeFileSync(join(data, "longshore.db"), "not a database, but long enough to be one".repeat(500));
   await expectRefused(data, /longshore\.db is not a SQLite database.*[Rr]estore the folder from a backup/);

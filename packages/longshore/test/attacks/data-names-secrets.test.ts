@@ -1,6 +1,6 @@
-// The attacker starts a run with an input of its own, or holds a worker token and reports an output. Some workflows let data choose what they read
-// (an expression inside an expression) or what they run (a definition of a sub-workflow). Through both, data once named secrets, which only
-// what operators write may do.
+// The attacker starts a run with a chosen input, or holds a worker token and reports an output. In some workflows, data decide what is read
+// (an expression inside an expression) or what is run (the definition of a sub-workflow). In both ways, data could once name secrets. Only
+// definitions that operators write may do this.
 
 import { expect, it, onTestFinished } from "vitest";
 import { startGraphServer } from "../support/workflow-graph.ts";
@@ -36,7 +36,7 @@ it.each([
   expect(polled.text).not.toContain("hunter2");
 });
 
-it("a definition that wants a secret may let data choose which", async () => {
+it("a definition that uses a secret may let data choose which one", async () => {
   const inputParameters = { key: "${workflow.secrets.${workflow.input.region}_KEY}" };
   const { as } = await production([{ name: "t", taskReferenceName: "t", type: "SIMPLE", inputParameters }], { region: "EU" });
   expect((await as("worker", "GET", "/tasks/poll/t")).text).toContain("hunter2 EU_KEY");

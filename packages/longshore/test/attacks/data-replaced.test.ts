@@ -1,4 +1,4 @@
-// Someone removes or replaces the data folder of a running server. SQLite goes on to write to files that have no name any more.
+// The data folder of a running server is removed or replaced. SQLite continues to write to files that no longer have a name.
 
 import { cpSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { expect, it } from "vitest";
 import { dataFolder, type RunServer, startRunServer } from "../support/run-server.ts";
 
 const starts = 50;
-/** Those that a server may take before it looks at its folder again, which it does after some milliseconds. */
+/** Starts that a server may accept before it checks its folder again, which it does after some milliseconds. */
 const unseenMax = 20;
 
-/** Returns how many were taken before the server looked. */
+/** Returns how many starts were accepted before the server checked. */
 async function expectNothingAcknowledged(server: RunServer): Promise<number> {
   let unseen = 0;
   while (unseen < unseenMax && (await server.startRuns(1))[0] === 201) unseen++;
@@ -46,7 +46,7 @@ it("without its write-ahead log: not one start is acknowledged", async () => {
   await expectNothingAcknowledged(server);
 });
 
-it("removed under a server without work: readiness ends at the next question, not at the next write", async () => {
+it("removed under a server without work: the next readiness request fails, not only the next write", async () => {
   const data = dataFolder();
   const server = await startRunServer(data);
   expect(await server.startRuns(1)).toEqual([201]);
@@ -57,7 +57,7 @@ it("removed under a server without work: readiness ends at the next question, no
   expect((await server.health()).body.message).toMatch(/was removed or replaced while the server uses it/);
 });
 
-it("moved and moved back: service resumes, and everything acknowledged is there", async () => {
+it("moved and moved back: service resumes, with all acknowledged data", async () => {
   const data = dataFolder();
   const server = await startRunServer(data);
   expect(await server.startRuns(10)).toHaveLength(10);
@@ -69,7 +69,7 @@ it("moved and moved back: service resumes, and everything acknowledged is there"
   expect(new Set(await server.startRuns(10))).toEqual(new Set([201]));
   expect((await server.health()).status).toBe(200);
   await server.crash();
-  // At most the one whose answer was an error although it was written before the look.
+  // At most the start whose response was an error although it was written before the check.
   const after = await startRunServer(data);
   expect(await after.countRuns()).toBeGreaterThanOrEqual(20 + unseen);
   expect(await after.countRuns()).toBeLessThanOrEqual(21 + unseen);

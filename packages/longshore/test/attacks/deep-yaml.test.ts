@@ -1,5 +1,5 @@
-// The attacker holds an operator token, or writes a file that a flow reads, and sends a few kilobytes of YAML in which each list is in another. Node
-// ends the whole process when a pattern must be compiled while the stack is nearly full, in whichever thread that is: 14 KB once ended the server.
+// The attacker holds an operator token, or writes a file that a flow reads, and sends a few kilobytes of YAML with lists inside lists. Node
+// ends the whole process when a regular expression is compiled while the stack of any thread is nearly full: 14 KB once ended the server.
 
 import { expect, it, onTestFinished } from "vitest";
 import { parseYaml } from "../../src/protocols/stepflow/server/builtin/yaml-thread.ts";
@@ -18,7 +18,7 @@ it.each(shapes)("a definition of many %s is refused before it is built", async (
   onTestFinished(() => server.close(0));
   const headers = { "content-type": "application/yaml" };
   const define = (body: string) => call(`${server.url}/api/longshore/v1/definitions`, { method: "POST", headers, body });
-  // Below and above what is read in a thread.
+  // Below and above the size from which a thread reads YAML.
   for (const depth of [300, 2_000, 30_000]) {
     const { status, text } = await define(nested(depth));
     expect([status, text]).toEqual([400, expect.stringContaining("nested deeper than 256 levels")]);

@@ -1,6 +1,6 @@
-// The attacker is the server that a worker was pointed at, or answers in its place. It begins an answer and sends a byte of it now and then, so that no
-// single pause is too long. Each report that waited for such an answer kept its slot, for days, until the worker had none left: work for other
-// servers stopped as well.
+// The attacker is the worker's server, or answers in its place. It begins a response and sends a single byte now and then, so that no pause
+// is too long. Each report that waited for such a response kept its slot for days, until the worker had no free slot. Work for other servers
+// then also stopped.
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -32,7 +32,7 @@ async function dripping() {
 
 const request = { method: "POST" as const, path: "/", headersTimeout: 10_000, bodyTimeout: 10_000 };
 
-/** Sends the pieces, each as so many milliseconds have passed, and returns what came of the request. */
+/** Sends the pieces, each after the given number of milliseconds, and returns the result of the request. */
 async function answered(pieces: readonly { readonly afterMs: number; readonly bytes: number }[]): Promise<string> {
   const { pool, first } = await dripping();
   let nowMs = 0;
@@ -58,12 +58,12 @@ async function answered(pieces: readonly { readonly afterMs: number; readonly by
   return reply;
 }
 
-it("an answer that drips is cancelled", async () => {
+it("a response that arrives byte by byte is cancelled", async () => {
   const drips = Array.from({ length: 10 }, () => ({ afterMs: 9_000, bytes: 1 }));
   expect(await answered(drips)).toMatch(/fewer than 1024 bytes a second/);
 });
 
-it("a large answer that takes long, but arrives, is read", async () => {
+it("a large response that arrives slowly but steadily is read", async () => {
   const pieces = Array.from({ length: 10 }, () => ({ afterMs: 9_000, bytes: 20_000 }));
   expect(await answered(pieces)).toBe("200001 characters");
 });

@@ -1,5 +1,5 @@
-// The attacker holds a worker token and reports failures with errors of megabytes. Each run and each attempt keeps its error, and every list of them
-// reads the errors of all: what is kept of one must be short, whatever protocol it comes by.
+// The attacker holds a worker token and reports failures with errors of megabytes. Each run and each attempt stores its error, and every list
+// reads the errors of all its rows. So only a short part of an error may be stored, in every protocol.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { noRetry } from "../../src/engine/run/retry.ts";
@@ -13,7 +13,7 @@ const kept = 16_384;
 const huge = `begin ${"x".repeat(2 * megabyte)} end`;
 
 describe("an error of megabytes", () => {
-  it("of a Stepflow worker is kept short with each attempt of its task", async () => {
+  it("of a Stepflow worker is shortened in each attempt of its task", async () => {
     const world = await queueWorld();
     onTestFinished(() => world.close());
     await world.post("t1", { policy: JSON.stringify({ ...noRetry, failures: 10 }) });
@@ -29,7 +29,7 @@ describe("an error of megabytes", () => {
     expect(errors[0]).toMatch(/^begin .* end$/s);
   });
 
-  it("of a Stepflow worker is kept short with its run", async () => {
+  it("of a Stepflow worker is shortened in its run", async () => {
     const server = await startStepflow();
     const run = await server.submit(oneStep("/hold", {}), [null]);
     const { id: taskId, grant } = await server.claim("hold");
@@ -39,7 +39,7 @@ describe("an error of megabytes", () => {
     expect(text.length).toBeLessThan(4 * kept);
   });
 
-  it("that a Conductor workflow ends with, taken from data, is kept short with its run", async () => {
+  it("that a Conductor workflow takes from data is shortened in its run", async () => {
     const { url, workflow, start } = await startConductor();
     const inputParameters = { terminationStatus: "FAILED", terminationReason: "${workflow.input.why}" };
     const tasks = [{ name: "end", taskReferenceName: "end", type: "TERMINATE", inputParameters }];

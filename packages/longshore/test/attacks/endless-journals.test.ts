@@ -1,5 +1,6 @@
-// The attacker is the server of a worker, or one between both. The worker has to replay a durable function, and reads pages of its journal: each names
-// itself as the next one, or there is always one more, or they are no pages. The worker read on until its memory was full.
+// The attacker is the server of a worker, or is between both. The worker must replay a durable function and reads pages of its journal. A
+// page names itself as the next one, or there is always one more, or the response is not a page. The worker once continued to read until its
+// memory was full.
 
 import { expect, it } from "vitest";
 import type { Json } from "../../src/core/json/json.ts";

@@ -1,6 +1,6 @@
-// The attacker may start runs of flows (here with an operator token; a worker token sufficed once). The server is started as
-// docs/guides/run-in-production.md says, with tokens.txt and the data folder in its working directory and secrets in its environment. A flow
-// must not read any of that, neither by `load_file` nor by the `env_var` of a variable.
+// The attacker may start runs of flows (here with an operator token; once a worker token was enough). The server is started as in
+// docs/guides/run-in-production.md, with tokens.txt and the data folder in its working directory and secrets in its environment. A flow must
+// not be able to read these, neither with `load_file` nor with the `env_var` of a variable.
 
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ async function production(more: readonly string[] = [], place = ".") {
     const answer = await fetch(`${server.url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     return answer.text();
   };
-  /** All that a caller learns of a run. */
+  /** Everything that a caller can read about a run. */
   const run = async (flow: object) => {
     const { flowId } = JSON.parse(await post("/flows", { flow }));
     return post("/runs", { flowId, input: [{}], wait: true });
@@ -52,7 +52,7 @@ describe("a flow on a server without a folder for files", () => {
     }
   });
 
-  it("reads no variable of the environment but those that are there for flows", async () => {
+  it("reads only environment variables that are allowed for flows", async () => {
     const { run } = await production();
     for (const name of ["MY_SECRET", "PATH", "HOME"]) {
       const told = await run(variable("key", name));
@@ -64,7 +64,7 @@ describe("a flow on a server without a folder for files", () => {
 });
 
 describe("a flow on a server with a folder for flows", () => {
-  it("reads files there, and none beyond, also by links", async () => {
+  it("reads files in this folder, and none outside, also not through links", async () => {
     const { folder, flows, load } = await production(["--stepflow-files", "flows"]);
     writeFileSync(join(flows, "prompt.txt"), "be kind");
     symlinkSync(join(folder, "tokens.txt"), join(flows, "link.txt"));
@@ -73,7 +73,7 @@ describe("a flow on a server with a folder for flows", () => {
     for (const path of ["../tokens.txt", "link.txt", "link/longshore.db"]) expect(await load(path)).toContain("leads out of the folder");
   });
 
-  it("reads no private file of the server there", async () => {
+  it("reads no private file of the server in this folder", async () => {
     const { folder, flows, load } = await production(["--stepflow-files", "flows"], "flows");
     symlinkSync(join(folder, "flows/data"), join(flows, "link"));
     for (const path of ["tokens.txt", "data/longshore.db", "link/longshore.db", "./data/../tokens.txt"]) {

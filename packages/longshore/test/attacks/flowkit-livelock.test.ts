@@ -1,7 +1,7 @@
-// Livelock, with workers of the reference: an idle worker dies by kill -9, a node becomes ready, and a new worker comes when its command has
-// lapsed several times. It runs each command that it reads, whatever has become of it since, and does not stop for a later one. Each lapse once
-// freed what the attempt at work had claimed: 348 batches were worked for 30, and the run did not end. The part of such a worker is played; what
-// it keeps in MongoDB is left out. Random absences of all sorts are in test/faults/flowkit-absences.ts.
+// Livelock with workers of the reference. An idle worker is killed with -9, a node becomes ready, and a new worker starts when the command
+// for the node has expired several times. This worker runs each command that it reads, also expired ones, and does not stop for a later
+// command. Each expiry once freed the batches that the running attempt had claimed: 348 batches were processed instead of 30, and the run did
+// not end. The test plays such a worker, without its data in MongoDB. test/faults/flowkit-absences.ts tests random absences.
 
 import { describe, expect, it } from "vitest";
 import type { Bus } from "../../src/bus/bus.ts";
@@ -11,7 +11,7 @@ import { openFlowkit } from "../support/flowkit-world.ts";
 const OFFER_MS = 10_000;
 const LEASE_MS = 60_000;
 
-/** A coordinator beside workers of another make. `members` of the bus is absent where it cannot tell. */
+/** A coordinator with workers of the reference. `members` is absent when the bus cannot report members. */
 async function setup(members?: () => number) {
   let released = 0;
   const results = {
@@ -31,7 +31,7 @@ async function setup(members?: () => number) {
   });
   const world = await openFlowkit({ results, bus });
   const commands = await world.spy(["cmd.indexer.v1"]);
-  /** Lets the newest offer lapse, and waits until the task is offered again. */
+  /** Lets the newest offer expire, and waits until the task is offered again. */
   const lapse = async (run: Awaited<ReturnType<typeof world.submit>>) => {
     const { grant } = await world.inState(run, "a", "offered");
     await world.clock.advance(OFFER_MS);
@@ -40,7 +40,7 @@ async function setup(members?: () => number) {
       return task?.state === "offered" && task.grant > grant ? task : undefined;
     });
   };
-  /** An idle worker announces itself and dies: nothing reads its commands, and its room is still counted on. */
+  /** An idle worker announces itself and dies: no worker reads its commands, but the coordinator still counts its free slot. */
   const gone = async () => {
     const worker = await world.worker("gone", ["indexer"]);
     await world.until(async () => world.coordinator.roster().length > 0);
@@ -49,8 +49,8 @@ async function setup(members?: () => number) {
   return { world, commands, lapse, gone, released: () => released };
 }
 
-describe("a worker that reads a command after it lapsed", () => {
-  it("continues with it while no worker has taken a later offer, and keeps it as long as it reports", async () => {
+describe("a worker that reads an expired command", () => {
+  it("continues with it while no worker has accepted a later offer, and keeps it as long as it reports", async () => {
     const { world, commands, lapse, gone, released } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -68,13 +68,13 @@ describe("a worker that reads a command after it lapsed", () => {
       await world.until(async () => (await world.partsOf(run, "a")).length === beat + 1);
       await world.clock.advance(LEASE_MS / 2);
     }
-    // Nothing was sent again, and nothing of what it has claimed was given to another.
+    // No command was sent again, and none of its claimed batches was given to another worker.
     expect([commands.length, released()]).toEqual([sent, given]);
     await worker.done(first);
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("may report everything at once after the coordinator was down", async () => {
+  it("may send all its reports together after the coordinator was down", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -90,7 +90,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect(await world.partsOf(run, "a")).toEqual([{ count: 1 }]);
   });
 
-  it("is held to its place over a restart of the coordinator", async () => {
+  it("keeps its place over a restart of the coordinator", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -105,7 +105,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect(await world.partsOf(run, "a")).toHaveLength(1);
   });
 
-  it("finds it taken when another worker has accepted a later offer", async () => {
+  it("is refused when another worker has accepted a later offer", async () => {
     const { world, lapse, gone } = await setup();
     await gone();
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -122,7 +122,7 @@ describe("a worker that reads a command after it lapsed", () => {
     expect(await world.partsOf(run, "a")).toEqual([]);
   });
 
-  it("that has failed it does not get it back by a duplicate event", async () => {
+  it("that has failed the node does not get it back by a duplicate event", async () => {
     const { world } = await setup();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 3, backoff_sec: 0 } })] });
@@ -137,8 +137,8 @@ describe("a worker that reads a command after it lapsed", () => {
   });
 });
 
-describe("a command that lapsed", () => {
-  it("is not followed by another while no worker of its role is there: the next worker runs it once", async () => {
+describe("an expired command", () => {
+  it("is not sent again while no worker of its role is running: the next worker runs it once", async () => {
     let members = 0;
     const { world, commands, lapse, gone } = await setup(() => members);
     await gone();
@@ -153,7 +153,7 @@ describe("a command that lapsed", () => {
     expect(worker.commands).toHaveLength(1);
   });
 
-  it("is followed by another as soon as a worker is there that has not read it", async () => {
+  it("is sent again as soon as there is a worker that has not read it", async () => {
     let members = 0;
     const { world, commands, lapse, gone } = await setup(() => members);
     await gone();

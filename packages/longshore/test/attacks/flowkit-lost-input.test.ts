@@ -1,6 +1,6 @@
-// Silent loss, with workers of the reference on Kafka and MongoDB: MongoDB refuses how they keep parts, so that the coordinator writes the parts
-// later, while the worker marks its node complete at once. A reader that sees the mark first misses what follows: 264 of 1,200 items were lost,
-// and the run was finished. The part of such workers is played here; packages/conformance plays it with the unchanged ones.
+// Silent loss with workers of the reference on Kafka and MongoDB. MongoDB refuses the way in which they store parts, so the coordinator
+// writes the parts later. But the worker marks its node as complete at once. A reader that sees the mark first misses the later parts: 264 of
+// 1,200 items were lost, and the run finished. This test plays such workers; packages/conformance uses the unchanged ones.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json/json.ts";
@@ -8,7 +8,10 @@ import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 import { node, pulls } from "../support/flowkit-graphs.ts";
 import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";
 
-/** A coordinator beside workers of another make; MongoDB has `complete` as the result of the reader, and `sourceComplete` as that of its source. */
+/**
+ * A coordinator with workers of the reference. MongoDB has `complete` as the result of the reader, and `sourceComplete` as the result of its
+ * source.
+ */
 async function setup() {
   const state = { complete: null as JsonObject | null, sourceComplete: null as JsonObject | null, reopened: 0 };
   const results = {
@@ -34,7 +37,7 @@ async function says(worker: ScriptedWorker, command: Command, uids: readonly str
 const graph = (io: JsonObject = pulls(["u"])) => ({ nodes: [node("u", "make"), node("d", "read", io)] });
 
 describe("a node that streams from a source", () => {
-  it("is not started while the source is complete in MongoDB and its last parts are still to be heard", async () => {
+  it("is not started while the source is complete in MongoDB but its last parts have not arrived", async () => {
     const { world, maker, reader, state } = await setup();
     const run = await world.submit(graph());
     const make = await maker.accept();
@@ -54,7 +57,7 @@ describe("a node that streams from a source", () => {
     expect([reader.commands.length, state.reopened]).toEqual([1, 0]);
   });
 
-  it("is started with the first part where the source is not complete there", async () => {
+  it("is started with the first part when the source is not complete in MongoDB", async () => {
     const { world, maker, reader } = await setup();
     await world.submit(graph());
     const make = await maker.accept();
@@ -64,7 +67,7 @@ describe("a node that streams from a source", () => {
 });
 
 describe("a node that has missed some of its input", () => {
-  it("is not done: it is done again with all of it, and then finished", async () => {
+  it("does not count as done: it runs again with all of its input, and then finishes", async () => {
     const { world, maker, reader, state } = await setup();
     const run = await world.submit(graph());
     const make = await maker.accept();
@@ -83,7 +86,7 @@ describe("a node that has missed some of its input", () => {
     expect(await world.partsOf(run, "d")).toHaveLength(5);
   });
 
-  it("is done again after its source has ended, when it was called done before", async () => {
+  it("runs again after its source has ended, when it was reported as done before", async () => {
     const { world, maker, reader } = await setup();
     const run = await world.submit(graph());
     const make = await maker.accept();
@@ -93,7 +96,7 @@ describe("a node that has missed some of its input", () => {
     await reader.done(first);
     await world.inState(run, "d", "queued");
     await world.clock.advance(5_000);
-    // No worker reads it before.
+    // No worker reads it earlier.
     expect(reader.commands).toHaveLength(1);
     await says(maker, make, names(2));
     await maker.done(make);
@@ -105,7 +108,7 @@ describe("a node that has missed some of its input", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("fails when it misses input each time, and reports how much of which source", async () => {
+  it("fails when it misses input each time, and reports how much and from which source", async () => {
     const { world, maker, reader } = await setup();
     const run = await world.submit(graph(pulls(["u"], "ready")));
     const make = await maker.accept();
@@ -123,7 +126,7 @@ describe("a node that has missed some of its input", () => {
     expect(error).toContain("first 200");
   });
 
-  it("is not done by what another has left in MongoDB", async () => {
+  it("does not become done because of another node's data in MongoDB", async () => {
     const { world, maker, reader, state } = await setup();
     state.complete = { total: 9 };
     const run = await world.submit(graph(pulls(["u"], "ready")));
@@ -139,7 +142,7 @@ describe("a node that has missed some of its input", () => {
 });
 
 describe("a node that has missed nothing", () => {
-  it("is done at once: each part became a batch by its name, by that of several sources, or a failed one that was skipped", async () => {
+  it("is done at once: each part became a batch with its own name, a batch with the names of several sources, or a failed batch that was skipped", async () => {
     const { world, maker, reader } = await setup();
     const batch = { retry_policy: { max: 0, backoff_sec: 0, batch: { max: 0, dead_letter: true } } };
     const nodes = [node("u", "make"), node("v", "make"), node("d", "read", pulls(["u", "v"], "ready", batch))];
@@ -150,7 +153,7 @@ describe("a node that has missed nothing", () => {
       await maker.done(make);
     }
     const first = await reader.accept();
-    // A worker of the reference names a batch as its source does; ours tells two sources apart.
+    // A worker of the reference uses the batch name of the source. Our worker distinguishes two sources.
     await says(reader, first, ["b0", "u:b1"]);
     await reader.batchFailed(first, "v:b1", "broken");
     await reader.failed(first, "broken", false);
@@ -160,7 +163,7 @@ describe("a node that has missed nothing", () => {
     expect(reader.commands).toHaveLength(2);
   });
 
-  it("is done at once where pieces are cut: each list to its end, none of an empty one", async () => {
+  it("is done at once when lists are cut into pieces: each list to its end, and no piece of an empty list", async () => {
     const { world, maker, reader } = await setup();
     const input_args = { from_nodes: ["u"], size: 2, meta_list_key: "skus" };
     const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args };

@@ -1,5 +1,6 @@
-// One worker for a role: a broker with its defaults makes a topic with one partition for the first that names it, and workers name the topic
-// of their commands. Members of a group share partitions out, so one worker then got all commands of its role, and nothing reported it.
+// Only one worker of a role gets commands. A broker with default settings creates a topic with one partition when a program first names it,
+// and workers name the topic of their commands. The members of a group share the partitions, so one worker got all commands of its role, and
+// nothing reported this.
 
 import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -18,7 +19,7 @@ async function broker(change: (kafka: KafkaModule) => KafkaModule = (kafka) => k
   const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
   onTestFinished(() => admin.close());
   const topic = `${prefix}cmd`;
-  /** A broker knows a new topic and new partitions a moment after they were made. */
+  /** A broker knows a new topic and new partitions a moment after they were created. */
   const becomes = (count: number) =>
     until(() =>
       admin.metadata({ topics: [topic], forceUpdate: true }).then(
@@ -30,7 +31,7 @@ async function broker(change: (kafka: KafkaModule) => KafkaModule = (kafka) => k
 }
 
 describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
-  it("that another has made with one partition gets as many as we make, and more when more members share it", async () => {
+  it("that another program has created with one partition gets as many as ours, and more when more members share it", async () => {
     const { topics, topic, admin, becomes, told } = await broker();
     await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 });
     await becomes(1);
@@ -44,7 +45,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
     expect(told).toEqual([]);
   });
 
-  it("that is made in the very moment between the look for it and its creation gets them, too", async () => {
+  it("that another program creates between our check and our creation also gets them", async () => {
     let made: Promise<string[]> | undefined;
     const { topics, topic, admin, becomes } = await broker((kafka) => ({
       ...kafka,
@@ -55,7 +56,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
         }
       } as typeof kafka.Admin,
     }));
-    // As the coordinator does: until the broker knows what it has just made.
+    // As the coordinator does: repeated until the broker knows the topic that it has just created.
     await until(() =>
       topics.ensure([topic], { sharedBy: 1 }).then(
         () => true,
@@ -65,7 +66,7 @@ describe.skipIf(kafkaMissing !== undefined)(`a topic${kafkaMissing === undefined
     await becomes(8);
   });
 
-  it("that may not get more is reported with what to do, again for each new member, and used as it is", async () => {
+  it("that cannot get more is reported with what to do, again for each new member, and is used unchanged", async () => {
     const { topics, topic, admin, becomes, told } = await broker((kafka) => ({
       ...kafka,
       Admin: class extends kafka.Admin {
@@ -100,7 +101,7 @@ async function coordinator(said: (options: EnsureOptions, topic: string) => void
     close: () => own.close(),
   });
   const world = await openFlowkit({ bus, config: { worker_types: ["indexer"] } });
-  /** For how many workers a topic was asked for, each time. */
+  /** The number of workers of each request for a topic. */
   const sharedBy = (topic: string) => asked.filter((one) => one.topic === topic && one.sharedBy !== undefined).map((one) => one.sharedBy);
   return { world, asked, sharedBy };
 }
@@ -112,7 +113,7 @@ it("the topic of a role is requested at the start, and for each new worker", asy
     await world.worker(`w${count}`, ["indexer"]);
     await world.until(async () => sharedBy("cmd.indexer.v1").includes(count));
   }
-  // Events of one attempt stay in their order: that topic gets no more partitions than it was made with.
+  // Events of one attempt must stay in order, so that topic never gets more partitions.
   expect(asked.filter(({ topic }) => topic === "status.indexer.v1").every((one) => one.sharedBy === undefined)).toBe(true);
 });
 

@@ -1,6 +1,6 @@
-// The attacker holds a worker token and a turn of a durable function. A command names the number of the newest result that the function had received:
-// with a number beyond all results, the graph of the run was never ready, and the server sent no more answers. A graph of 20,000 commands, which a
-// read token may ask for, held the event loop for 80 to 95 ms.
+// The attacker holds a worker token and has a turn of a durable function. A command names the number of the newest result that the function
+// had received. With a number above all results, the graph of the run was never ready, and the server sent no more responses. A graph of
+// 20,000 commands, which a read token may request, blocked the event loop for 80 to 95 ms.
 
 import { expect, it } from "vitest";
 import { atOnce } from "../../src/core/slices/slice-work.ts";
@@ -9,7 +9,7 @@ import type { Plan } from "../../src/engine/run/plan.ts";
 import type { RecordTimes } from "../../src/engine/run/record-times.ts";
 import { startFunctions } from "../support/function-world.ts";
 
-it("a command behind results that do not exist does not hold up the graph", async () => {
+it("a command that names results that do not exist does not delay the graph", async () => {
   const { api, begin, add } = await startFunctions();
   const { id, lease } = await begin();
   const command = { kind: "local", name: "s", after: 0 };
@@ -30,7 +30,7 @@ it("a command behind results that do not exist does not hold up the graph", asyn
   );
 });
 
-it("a graph of thousands of commands is made in slices", () => {
+it("a graph of thousands of commands is built in slices", () => {
   const driver = { id: "r.0", node: 0, step: "f", state: "held", lane: null, command: null, ordinal: 0 } as unknown as RecordTimes;
   const records = Array.from({ length: 5_000 }, (_, at): RecordTimes => {
     const node = at + 1;

@@ -1,5 +1,5 @@
-// The attacker may start runs, or is a worker whose outputs another step gathers. Nothing that is sent is large, or each for itself is not;
-// what templates make of it is. Sub-workflows that each repeat their input double it with every step, and one step may read everything.
+// The attacker may start runs, or is a worker whose outputs another step collects. Each value that is sent is small, but templates make a
+// large value of it: sub-workflows that each repeat their input double it with every step, and one step may read all outputs.
 
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../support/admin.ts";
@@ -24,7 +24,7 @@ async function ended(server: Server, run: string) {
 }
 
 describe("a workflow in code whose steps each repeat the one before", () => {
-  it("fails when a value would become too large, and the server keeps nothing larger", async () => {
+  it("fails when a value would become too large, and the server stores no larger value", async () => {
     const server = await startAdminServer();
     await define(server, { name: "twice", steps: [], output: [refTo(), refTo()] });
     const steps = Array.from({ length: 10 }, (_, at) => ({
@@ -39,7 +39,7 @@ describe("a workflow in code whose steps each repeat the one before", () => {
     expect(error).toContain("it would have more than 16777216 characters or 524288 values besides the largest value that it reads");
   });
 
-  it("fails the same way when there are very many short values", async () => {
+  it("also fails when there are very many short values", async () => {
     const server = await startAdminServer();
     await define(server, { name: "tenfold", steps: [], output: Array.from({ length: 10 }, () => refTo()) });
     const steps = Array.from({ length: 7 }, (_, at) => ({ id: `s${at}`, workflow: "tenfold", input: at === 0 ? 1 : refTo(`s${at - 1}`) }));
@@ -49,12 +49,12 @@ describe("a workflow in code whose steps each repeat the one before", () => {
   });
 });
 
-describe("a step that gathers the large outputs of many others", () => {
+describe("a step that collects the large outputs of many others", () => {
   const large = "x".repeat(2_000_000);
   const readCharsMax = 33_554_432;
   const count = Math.ceil(readCharsMax / large.length) + 2;
 
-  it("fails without all of them in memory, although it takes little of each", async () => {
+  it("fails before all of them are in memory, although it uses little of each", async () => {
     const server = await startAdminServer();
     const parts = Array.from({ length: count }, (_, at) => ({ id: `p${at}`, task: "part", input: null }));
     const gather = { id: "gather", task: "gather", input: parts.map(({ id }) => refTo(id, "small")) };

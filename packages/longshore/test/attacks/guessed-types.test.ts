@@ -1,5 +1,5 @@
-// A worker stores a page with a script as a blob, or as a log, and gives an operator its address. A browser that guesses types would show the
-// page and run the script under the address of the server, with the rights of the operator.
+// A worker stores a page with a script as a blob, or as a log, and sends its address to an operator. A browser that guesses content types
+// would show the page and run the script with the server's origin and the rights of the operator.
 
 import { expect, it, onTestFinished } from "vitest";
 import { serve } from "../../src/server/index.ts";
@@ -14,7 +14,7 @@ async function production() {
     fetch(`${server.url}${path}`, { ...init, headers: { authorization: `Bearer ${operator}`, ...init.headers } });
 }
 
-it("no answer lets a browser guess its type, be it a stored page, a refusal, a stream, or a figure", async () => {
+it("no response lets a browser guess its type: neither a stored page, a refusal, a stream nor metrics", async () => {
   const send = await production();
   const stored = await send("/api/longshore/v1/blobs", { method: "POST", body: page });
   const { hash } = (await stored.json()) as { hash: string };

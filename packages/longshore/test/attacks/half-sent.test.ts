@@ -1,6 +1,6 @@
-// The attacker begins requests and sends no more, so that each keeps its place and its memory for minutes: over HTTP/1.1 a body that stops
-// half-way, over HTTP/2 a message that does; or sends a byte now and then. The attacker holds no token, or a worker token. The server must end
-// what has stopped for ten seconds or brings next to nothing, and leave alone what comes slowly.
+// The attacker begins requests and sends no more, so that each keeps its place and its memory for minutes: a body over HTTP/1.1 or a message
+// over HTTP/2 that stops in the middle, or that continues with single bytes now and then. The attacker holds no token, or a worker token. The
+// server must end requests that have stopped for ten seconds or send almost nothing, but must not end slow ones.
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";
@@ -35,7 +35,7 @@ async function started() {
   return { server, clock, count, pass };
 }
 
-it("a body that stops half-way is answered 408 after ten seconds, and its memory is free", async () => {
+it("a body that stops in the middle gets 408 after ten seconds, and its memory is free", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
   client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\nhalf");
@@ -46,7 +46,7 @@ it("a body that stops half-way is answered 408 after ten seconds, and its memory
   expect(count("longshore_http_in_flight")).toBe(0);
 });
 
-it("an upload that stops half-way is cut", async () => {
+it("an upload that stops in the middle is ended", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
   client.send("PUT /upload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\nhalf");
@@ -69,7 +69,7 @@ it("a body that arrives slowly is read", async () => {
   await client.until(piece.repeat(10));
 });
 
-it("a body that drips is answered 408 long before its whole time is over", async () => {
+it("a body that arrives byte by byte gets 408 long before its time limit", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
   client.send("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n");
@@ -82,7 +82,7 @@ it("a body that drips is answered 408 long before its whole time is over", async
   expect(count("longshore_http_receiving_bytes")).toBe(0);
 });
 
-it("an upload that drips is cut", async () => {
+it("an upload that arrives byte by byte is ended", async () => {
   const { server, count, pass } = await started();
   const client = new RawClient(server);
   client.send("PUT /upload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n");
@@ -95,7 +95,7 @@ it("an upload that drips is cut", async () => {
   expect(count("longshore_http_in_flight")).toBe(0);
 });
 
-it("a message of gRPC that drips ends its call", async () => {
+it("a gRPC message that arrives byte by byte ends its call", async () => {
   const { server, count, pass } = await started();
   const stream = rawSession(server.port).request(grpcHead(Echo.Say.path));
   stream.write(Buffer.from([0, 0, 0, 0, 100]));
@@ -109,7 +109,7 @@ it("a message of gRPC that drips ends its call", async () => {
   expect(count("longshore_http_in_flight")).toBe(0);
 });
 
-it("a message of gRPC that stops half-way ends its call after ten seconds", async () => {
+it("a gRPC message that stops in the middle ends its call after ten seconds", async () => {
   const { server, count, pass } = await started();
   const sessions = Array.from({ length: 5 }, () => rawSession(server.port));
   await Promise.all(sessions.map(settled));

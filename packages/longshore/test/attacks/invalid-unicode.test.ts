@@ -1,5 +1,5 @@
-// The attacker holds an operator token. Half of a surrogate pair is legal in JSON ("\ud800") and has no form in UTF-8: the store writes
-// U+FFFD for each, so that two different keys or names become one, and a start with one is answered with the run of the other.
+// The attacker holds an operator token. Half of a surrogate pair is legal in JSON ("\ud800") but cannot be written in UTF-8. The store would
+// write U+FFFD for each half. Then two different keys or names would become equal, and a start with one would return the run of the other.
 
 import { expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";
@@ -14,7 +14,7 @@ const halves = ["a\\ud800", "a\\udbff", "a\\udc00"];
 const refusedBy = async (answers: Promise<{ status: number; text?: string; body?: unknown }>[]) =>
   (await Promise.all(answers)).map(({ status }) => status);
 
-it("two starts whose keys differ in half a pair are both refused, and none is answered with a foreign run", async () => {
+it("two starts whose keys differ in half a pair are both refused, and neither returns the other's run", async () => {
   const server = await startAdminServer();
   await server.api("POST", "/definitions", { name: "w", on: "push", jobs: { a: { run: "true" } } }, { "content-type": "application/json" });
   const start = (key: string) => server.api("POST", "/runs", `{"workflow":"w","key":"${key}"}`);
@@ -25,14 +25,14 @@ it("two starts whose keys differ in half a pair are both refused, and none is an
   expect((await server.api("GET", "/runs")).body.items).toHaveLength(2);
 });
 
-it("a task with such a label is refused: after a restart of the server, its lane would be another", async () => {
+it("a task with such a label is refused, because it would have another lane after a restart of the server", async () => {
   const { api } = await startAdminServer();
   const post = (label: string) => api("POST", "/tasks", `{"task":"t","labels":["${label}"]}`);
   expect(await refusedBy(halves.map(post))).toEqual([400, 400, 400]);
   expect((await post("a\\ud83d\\udea2")).status).toBe(201);
 });
 
-it("a start from a program is refused as well", async () => {
+it("a start from a program is also refused", async () => {
   const { server } = await startAdminServer();
   const double = task("double", (n: number) => n * 2);
   const flow = graph("doubled", (g, input: Ref<number>) => g.step(double, input));

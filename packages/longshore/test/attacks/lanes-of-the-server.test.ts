@@ -1,5 +1,5 @@
-// Some lanes are the server's own: it runs their tasks, calls a worker with them, or lets a shell run them. The attacker holds a worker
-// token and asks for tasks by the names of those lanes, or may start runs and gives tasks of another protocol those names.
+// Some lanes belong to the server: it runs their tasks itself, calls a worker with them, or a shell runs them. The attacker holds a worker
+// token and claims tasks by the names of those lanes, or may start runs and gives these names to tasks of another protocol.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
@@ -46,7 +46,7 @@ describe.each(kept)("the lane %s", (name) => {
     expect(run).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("this name is reserved") });
   });
 
-  it("is not reached by a Stepflow component of this name, which is given to the workers of a queue", () => {
+  it("is not reached by a Stepflow component of this name, which the workers of a queue get", () => {
     const routed = makeRouter(defaultConfig(), reservedLanes).route(`/${name}`, null, () => null);
     expect(routed).toMatchObject({ lanes: [{ name: "stepflow:default" }], given: { component: `/${name}` } });
   });
@@ -57,13 +57,13 @@ describe.each(kept)("the lane %s", (name) => {
     expect((await s.post("/flowkit/v1/tasks", { graph })).status).toBe(400);
   });
 
-  it("is not served by a worker in the server's process: it is refused at its start, with the name", async () => {
+  it("is not served by a worker in the server's process, which is refused at its start, with the name", async () => {
     const s = await startGraphServer();
     const start = async () => work({ tasks: [task(name, async () => null)], on: s.server, signals: false });
     await expect(start()).rejects.toMatchObject({ code: "LONGSHORE_BAD_CONFIG", message: expect.stringContaining(JSON.stringify(name)) });
   });
 
-  it("is not reached by a task on its own", async () => {
+  it("is not reached by a task without a run", async () => {
     const s = await startGraphServer();
     await expect(s.server.call(name, null)).rejects.toThrow();
   });

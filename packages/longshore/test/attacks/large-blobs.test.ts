@@ -1,5 +1,5 @@
-// The attacker holds a worker token, stores JSON of megabytes as plain bytes, and reads it many times at once as a value of Stepflow. The server
-// has to look whether it is JSON. One such content is in memory at a time, and it is read in slices.
+// The attacker holds a worker token, stores JSON of megabytes as plain bytes, and reads it many times at once as a Stepflow value. The server
+// must check whether it is JSON. Only one such content may be in memory at a time, and it must be read in slices.
 
 import { Readable } from "node:stream";
 import { expect, it, vi } from "vitest";
@@ -10,12 +10,12 @@ import { type StepflowServer, startStepflow } from "../support/stepflow-server.t
 const readers = 6;
 const list = JSON.stringify(Array.from({ length: 1_000 }, () => "x".repeat(1_000)));
 
-/** Stores the text as bytes that nothing is known about. */
+/** Stores the text as bytes of an unknown type. */
 async function store(server: StepflowServer, text: string): Promise<string> {
   return (await server.engine.blobs.put(Buffer.from(text))).hash;
 }
 
-/** Counts the contents that are being read at once. */
+/** Counts the contents that are read at the same time. */
 function countReadings(server: StepflowServer): { most: number } {
   const count = { most: 0 };
   let now = 0;

@@ -1,6 +1,6 @@
-// The attacker sends bodies as large as they may be: one long string full of escapes, or a list of many small values. Reading such a body
-// at once blocks all other callers for as long as it takes. The server must read it in slices, with turns of the event loop between them,
-// on every route that takes JSON; a new route gets that from the listener.
+// The attacker sends bodies of the maximum size: one long string full of escapes, or a list of many small values. When such a body is read in
+// one piece, all other callers wait. The server must read it in slices, with turns of the event loop between them, on every route that
+// accepts JSON. The listener does this also for new routes.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { sliceChars } from "../../src/core/json/json-slices.ts";
@@ -8,11 +8,11 @@ import { serve } from "../../src/server/server.ts";
 import { call } from "../support/http.ts";
 
 const headers = { "content-type": "application/json" };
-/** Several slices, and no more than the smallest limit of these routes. */
+/** Several slices, but within the smallest limit of these routes. */
 const escaped = `"${"\\n".repeat(900_000)}"`;
 const items = `[${`"${"x".repeat(20)}",`.repeat(60_000)}1]`;
 
-/** What surrounds a run of members, and an escape that is not cut. */
+/** The text around a sequence of members, and an escape that is not divided. */
 const roomChars = 16;
 
 async function started() {
@@ -45,14 +45,14 @@ it.each(routes)("%s is read in slices", async (_what, path, body) => {
   for (const payload of [escaped, items]) {
     const longest = longestParsed();
     const { status } = await call(`${url}${path}`, { method: "POST", headers, body: body(payload) });
-    // What is asked for does not exist: the whole body was read, and nothing else was done with it.
+    // The requested object does not exist: the server has read the whole body and done nothing else.
     expect([400, 404, 409, 200]).toContain(status);
     expect(longest()).toBeLessThanOrEqual(sliceChars + roomChars);
   }
 });
 
 it.each(routes)(
-  "%s with a mistake at its end is read in slices as well, and not once more to find the mistake",
+  "%s with a mistake at its end is also read in slices, and is not read again to find the mistake",
   async (_what, path, body) => {
     const url = await started();
     const longest = longestParsed();
@@ -62,7 +62,7 @@ it.each(routes)(
   },
 );
 
-it("a graph of FlowKit that no node could be given is refused", async () => {
+it("a FlowKit graph that is too large to be sent to a node is refused", async () => {
   const body = `{"graph":{"nodes":[]},"params":{"x":"${"x".repeat(4 * 1_024 * 1_024)}"}}`;
   const { status, text } = await call(`${await started()}/flowkit/v1/tasks`, { method: "POST", headers, body });
   expect([status, text]).toEqual([413, expect.stringContaining("larger than 4194304 bytes")]);

@@ -1,6 +1,6 @@
-// The attacker holds an operator token, or a read token for what only checks, and sends definitions as large as they may be, then starts them.
-// To check, compile and start such a definition takes longer than other requests may wait. The server must do all of it in slices, with turns
-// of the event loop between them. What is counted is work in a turn, not time: steps of a slice, rows of a commit.
+// The attacker holds an operator token, or a read token for routes that only check, and sends and starts definitions of the maximum size.
+// Checking, compiling and starting such a definition takes longer than other requests may wait. So the server must do it in slices, with
+// turns of the event loop between them. The test counts the work of a turn and not the time: steps of a slice, rows of a commit.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { RunTasks } from "../../src/engine/board/run-tasks.ts";
@@ -27,7 +27,7 @@ async function started() {
   return { url: server.url as string, post };
 }
 
-/** Tasks that are placed on the board in the fullest turn of the event loop. */
+/** The most tasks that are queued in one turn of the event loop. */
 function fullestTurn(): () => number {
   let [count, most] = [0, 0];
   const place = RunTasks.prototype.place;
@@ -40,7 +40,7 @@ function fullestTurn(): () => number {
   return () => most;
 }
 
-/** What one decision starts, and the rows that belong to it. */
+/** The nodes that one decision starts, and the rows for them. */
 const placedMax = stepsMax / startSteps + 2;
 
 it("the branches of a large fork are started in slices, and all of them", async () => {
@@ -68,7 +68,7 @@ it("a large fork that is terminated while it starts has all of its branches afte
   }, 30_000);
 });
 
-it("the steps of a wide flow of Stepflow are started in slices", async () => {
+it("the steps of a wide Stepflow flow are started in slices", async () => {
   const { post } = await started();
   const steps = numbers.map((at) => ({ id: `s${at}`, component: "/builtin/eval", input: { $input: "$" } }));
   const flow = { steps, output: numbers.map((at) => ({ $step: `s${at}` })) };
@@ -79,7 +79,7 @@ it("the steps of a wide flow of Stepflow are started in slices", async () => {
   expect(most()).toBeLessThanOrEqual(placedMax);
 });
 
-it("an expression that looks at very many values fails its task, before others have waited for long", async () => {
+it("an expression that reads very many values fails its task before others have waited long", async () => {
   const { url, post } = await started();
   const inputParameters = { all: "${workflow.input.list[?(@.a in $.input.list[*].a)]}" };
   const tasks = [{ ...simple(0), inputParameters }];
@@ -89,7 +89,7 @@ it("an expression that looks at very many values fails its task, before others h
   expect(ended[0]?.reasonForIncompletion).toContain("more than 65536 values");
 });
 
-it("what expressions read counts: branches of a fork that scan a large input are started a few at a time", async () => {
+it("values that expressions read are counted: branches of a fork that scan a large input are started a few at a time", async () => {
   const { url, post } = await started();
   const inputParameters = { all: "${workflow.input.list[?(@.a > 5)]}" };
   const branches = numbers.slice(0, 100).map((at) => [{ ...simple(at), inputParameters }]);

@@ -1,6 +1,6 @@
-// The attacker holds a worker token, and gives a durable function results of megabytes; or holds a read token, and reads the journal of such a
-// run. A page was cut behind 2 MB, but all 200 commands of it were read before: one page held the event loop for 3.6 s, and eight of them
-// for 35 s and 1.2 GB.
+// The attacker holds a worker token and reports results of megabytes to a durable function, or holds a read token and reads the journal of
+// such a run. A page was cut after 2 MB, but all its 200 commands were read before this. One page blocked the event loop for 3.6 s; eight
+// blocked it for 35 s and used 1.2 GB.
 
 import { expect, it, vi } from "vitest";
 import type { JournalPage } from "../../src/core/turn.ts";
@@ -10,7 +10,7 @@ import { countTurns } from "../support/turn-count.ts";
 
 const large = "x".repeat(1_500_000);
 
-it("of large results one is read in a turn of the event loop, and none behind the end of the page", async () => {
+it("one large result is read in each turn of the event loop, and none after the end of the page", async () => {
   const { api, begin, add, journal } = await startFunctions();
   const { id, lease } = await begin({ given: true });
   for (let node = 1; node <= 6; node++) await add(lease, { commands: [{ node, kind: "local", name: "l", after: 0, output: large }] });

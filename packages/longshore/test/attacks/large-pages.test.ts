@@ -1,6 +1,6 @@
-// The attacker holds a read token, and lists schedules or signals, a thousand on a page, many times at once. A page of schedules had 60 MB: one
-// held the event loop for 270 ms, six for 1.6 s and 730 MB of memory; one with a thousand small schedules still for 50 ms. A page of signals had 8 MB,
-// and many were made in one turn.
+// The attacker holds a read token, and lists schedules or signals with a thousand on a page, many times at once. A page of schedules had 60
+// MB: one page blocked the event loop for 270 ms; six blocked it for 1.6 s and used 730 MB of memory. A page with a thousand small schedules
+// blocked it for 50 ms. A page of signals had 8 MB, and many were built in one turn.
 
 import { expect, it, vi } from "vitest";
 import { LocalSignals } from "../../src/engine/signal/local-signals.ts";
@@ -9,7 +9,7 @@ import { countTurns } from "../support/turn-count.ts";
 
 const value = "v".repeat(60_000);
 const count = 40;
-/** A page ends behind the row that reaches this. */
+/** A page ends after the row that reaches this size. */
 const pageChars = 1_048_576;
 
 type Functions = Awaited<ReturnType<typeof startFunctions>>;
@@ -28,7 +28,7 @@ async function lists({ api }: Functions, path: string): Promise<number[]> {
   return sizes;
 }
 
-it("a page of schedules ends at its characters, and the next one goes on", async () => {
+it("a page of schedules has a limited number of characters, and the next page continues", async () => {
   const functions = await startFunctions();
   for (let at = 0; at < count; at++)
     await functions.api("PUT", `/schedules/s${at}`, { workflow: "f", input: { value }, cron: "0 0 29 2 *" });
@@ -51,7 +51,7 @@ it("a page of schedules is read in slices: each schedule remembers its last tick
   expect([turns.total, turns.most <= 150 ? "few" : turns.most]).toEqual([many, "few"]);
 });
 
-it("a page of signals ends at its characters, and pages are made in different turns of the event loop", async () => {
+it("a page of signals has a limited number of characters, and pages are built in different turns of the event loop", async () => {
   const functions = await startFunctions();
   const { id } = await functions.begin();
   for (let at = 0; at < count; at++) await functions.api("POST", `/runs/${id}/signals`, { name: "n", value });

@@ -1,6 +1,6 @@
-// The attacker holds a token and sends values of many megabytes to be kept with a run. Each is filled into templates and stored in one
-// piece, some hundreds of milliseconds for 16 MB and many seconds for more, and every other request waits. So a request that carries a value is bounded, on every route and
-// every gRPC method that takes one; and a Conductor worker whose output is too large is told by the end of its task.
+// The attacker holds a token and sends values of many megabytes, which are stored with a run. Each is filled into templates and stored in one
+// piece, which takes some hundred milliseconds for 16 MB and many seconds for more, and every other request waits. So every route and gRPC
+// method that accepts a value has a limit. When the output of a Conductor worker is too large, its task fails with this reason.
 
 import { request } from "node:http";
 import { connect } from "node:http2";
@@ -20,7 +20,7 @@ async function started() {
   return server.url as string;
 }
 
-/** Announces a body one byte larger than a request with a payload, and sends none of it. */
+/** Announces a body of one byte above the limit for requests with a payload, and sends nothing of it. */
 function announce(url: string, { method, path }: Route): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json", "content-length": String(payloadRequestBytes + 1) };
@@ -34,7 +34,7 @@ function announce(url: string, { method, path }: Route): Promise<number | undefi
   });
 }
 
-it("no route reads a larger body at once, but reports of Conductor and records of the bus", async () => {
+it("only Conductor's reports and records of the bus may have larger bodies", async () => {
   const url = await started();
   const taken: string[] = [];
   let refused = 0;
@@ -48,7 +48,7 @@ it("no route reads a larger body at once, but reports of Conductor and records o
   expect(new Set(taken)).toEqual(new Set(["task.report", "task.signal", "bus.publish"]));
 });
 
-it("no gRPC method takes a larger message", async () => {
+it("no gRPC method accepts a larger message", async () => {
   const session = connect(await started());
   onTestFinished(() => session.destroy());
   const head = Buffer.alloc(5);
@@ -62,7 +62,7 @@ it("no gRPC method takes a larger message", async () => {
   }
 });
 
-it("an output that is too large ends its task, and one far too large is not even written", async () => {
+it("an output that is too large ends its task, and one that is far too large is not stored", async () => {
   const c = await startConductor();
   const written = vi.spyOn(JSON, "stringify");
   onTestFinished(() => written.mockRestore());

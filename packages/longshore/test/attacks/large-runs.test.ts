@@ -1,6 +1,6 @@
-// The attacker holds an operator token, starts a run with very many open tasks, and then ends it, tries it again, pauses it. Each of these
-// touched every task in one transaction: with 4,000 tasks every other request waited for a third of a second. The run itself must change at
-// once, and its tasks in slices. What is counted is rows that are read and written in one turn of the event loop, not time.
+// The attacker holds an operator token, starts a run with very many open tasks, and then ends, retries or pauses it. Each of these commands
+// changed every task in one transaction: with 4,000 tasks, every other request waited for a third of a second. The run itself must change at
+// once, but its tasks in slices. The test counts rows that are read and written in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { createLogger } from "../../src/core/logger.ts";
@@ -26,7 +26,7 @@ const fork = {
 };
 /** A slice reads and writes a few rows for each of its tasks; two slices may fall into one turn. */
 const rowsMax = 1_500;
-/** Entries of an index that readers pass in two turns, of which one may end and the other begin between two looks. */
+/** Index entries that readers pass in two turns, because one turn may end and another begin between two checks. */
 const readMax = 2 * turnRows + 500;
 
 async function started() {
@@ -67,7 +67,7 @@ async function started() {
     return counts;
   };
   await settled();
-  /** Rows of the fullest turn until all that follows from the request is done. */
+  /** The most rows of one turn until all consequences of the request are done. */
   const rowsOf = async (act: () => Promise<void>) => {
     counted.longest = 0;
     await act();
@@ -85,7 +85,7 @@ async function started() {
 const open = { queued: many + 1, done: 1 };
 const ended = { cancelled: many + 1, done: 1 };
 
-it("no order about a large run reads or writes more rows in one turn than a slice has", async () => {
+it("no command for a large run reads or writes more rows in one turn than a slice has", async () => {
   const { fullest, states } = await started();
   expect(await states()).toEqual(open);
   for (const [method, path, after] of [
@@ -121,7 +121,7 @@ it("no dry run of an order looks at more records of a large run in one turn than
   expect(await states()).toEqual(ended);
 }, 120_000);
 
-it("steps that end while their run is paused cost no more for those before them", async () => {
+it("the cost of a step that ends during a pause does not grow with the number of earlier ones", async () => {
   const { url, id, rowsOf, states, send } = await started();
   expect((await send("PUT", `/workflow/${id}/pause`)).status).toBe(200);
   const parse = vi.spyOn(JSON, "parse");
@@ -139,7 +139,7 @@ it("steps that end while their run is paused cost no more for those before them"
   expect(await states()).toEqual({ done: many + 2 });
 }, 120_000);
 
-/** The longest text that is encoded at once on the way to a client. */
+/** The longest text that is encoded in one piece for a client. */
 function longestEncoded(): () => number {
   let longest = 0;
   const { from } = Buffer;
@@ -163,7 +163,7 @@ function longestEncoded(): () => number {
   return () => longest;
 }
 
-it("no read of a large run builds its answer at once, and all tasks are in it", async () => {
+it("no read of a large run builds its response in one piece, and the response has all tasks", async () => {
   const { id, url, rowsOf } = await started();
   const longest = longestEncoded();
   for (const path of [`/workflow/${id}`, `/workflows/${id}/status`]) {

@@ -1,5 +1,6 @@
-// The attacker holds a worker token, fails a task of Conductor with outputs of megabytes, and looks at that task many times at once. A row of
-// megabytes is read in a turn of the event loop of its own, for all callers together, and the tries of the task are in memory for one at a time.
+// The attacker holds a worker token, fails a Conductor task with outputs of megabytes, and reads this task many times at once. Each row of
+// megabytes must be read in a separate turn of the event loop, for all callers together, and the attempts of the task may be in memory for
+// only one caller at a time.
 
 import { expect, it, vi } from "vitest";
 import { LocalReader } from "../../src/engine/run/local-reader.ts";
@@ -12,7 +13,7 @@ import { until } from "../support/until.ts";
 const readers = 8;
 const large = "x".repeat(3_000_000);
 
-it("of many that look at a task, one reads its tries at a time", async () => {
+it("of many callers that read a task, one at a time reads its attempts", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "large", retryCount: 3, retryDelaySeconds: 0 });
   const run = await c.begin([simple("large")]);
@@ -30,7 +31,7 @@ it("of many that look at a task, one reads its tries at a time", async () => {
   });
   vi.spyOn(LocalReader.prototype, "attempts").mockImplementation(async function (this: LocalReader, ...asked) {
     most = Math.max(most, ++reading);
-    // Until all the others have come: here, or to the line in which they wait.
+    // Until all the other callers are here or wait in the queue.
     await until(() => most > 1 || looked >= readers);
     const found = await attempts.apply(this, asked);
     reading--;
@@ -41,7 +42,7 @@ it("of many that look at a task, one reads its tries at a time", async () => {
   expect(most).toBe(1);
 });
 
-it.each(["run", "task"] as const)("a %s of megabytes is read in a turn of its own", async (what) => {
+it.each(["run", "task"] as const)("a %s of megabytes is read in a separate turn", async (what) => {
   const { engine, submit, claim } = await startStepflow();
   await submit(oneStep("/hold", { $input: "$" }), [large]);
   const { id, runId } = await claim("hold");

@@ -1,5 +1,5 @@
-// The attacker holds an operator token and sends definitions in YAML as large as they may be: very many jobs, or very many equal keys. The
-// parser takes seconds for such a text. It must work away from the event loop, one text at a time, and for a bounded time.
+// The attacker holds an operator token and sends YAML definitions of the maximum size: very many jobs, or very many equal keys. The parser
+// needs seconds for such a text. It must run outside the event loop, for one text at a time, and for a limited time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Parser } from "yaml";
@@ -13,18 +13,18 @@ const parseDefinition = await definitionParser();
 const start = "name: CI\non: push\njobs:\n";
 const job = (at: number) => `  job-${at}: { run: "true" }\n`;
 const jobs = (count: number) => start + Array.from({ length: count }, (_, at) => job(at)).join("");
-/** Some hundred kilobytes: hundreds of milliseconds in the parser. */
+/** Some hundred kilobytes, which take hundreds of milliseconds in the parser. */
 const large = jobs(10_000);
 const file = "ci.yaml";
 
-/** Characters of the longest text that the parser of YAML got on this thread. */
+/** The characters of the longest text that the YAML parser received on this thread. */
 function longestParsed() {
   const parse = vi.spyOn(Parser.prototype, "parse");
   onTestFinished(() => parse.mockRestore());
   return () => Math.max(0, ...parse.mock.calls.map(([text]) => text.length));
 }
 
-it("a large definition is not read on the thread that answers requests", async () => {
+it("a large definition is not parsed on the thread that handles requests", async () => {
   const server = await serve({ ephemeral: true, port: 0 });
   onTestFinished(() => server.close(0));
   const longest = longestParsed();
@@ -55,7 +55,7 @@ it("a text that takes longer than the limit is ended", async () => {
   });
 });
 
-it("of too many large texts at once the last is refused, and there is room again when the others have ended", async () => {
+it("when there are too many large texts at once, the last is refused until others have ended", async () => {
   const reader = new DefinitionReader(systemClock, 1);
   const sendAll = () => Promise.allSettled(Array.from({ length: largeMax + 1 }, () => reader.read({ text: large, file })));
   for (const threads of [largeMax, 2 * largeMax]) {

@@ -1,5 +1,5 @@
-// The attacker reaches the port of the owner, or holds the cluster's secret and speaks the link like a node, but not as a node of ours does: it
-// must not end the owner, take up its memory without bound, or hurt other nodes.
+// The attacker reaches the port of the owner, or holds the cluster's secret and uses the link in ways that our nodes do not. This must not
+// end the owner, use its memory without a limit, or affect other nodes.
 
 import { connect } from "node:net";
 import { Readable } from "node:stream";
@@ -47,7 +47,7 @@ async function setup() {
   return { owner, bad, carried, hello, read: () => read };
 }
 
-it("calls that no node sends are refused one by one", async () => {
+it("calls that no node sends are refused, each separately", async () => {
   const { bad, carried, hello } = await setup();
   const odd: [string, unknown][] = [
     ...([
@@ -74,18 +74,18 @@ it("calls that no node sends are refused one by one", async () => {
   await hello();
 });
 
-it("a node that fetches nothing makes the owner read a few pieces of a body and no more", async () => {
+it("when a node fetches nothing, the owner reads only a few pieces of a body", async () => {
   const { bad, carried, hello, read } = await setup();
   await bad.call("request", carried("/endless"));
   await hello();
   expect(read()).toBeLessThan(40);
 });
 
-it("bodies that no route reads are bounded, by bytes and by number, and end with their link", async () => {
+it("bodies that no route reads are limited in bytes and in number, and end with their link", async () => {
   const { owner, bad, carried, hello } = await setup();
   void bad.call("request", carried("/unread", { upload: "u" }), { repeat: false }).catch(() => {});
   const bytes = Buffer.alloc(262_144).toString("base64");
-  // A node of ours waits until a piece was taken. These must all be answered, for the body is given up.
+  // Our node waits until a piece is accepted. Here all pieces must get an answer, because the body is dropped.
   await Promise.all(Array.from({ length: 64 }, () => bad.call("piece", { upload: "u", bytes })));
   const refused = Array.from({ length: 1_010 }, (_, at) =>
     bad
@@ -98,7 +98,7 @@ it("bodies that no route reads are bounded, by bytes and by number, and end with
   await hello();
 });
 
-it("bytes that are no handshake end the connection of a stranger alone", async () => {
+it("bytes that are not a handshake end only their own connection", async () => {
   const { owner, hello } = await setup();
   await hello();
   const { hostname, port } = new URL(owner.url);

@@ -1,4 +1,4 @@
-// Someone tidies up: the lock file of a running server is removed, and a second server is started on the same data.
+// An operator removes the lock file of a running server and starts a second server on the same data.
 
 import { unlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { longshore } from "../support/cli.ts";
 import { dataFolder, startRunServer } from "../support/run-server.ts";
 
-it("the second server is refused, at every try, and the first one continues", async () => {
+it("the second server is refused at every attempt, and the first one continues", async () => {
   const data = dataFolder();
   const first = await startRunServer(data);
   unlinkSync(join(data, "lock"));
@@ -21,7 +21,7 @@ it("the second server is refused, at every try, and the first one continues", as
   expect(await (await startRunServer(data)).countRuns()).toBe(5);
 });
 
-it("a reader that has the data file open, such as a backup, keeps no server from starting", async () => {
+it("a reader that has the data file open, such as a backup, does not prevent the start of a server", async () => {
   const data = dataFolder();
   await (await startRunServer(data)).stop();
   const reader = await openDatabase(join(data, "longshore.db"), { readOnly: true });

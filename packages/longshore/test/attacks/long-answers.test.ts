@@ -1,5 +1,5 @@
-// The attacker holds a worker token and stores large texts where the server sets a limit on their number only; then a read token asks for many
-// of them at once. All of them were read, and made into one answer, without a pause.
+// The attacker holds a worker token and stores large texts where the server limits only their number. Then many of them are requested at once
+// with a read token. All of them were read and put into one response, without a pause.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ListTexts } from "../../src/core/list-text.ts";
@@ -26,7 +26,7 @@ describe("a log of large chunks", () => {
     return { server, id };
   }
 
-  it("is read in pages of about a megabyte, and arrives whole", async () => {
+  it("is read in pages of about a megabyte, and arrives complete", async () => {
     const { server } = await logged();
     const { items: runs } = JSON.parse((await server.get("/api/longshore/v1/runs")).text) as { items: { id: string }[] };
     const sizes: number[] = [];
@@ -41,7 +41,7 @@ describe("a log of large chunks", () => {
     expect(sizes).toEqual([4, 4, 4, 4, 4, 4, 0]);
   });
 
-  it("is sent whole where a protocol has no pages", async () => {
+  it("is sent completely when a protocol has no pages", async () => {
     const { server, id } = await logged();
     const texts = (await server.logs(id, "talk")).map(({ data }) => data);
     expect(texts.join("")).toHaveLength(chunks * megabyte);
@@ -49,7 +49,7 @@ describe("a log of large chunks", () => {
 });
 
 describe("tasks with large inputs", () => {
-  it("are listed in pages that are shorter, with all of them on the way to the last page", async () => {
+  it("are listed in shorter pages, which together have all tasks", async () => {
     const server = await startGraphServer();
     const count = 12;
     for (let at = 0; at < count; at++) await server.start(job("large", { command: "x".repeat(1_000_000) }));
@@ -67,11 +67,11 @@ describe("tasks with large inputs", () => {
 });
 
 describe("Conductor's workflows with large inputs", () => {
-  /** More than the limit of an answer together, while all but one have less. */
+  /** Together they exceed the limit of a response. Without one of them, they do not. */
   const count = 23;
   const input = { text: "x".repeat(3_000_000) };
 
-  it("are found in shorter pages with the true total, and refused where an answer has no pages", async () => {
+  it("are found in shorter pages with the correct total, and are refused when a response has no pages", async () => {
     const c = await startConductor();
     await c.workflow({ name: "w", tasks: [{ name: "t", taskReferenceName: "t", type: "SIMPLE" }] });
     const ids: string[] = [];
@@ -102,7 +102,7 @@ describe("a workflow of many large tasks", () => {
   const count = 10;
   const large = "x".repeat(8_000_000);
 
-  /** Each task has eight megabytes of output: more than an answer may have together. */
+  /** Each task has eight megabytes of output, so all tasks together exceed the limit of a response. */
   async function grown() {
     const c = await startConductor();
     const tasks = Array.from({ length: count }, (_none, at) => ({ name: "t", taskReferenceName: `t${at}`, type: "SIMPLE" }));
@@ -111,19 +111,19 @@ describe("a workflow of many large tasks", () => {
     return { c, id };
   }
 
-  it("is refused as a whole, permanently, and everything that needs no texts continues", async () => {
+  it("is refused completely and permanently, and requests that need no texts still work", async () => {
     const { c, id } = await grown();
     const refused = await c.send("GET", `/workflow/${id}`);
     expect([refused.status, JSON.parse(refused.text)]).toEqual([413, expect.objectContaining({ retryable: false })]);
     expect((await c.send("GET", `/workflow/${id}?includeTasks=false`)).status).toBe(200);
     const page = await c.read<{ totalHits: number; results: { referenceTaskName: string }[] }>(`/workflow/${id}/tasks?start=0&count=100`);
     expect(page.totalHits).toBe(count + 1);
-    // As many as an answer holds; the next `start` is behind them.
+    // As many as a response may have; the next `start` follows them.
     expect(page.results.map(({ referenceTaskName }) => referenceTaskName)).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"]);
     const rest = await c.read<{ results: { referenceTaskName: string }[] }>(`/workflow/${id}/tasks?start=8&count=100`);
     expect(rest.results.map(({ referenceTaskName }) => referenceTaskName)).toEqual(["t8", "t9", "last"]);
     expect(await c.read("/workflow/running/w")).toEqual([id]);
-    // A failed workflow is found, with the names of what failed.
+    // A failed workflow is found, with the names of its failed tasks.
     await c.work("last", { status: "FAILED_WITH_TERMINAL_ERROR" });
     const found = await c.read<{ results: object[] }>(`/workflow/search?query=${encodeURIComponent(`workflowId=${id}`)}`);
     expect(found.results).toMatchObject([{ status: "FAILED", failedReferenceTaskNames: "last" }]);
@@ -133,7 +133,7 @@ describe("a workflow of many large tasks", () => {
 describe("waiting for a workflow of large tasks", () => {
   const large = "x".repeat(3_000_000);
 
-  /** The longest text that is taken apart or written in one call while `act` runs, of all that the server does. */
+  /** The longest text that any code of the server parses or writes in one call while `act` runs. */
   async function longest(act: () => Promise<void>): Promise<{ parsed: number; written: number }> {
     const seen = { parsed: 0, written: 0 };
     const { parse, stringify } = JSON;
@@ -157,7 +157,7 @@ describe("waiting for a workflow of large tasks", () => {
 
   const wait = (name: string) => ({ name, taskReferenceName: name, type: "WAIT" });
 
-  it.each(["TARGET_WORKFLOW", "BLOCKING_WORKFLOW"])("takes none of their texts apart for %s", async (strategy) => {
+  it.each(["TARGET_WORKFLOW", "BLOCKING_WORKFLOW"])("parses none of their texts for %s", async (strategy) => {
     const c = await startConductor();
     const id = await c.begin([{ name: "t", taskReferenceName: "t", type: "SIMPLE" }, wait("one"), wait("two")]);
     await c.work("t", { output: { large } });
@@ -171,7 +171,7 @@ describe("waiting for a workflow of large tasks", () => {
     expect(seen.written).toBeLessThan(megabyte);
   });
 
-  it("reads a failed one in slices for the workflow that follows its failure", async () => {
+  it("reads a failed one in slices for its failure workflow", async () => {
     const c = await startConductor();
     const tasks = ["t", "u"].map((name) => ({ name, taskReferenceName: name, type: "SIMPLE", retryCount: 0 }));
     await c.workflow({ name: "after", tasks: [{ name: "v", taskReferenceName: "v", type: "SIMPLE" }] });
@@ -190,7 +190,7 @@ describe("waiting for a workflow of large tasks", () => {
 });
 
 describe("queued tasks with large inputs", () => {
-  it("are counted as many as they are", async () => {
+  it("are counted completely", async () => {
     const engine = await openEngineWithStore({ directory: null, clock: new TestClock() });
     onTestFinished(() => engine.close());
     const lanes = [{ name: "work", labels: [] }];
@@ -220,12 +220,12 @@ describe("large documents of one kind", () => {
     for (let at = 0; at < count; at++)
       await engine.documents.keepDocument({ kind: "schema", name: `s${at}`, version: 1, body: JSON.stringify("x".repeat(megabyte / 2)) });
     expect(await all(engine.documents.eachDocument("schema"))).toHaveLength(count);
-    // The rows that a slice is given, and a row for each kilobyte of the megabyte that it may read.
+    // The rows that a slice may read, and one row for each kilobyte of the megabyte that it may read.
     expect(engine.slices.longest).toBeLessThan(2 * turnRows);
   });
 });
 
-it("workflows are listed a few at a time, in a text that is limited", async () => {
+it("workflows are listed a few at a time, in a limited text", async () => {
   const server = await startGraphServer();
   const count = 60;
   for (let at = 0; at < count; at++) await server.start(job("one"));

@@ -1,6 +1,6 @@
-// The attacker holds an operator token, or is a durable function itself: it gives thousands of commands, and then the run is retried, or continues
-// as another. Each of these looked at every record of the run in one transaction, also at those of earlier lives: with 20,000 commands every other
-// request waited for up to half a second. What is counted is records that are looked at in one turn of the event loop, not time.
+// The attacker holds an operator token, or is a durable function with thousands of commands, whose run is then retried or continues as
+// another pass. Each of these read every record of the run in one transaction, also the records of earlier lives: with 20,000 commands, every
+// other request waited for up to half a second. The test counts records that are read in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { createLogger } from "../../src/core/logger.ts";
@@ -65,7 +65,7 @@ async function started() {
   };
 }
 
-it("no order about a function with thousands of commands looks at more of them in one turn than a slice has", async () => {
+it("no operator command for a function with thousands of records reads more of them in one turn than a slice has", async () => {
   const { send, take, fullest } = await started();
   await send("POST", "/longshore/v1/definitions", { source: { name: "f", function: true } });
   const { id } = JSON.parse((await send("POST", "/longshore/v1/runs", { workflow: "f" })).text) as { id: string };
@@ -85,13 +85,13 @@ it("no order about a function with thousands of commands looks at more of them i
   expect(few(await fullest(complete({ kind: "failed", error: "x" })))).toBe("few rows");
   expect(few(await fullest(order("retry")))).toBe("few rows");
   const again = await take();
-  // The last command, a signal that never came, is given again.
+  // The last command, which waits for a signal that never came, is given again.
   expect(again.turn).toMatchObject({ life: 1, after: many / 2, upTo: many / 2, commands: many });
   lease = again.lease;
   expect(few(await fullest(complete({ kind: "continued", input: 1 })))).toBe("few rows");
   expect((await take()).turn).toMatchObject({ life: 2, commands: 0, pass: 1 });
   expect(few(await fullest(order("cancel")))).toBe("few rows");
-  // The run has one record now, and those of its earlier lives.
+  // The run now has one record, besides those of its earlier lives.
   expect(few(await fullest(order("retry")))).toBe("few rows");
   expect((await take()).turn).toMatchObject({ life: 3, commands: 0 });
 }, 120_000);

@@ -1,5 +1,5 @@
-// The attacker may start runs or, with a worker token, register schemas, and gives ids and names of megabytes. They are keys of the data
-// file, and every list of runs or schemas repeats them.
+// The attacker may start runs or, with a worker token, register schemas, and uses ids and names of megabytes. They are keys in the data file,
+// and every list of runs or schemas repeats them.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -43,7 +43,7 @@ it.each([
   expect(JSON.parse(text)).toMatchObject(refusalOf(path));
 });
 
-it("a rerun with a long correlationId is refused, and the run stays as it was", async () => {
+it("a rerun with a long correlationId is refused, and the run does not change", async () => {
   const c = await setup();
   const id = await c.start("w", { correlationId: "c" });
   await c.work("s");
@@ -53,7 +53,7 @@ it("a rerun with a long correlationId is refused, and the run stays as it was", 
   expect(await c.run(id)).toMatchObject({ status: "COMPLETED", correlationId: "c" });
 });
 
-it("a schema with a long name is refused, and one with the longest name is found by it", async () => {
+it("a schema with a too long name is refused, and one with the longest allowed name is found by it", async () => {
   const c = await setup();
   const schema = (name: string) => [{ name, version: 1, type: "JSON", data: {} }];
   for (const name of [tooLong, "i".repeat(200_000)]) {

@@ -1,5 +1,5 @@
-// The attacker holds a read token, and some run has a text that repeats itself, as padding, base64 or measurements do. What is searched for
-// repeats it too, and differs at its end: a search that compares all of it at every place holds the event loop for minutes.
+// The attacker holds a read token, and a run has a repetitive text, such as padding, base64 or measurements. The search text is equally
+// repetitive and differs only at its end. A search that compares all of it at every position would block the event loop for minutes.
 
 import { expect, it } from "vitest";
 import { startServer } from "../support/cli.ts";

@@ -1,6 +1,6 @@
-// A MongoDB that loses, refuses and never answers, towards workers of FlowKit and a server that share it. A part whose insert was refused or cut off
-// was taken for stored, and a consumer never got it; one call without an answer kept a reader, the coordinator and the end of a server without a limit;
-// and a search without an end filled the memory.
+// A MongoDB that loses data, refuses calls or never answers, used by FlowKit workers and a server. A part whose insert was refused or
+// interrupted counted as stored, and a consumer never got it. One call without a response blocked a reader, the coordinator and the stop of a
+// server without a limit. An endless search filled the memory.
 
 import { serve } from "longshore/server";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -40,14 +40,14 @@ describe("parts that MongoDB did not keep", () => {
     await expect(store.putPartials(maker, [part])).rejects.toMatchObject(expected);
   });
 
-  it("are tried again when the connection is lost while they are ticked off", async () => {
+  it("are written again when the connection is lost while they are confirmed", async () => {
     const { store } = await setup((name, { update }) => (name === "update" && update === "stream_progress" ? "hang up" : undefined));
     const finished = store.finish(consumer, [{ fromNode: "up", uid: "b0" }]);
     await expect(finished).rejects.toMatchObject({ code: "LONGSHORE_UNREACHABLE" });
   });
 });
 
-it("parts are given although the answer to their claim was lost", async () => {
+it("parts are delivered although the response to their claim was lost", async () => {
   const parts = ["b0", "b1", "b2"].map((batch_uid, at) => ({ batch_uid, meta: {}, created_at: new Date(at) }));
   const claims = new Set<unknown>();
   const { uids, read } = await setup((name, command) => {
@@ -71,7 +71,7 @@ it("parts are given although the answer to their claim was lost", async () => {
   expect(uids).toEqual(["b0", "b1", "b2"]);
 });
 
-describe("a reader of a MongoDB that gives nothing", () => {
+describe("a reader of a MongoDB that returns nothing", () => {
   const endless: Script = (name, command) => {
     if (name === "getMore") return found("artifacts", [], { more: true, first: false });
     return isSearch(name, command, "partial") ? found("artifacts", [], { more: true }) : undefined;
@@ -90,7 +90,7 @@ describe("a reader of a MongoDB that gives nothing", () => {
     await expect(reading).rejects.toThrow("enough");
   });
 
-  it("ends the search in the database as well", async () => {
+  it("also ends the search in the database", async () => {
     const { mongo, ending, read } = await setup(endless);
     const reading = read();
     await mongo.came("getMore artifacts", 3);
@@ -99,7 +99,7 @@ describe("a reader of a MongoDB that gives nothing", () => {
     await mongo.came("killCursors artifacts");
   });
 
-  it("has its call fail as a temporary error when no answer arrives for half a minute", async () => {
+  it("gets a transient error when no response arrives for half a minute", async () => {
     const clock = new TestClock();
     const { mongo, store } = await setup(silent, { clock });
     const asked = store.isComplete("t", "up");
@@ -135,7 +135,7 @@ describe("a reader of a MongoDB that gives nothing", () => {
     const clock = new TestClock();
     const paused = new Promise<void>((resolve) => {
       const at = clock.at.bind(clock);
-      // Every other timer of a reader is the half minute for an answer.
+      // The reader's other timers are the half minute for a response.
       clock.at = (atMs, fn) => {
         if (atMs - clock.now() < 1_000) resolve();
         return at(atMs, fn);
@@ -149,7 +149,7 @@ describe("a reader of a MongoDB that gives nothing", () => {
     await expect(reading).rejects.toThrow("enough");
   });
 
-  it("remembers no more of an endless list of complete nodes than it reads from", async () => {
+  it("remembers only those nodes of an endless list of complete nodes that it reads from", async () => {
     const names = (first: boolean) => found("artifacts", [{ node_id: `n${Math.random()}` }, { node_id: "up" }], { more: true, first });
     const { read, uids } = await setup((name, command) => {
       if (name === "getMore") return names(false);
@@ -175,7 +175,7 @@ describe("a server whose MongoDB", () => {
     await server.close();
   });
 
-  it("lists tasks without an end looks at a thousand of them", async () => {
+  it("has an endless list of tasks reads a thousand of them", async () => {
     const page = (first: boolean) =>
       found(
         "tasks",

@@ -1,5 +1,5 @@
-// A NATS server that says what no NATS server says. One line that the client cannot read kept the end of a worker for three quarters of a minute, a
-// server that ended every request at once was called ten thousand times a second, and each refused message was a line in the log.
+// A server that violates the NATS protocol. One line that the client cannot read delayed the end of a worker by 45 seconds. A server that
+// ended every request at once was called ten thousand times a second, and each refused message was a line in the log.
 
 import { expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";
@@ -16,7 +16,7 @@ const consumer = { type: "consumer_info", stream_name: "S", name: "c", config: {
 
 const answerInfo = ({ answer }: Published) => answer(JSON.stringify(consumer));
 
-/** A worker whose requests for tasks, or for the consumer of them, get these answers. */
+/** A worker whose requests for tasks, or for their consumer, get these responses. */
 async function setup(
   { next = () => {}, info = answerInfo }: { [request in "next" | "info"]?: (message: Published) => void },
   heard: (notice: Notice) => void = () => {},
@@ -31,7 +31,7 @@ async function setup(
   return { worker, clock };
 }
 
-it("a worker ends although its server has sent what cannot be read", async () => {
+it("a worker ends although its server has sent an unreadable line", async () => {
   let ask = () => {};
   const asked = new Promise<void>((resolve) => {
     ask = resolve;
@@ -70,7 +70,7 @@ it("a worker pauses when its server ends a request at once", async () => {
   await worker.stop();
 });
 
-it("a server looks soon whether its NATS server still answers", async () => {
+it("a server soon checks whether its NATS server still responds", async () => {
   const gone = new AbortController();
   let asked: { pingInterval?: number; maxPingOut?: number } = {};
   const connect = (options: typeof asked) => {

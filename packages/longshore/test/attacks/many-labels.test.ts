@@ -1,12 +1,12 @@
-// The attacker holds a worker token and claims with hundreds of labels, each time with others, while tasks wait on very many lanes. What
-// one claim and one post cost must not depend on how many lanes there are, nor on how many other claims wait.
+// The attacker holds a worker token and claims with hundreds of labels, different ones each time, while tasks wait in very many lanes. The
+// cost of a claim and of a new task must not depend on the number of lanes or of waiting claims.
 
 import { expect, it, onTestFinished } from "vitest";
 import type { NewTaskRow } from "../../src/engine/board/store.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 
 const lanesCount = 20_000;
-/** Labels of one claim, as many as the attack had. */
+/** The labels of one claim, as many as in the attack. */
 const labelsCount = 901;
 const holder = "attacker";
 
@@ -20,7 +20,7 @@ function task(id: string, labels: string[]): NewTaskRow {
   return { id, step: "s", lanes: [{ name: "work", labels }], input: "null", policy: null };
 }
 
-it("claims with hundreds of labels check the labels they have, not the lanes there are", async () => {
+it("the cost of claims with hundreds of labels depends on their labels, not on the number of lanes", async () => {
   const { board, store } = await opened();
   for (let at = 0; at < lanesCount; at += 1_000) {
     await board.post(Array.from({ length: 1_000 }, (_, one) => task(`t${at + one}`, [`l${at + one}`])));
@@ -34,7 +34,7 @@ it("claims with hundreds of labels check the labels they have, not the lanes the
   }
 });
 
-it("claims with as many names as labels find what a claim with one name would", async () => {
+it("claims with as many names as labels find the same task as a claim with one name", async () => {
   const { board, store } = await opened();
   await board.post([task("t", ["l7"])]);
   const names = Array.from({ length: labelsCount }, (_, at) => `handler-${at}`);
@@ -44,7 +44,7 @@ it("claims with as many names as labels find what a claim with one name would", 
   expect(store.board.lanes.steps - before).toBeLessThanOrEqual(3 * labelsCount);
 });
 
-it("a post compares a bounded number of waiting claims, and further kinds of claims are refused", async () => {
+it("a new task is compared with a limited number of waiting claims, and further kinds of claims are refused", async () => {
   const { board, store } = await opened();
   const waits = Array.from({ length: 1_200 }, (_, at) =>
     board.claim({ reach: { names: ["work"], labels: [`own-${at}`] }, holder, termMs: 60_000, waitMs: 30_000 }).then(

@@ -1,5 +1,5 @@
-// The attacker may define workflows, and defines many of megabytes each; or holds a read token, and reads them. Two thousand of them stayed in memory, with
-// all that was made of them: 60 flows of 4 MB took 1.5 GB.
+// The attacker may define workflows, and defines many of megabytes each, or holds a read token and reads them. Up to two thousand of them
+// stayed in memory, with their compiled forms: 60 flows of 4 MB used 1.5 GB.
 
 import { expect, it } from "vitest";
 import { DefinitionCache } from "../../src/engine/run/definition-cache.ts";
@@ -7,7 +7,7 @@ import { openParts } from "../support/parts.ts";
 
 const charsMax = 33_554_432;
 
-it("what is kept of definitions has a bound in characters, and what is used stays", () => {
+it("definitions in memory have a limit in characters, and those in use stay", () => {
   const cache = new DefinitionCache<number>();
   const source = "x".repeat(4_000_000);
   cache.set("used", 0, { source: "small" });

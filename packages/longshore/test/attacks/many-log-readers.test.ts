@@ -1,5 +1,6 @@
-// The attacker holds a worker token and fills the logs of tasks, or fails tasks very often; and a read token with which it follows one log many times,
-// or asks for the last lines and the histories of all of them. What is taken apart in one turn of the event loop must grow with none of these.
+// The attacker holds a worker token and fills the logs of tasks, or fails tasks very often. With a read token, the attacker follows one log
+// many times, or requests the last lines and histories of all tasks. The amount of stored text that is parsed in one turn of the event loop
+// must not grow with any of these.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { EventReader } from "../support/event-reader.ts";
@@ -7,7 +8,7 @@ import { type GraphServer, job, startGraphServer } from "../support/workflow-gra
 
 const megabyte = 1_048_576;
 
-/** How many characters of stored logs were taken apart in the fullest turn of the event loop. */
+/** The most characters of stored logs that were parsed in one turn of the event loop. */
 function charsPerTurn() {
   const parse = JSON.parse;
   let inTurn = 0;
@@ -40,7 +41,7 @@ async function running(server: GraphServer, jobs: number) {
   return { runId: items[0]?.id as string, push };
 }
 
-it("a line of a megabyte is taken apart for each of many readers in a turn of its own", async () => {
+it("a line of a megabyte is parsed for each of many readers in a separate turn", async () => {
   const server = await startGraphServer();
   const { runId, push } = await running(server, 1);
   await push(0, "begin\n");
@@ -64,7 +65,7 @@ async function nextLine(reader: EventReader): Promise<string[]> {
   return frames;
 }
 
-it("the last lines of many steps are found without taking their whole logs apart", async () => {
+it("the last lines of many steps are found without parsing their whole logs", async () => {
   const server = await startGraphServer();
   const { runId, push } = await running(server, 8);
   const chars = charsPerTurn();
@@ -74,7 +75,7 @@ it("the last lines of many steps are found without taking their whole logs apart
   expect(chars.most).toBeLessThan(megabyte);
 });
 
-it("a push to a log of very many chunks reads back a part of them alone", async () => {
+it("a push to a log of very many chunks reads only a part of them", async () => {
   const before = await startGraphServer();
   const id = await before.start(job("talk"));
   const { lease } = await before.take();
@@ -85,7 +86,7 @@ it("a push to a log of very many chunks reads back a part of them alone", async 
   const server = await startGraphServer({}, before);
   const chars = charsPerTurn();
   expect(await server.push(lease.lease_id, ...chunks(18_000, 1))).toBe(200);
-  // Each chunk takes about 15 characters, and 4,000 of them are enough.
+  // Each chunk has about 15 characters, and 4,000 chunks are enough.
   expect(chars.most).toBeLessThan(100_000);
   expect(await server.push(lease.lease_id, ...chunks(17_990, 20))).toBe(200);
   expect(await server.logs(id, "talk")).toHaveLength(18_010);
@@ -114,7 +115,7 @@ it("histories of tasks that failed very often are sent in pages with few attempt
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(jobs * (attempts + 1));
 });
 
-it("tasks without a run are looked for among a bounded number of tasks at a time", async () => {
+it("a search for tasks without a run reads a limited number of tasks at a time", async () => {
   const server = await startGraphServer();
   await server.start(...Array.from({ length: 500 }, (_, at) => job(`j${at}`)));
   const pages: { items: object[]; next: string | null }[] = [];

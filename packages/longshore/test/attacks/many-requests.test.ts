@@ -1,15 +1,15 @@
-// The attacker has no token and sends very many small things on one connection at once: pipelined requests, or a body in pieces of one byte. What
-// has arrived together used to be handled together, and every other caller waited for it. The server must handle a bounded number in one
-// turn of the event loop, and end a connection that only wastes its time.
+// The attacker has no token and sends very many small pieces on one connection at once: pipelined requests, or a body in pieces of one byte.
+// The server used to handle everything that arrived together in one turn, and every other caller waited. It must handle a limited number in
+// one turn of the event loop, and end a connection that only wastes time.
 
 import { expect, it, vi } from "vitest";
 import { BodyRequest } from "../../src/net/listener/body.ts";
 import { call, groupOf, RawClient, route, startServer, turn } from "../support/http.ts";
 import { countTurns } from "../support/turn-count.ts";
 
-/** What one connection may begin in a turn, and what one slice of its bytes may hold beyond that. */
+/** How many requests one connection may begin in a turn, and how many more one slice of its bytes may contain. */
 const perConnection = 64 + 150;
-/** The same of all connections together, for ten of them: the turn, four slices, and what each has of its own. */
+/** The same for ten connections together: the turn's total, four slices, and the share of each connection. */
 const perTurn = 256 + 4 * 150 + 10 * 4;
 
 async function started() {
@@ -28,7 +28,7 @@ const request = "GET / HTTP/1.1\r\nhost:localhost\r\n\r\n";
 const head = "POST /read HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
 const piece = "1\r\nx\r\n";
 
-it("pipelined requests of one connection are begun a few in a turn, and all are answered", async () => {
+it("a few pipelined requests of one connection begin in each turn, and all are answered", async () => {
   const { server, handled } = await started();
   const client = new RawClient(server).send(request.repeat(5_000));
   while (handled.total < 5_000) await turn();
@@ -51,7 +51,7 @@ it("another caller is answered while a flood of requests waits", async () => {
   expect(Number(text)).toBeLessThan(5_000);
 });
 
-it("a body in pieces of one byte is taken apart over many turns", async () => {
+it("a body in pieces of one byte is read over many turns", async () => {
   const { server } = await started();
   const pieces = countTurns();
   const push = BodyRequest.prototype.push;
@@ -63,14 +63,14 @@ it("a body in pieces of one byte is taken apart over many turns", async () => {
   expect(pieces.most).toBeLessThanOrEqual(1_024 + 700);
 });
 
-it("a body that never stops coming in pieces of one byte ends its connection", async () => {
+it("an endless body in pieces of one byte ends its connection", async () => {
   const { server } = await started();
   const client = new RawClient(server).send(`${head}${piece.repeat(30_000)}`);
   expect(await client.closed()).toContain("HTTP/1.1 400 ");
   expect(server.metrics.text()).toContain('longshore_http_broken_total{status="400"} 1');
 });
 
-it("a client that ends its side after pipelined requests has them all begun", async () => {
+it("all pipelined requests begin although the client ends its side after them", async () => {
   const { server, handled } = await started();
   new RawClient(server).send(request.repeat(500)).socket.end();
   while (handled.total < 500) await turn();

@@ -1,5 +1,6 @@
-// A client that may write to the topic of announcements announces workers with hundreds of roles each. The coordinator opened a connection for each role
-// of each worker, all at once, and listed every topic on each of them: its event loop and the broker were busy for minutes.
+// A client that may write to the topic of announcements announces workers with hundreds of roles each. The coordinator opened a connection
+// for each role of each worker, all at the same time, and listed every topic on each connection: its event loop and the broker were busy for
+// minutes.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -36,7 +37,7 @@ describe.skipIf(kafkaMissing !== undefined)(`many roles${kafkaMissing === undefi
     expect(open.most).toBe(1);
     expect(open.ever).toBeLessThanOrEqual(3);
     const admin = new kafka.Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
-    // A broker knows a new topic a moment after it was made.
+    // A broker knows a new topic a moment after it was created.
     await until(async () => {
       const there = new Set(await admin.listTopics());
       return roles.every((role) => there.has(role));

@@ -1,6 +1,6 @@
-// The attacker has no token and floods the server over one HTTP/2 connection: calls that come together, streams that are opened and reset at once,
-// messages in pieces of one byte. The server must begin a bounded number of calls in one turn of the event loop, and end a connection
-// that only wastes its time.
+// The attacker has no token and floods the server over one HTTP/2 connection: calls that arrive together, streams that are opened and
+// immediately reset, messages in pieces of one byte. The server must begin a limited number of calls in one turn of the event loop, and end a
+// connection that only wastes time.
 
 import { expect, it } from "vitest";
 import { serverStream, unary } from "../../src/net/grpc/service.ts";
@@ -36,10 +36,10 @@ async function started() {
   return { server, client, send, begun, goaway, figure };
 }
 
-/** Ids of streams, as clients number them. */
+/** Stream ids, as clients number them. */
 const ids = (count: number) => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
-it("calls that arrive together begin a few in a turn, and all are answered", async () => {
+it("a few of the calls that arrive together begin in each turn, and all are answered", async () => {
   const { client, send, begun } = await started();
   send(...ids(250).flatMap((id) => [open(id), frame(0, 1, id, message)]));
   while (begun.total < 250) await turn();
@@ -48,7 +48,7 @@ it("calls that arrive together begin a few in a turn, and all are answered", asy
   while (client.received.split("\x01\x05\0\0").length <= 250) await turn();
 });
 
-it("streams that are opened and reset at once end their connection", async () => {
+it("streams that are opened and immediately reset end their connection", async () => {
   const { server, client, send, begun, goaway } = await started();
   send(...ids(400).flatMap((id) => [open(id), frame(3, 0, id, cancel)]));
   await client.closed();
@@ -59,7 +59,7 @@ it("streams that are opened and reset at once end their connection", async () =>
   expect((await call(`${server.url}/other`)).text).toBe("here");
 });
 
-it("calls that are cancelled a few at a time are no flood", async () => {
+it("calls that are cancelled a few at a time do not count as a flood", async () => {
   const { client, send, begun, figure } = await started();
   for (const id of ids(200)) {
     send(open(id), frame(3, 0, id, cancel));
@@ -77,7 +77,7 @@ it("very many pieces of one byte in one turn end their connection", async () => 
   expect(goaway()).toBe(calm);
 });
 
-it("the same for streams whose call has not begun, and for requests that are no calls", async () => {
+it("the same pieces end the connection of streams whose call has not begun, and of requests that are not calls", async () => {
   for (const type of ["application/grpc", "text/plain"]) {
     const { client, send, goaway } = await started();
     const streams = ids(80).map((id) => frame(1, 4, id, callFields(Echo.Say.path, type)));
@@ -101,7 +101,7 @@ it("streams that wait for their turn when the server closes are notified", async
   const { server, client, send, begun } = await started();
   send(...ids(200).flatMap((id) => [opening(Echo.Count.path)(id), frame(0, 1, id, message)]));
   while (begun.total === 0) await turn();
-  // No time passes: nothing is cut.
+  // No time passes, so nothing is disconnected.
   await server.close();
   await client.closed();
   expect(server.metrics.text()).toContain("longshore_http_in_flight 0");

@@ -1,5 +1,5 @@
-// The attacker holds a read token, and asks many times at once for a thousand times of a cron expression in a time zone, or of one that comes
-// once in decades. Before, all of them were computed in one piece, which held the event loop: a rare time takes 0.2 ms once the code is warm.
+// The attacker holds a read token and sends many requests at once, each for a thousand times of a cron expression in a time zone, or of one
+// that matches once in decades. All of them were computed in one piece, which blocked the event loop: a rare time takes 0.2 ms to compute.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Times } from "../../src/engine/schedule/times.ts";

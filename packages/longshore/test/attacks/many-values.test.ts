@@ -1,6 +1,6 @@
-// The attacker sends few megabytes that become millions of objects: lists of empty lists, as a body or in a message of gRPC. Building those
-// would block all other callers for seconds. The attacker holds no token, a worker token or an operator token. The server must refuse by
-// the count, before it has built anything.
+// The attacker sends a few megabytes that become millions of objects: lists of empty lists, as a body or in a gRPC message. Building these
+// would block all other callers for seconds. The attacker holds no token, a worker token or an operator token. The server must count the
+// values and refuse before it builds them.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Json } from "../../src/core/json/json.ts";
@@ -38,20 +38,20 @@ it.each([
   expect(text).toContain(`more than ${path.endsWith("/flows") ? httpLimits.definitionValues : httpLimits.payloadValues} JSON values`);
 });
 
-it("a workflow of workflow-graph with too many values is refused in that protocol's words", async () => {
+it("a workflow-graph workflow with too many values is refused in the format of that protocol", async () => {
   const body = `{"name":"w","jobs":${lists}}`;
   const { status, text } = await call(`${await started()}/api/workflows`, { method: "POST", headers, body });
   expect([status, text]).toEqual([413, "Failed to buffer the request body: length limit exceeded"]);
 });
 
-it("a route that carries no payload takes fewer", async () => {
+it("a route without a payload accepts fewer values", async () => {
   const url = await started();
   const body = `[${"1,".repeat(httpLimits.bodyValues)}1]`;
   const answer = await call(`${url}/api/workflow/bulk/search`, { method: "POST", headers, body });
   expect([answer.status, answer.text]).toEqual([413, expect.stringContaining(`more than ${httpLimits.bodyValues} JSON values`)]);
 });
 
-it("a message of gRPC with too many fields is refused by name", async () => {
+it("a gRPC message with too many fields is refused with the field's name", async () => {
   const channel = openChannel(await started(), { metadata: { authorization: "Bearer operator-0123456789" } });
   onTestFinished(() => channel.close());
   const data = Array.from({ length: httpLimits.definitionValues }, () => []) as Json[];
@@ -65,14 +65,14 @@ it("a message of gRPC with too many fields is refused by name", async () => {
   }
 });
 
-it("a definition with as many values as it may have is checked in one walk, and is no failure of the server", async () => {
+it("a definition with the maximum number of values is checked in one walk, and causes no failure of the server", async () => {
   const x = `[${"1,".repeat(httpLimits.definitionValues - 100)}1]`;
   const task = `{"name":"t","taskReferenceName":"t","type":"SIMPLE","inputParameters":{"x":${x}}}`;
   const body = `{"name":"d","version":1,"schemaVersion":2,"ownerEmail":"a@b.c","timeoutSeconds":0,"tasks":[${task}]}`;
   expect((await call(`${await started()}/api/metadata/workflow/validate`, { method: "POST", headers, body })).status).toBe(200);
 });
 
-it("names of a very wide object count several times, in it alone", () => {
+it("names of a very wide object count several times, but only in this object", () => {
   const object = (names: number) => `{${Array.from({ length: names }, (_, at) => `"${at}":1`).join(",")}}`;
   const valuesOf = (text: string) => {
     const scan = new JsonScan();
@@ -81,17 +81,17 @@ it("names of a very wide object count several times, in it alone", () => {
   };
   expect(valuesOf(object(1_000))).toBe(2 + 1_000 + 999);
   expect(valuesOf(object(1_100))).toBe(2 + 1_000 + 4 * 100 + 1_099);
-  // Twice the same is twice as much: each object begins at its first name.
+  // Two equal objects count twice as much, because each object is counted from its first name.
   expect(valuesOf(`[${object(1_100)},${object(1_100)}]`)).toBe(2 * valuesOf(object(1_100)) + 1);
 });
 
-it("one number of megabytes is refused by its digits", async () => {
+it("one number of megabytes is refused because of its digits", async () => {
   const body = `{"x":1${"7".repeat(2 * httpLimits.payloadValues)}}`;
   const { status, text } = await call(`${await started()}/api/workflow/w`, { method: "POST", headers, body });
   expect([status, text]).toEqual([413, expect.stringContaining(`more than ${httpLimits.payloadValues} JSON values`)]);
 });
 
-it("digits of a long number count, for pieces of any size, and those of a usual one do not", () => {
+it("digits of a long number are counted for pieces of any size, but not digits of a usual number", () => {
   const text = Buffer.from(`[${"1".repeat(32)},${"2".repeat(40)},"${"3".repeat(40)}",0.${"4".repeat(32)}]`);
   for (let size = 1; size <= text.length; size++) {
     const scan = new JsonScan();
@@ -100,7 +100,7 @@ it("digits of a long number count, for pieces of any size, and those of a usual 
   }
 });
 
-it("numbers that no double holds are found and written in one pass each", () => {
+it("numbers that no double can hold are found in one pass, and written in one pass", () => {
   const text = `[${Array.from({ length: 1_000 }, (_, at) => `${at + 1}12345678901234567890`).join(",")}]`;
   const value = parseExact(text);
   const written = vi.spyOn(ExactNumber.prototype, "toJSON");

@@ -1,5 +1,5 @@
-// The attacker may start runs, and waits for thousands of them at once (Conductor's `execute`). Whenever any task on the server changed, each of these
-// waits looked at all tasks of its run: with 5,000 of them, each change cost seconds.
+// The attacker may start runs, and waits for thousands of them at once (Conductor's `execute`). Each time any task on the server changed,
+// each of these waits read all tasks of its run: with 5,000 waits, each change took seconds.
 
 import { expect, it } from "vitest";
 import type { TaskRow } from "../../src/engine/board/task.ts";
@@ -40,7 +40,7 @@ function setup() {
   return { deps, listeners, task, run, end, looks: () => looks };
 }
 
-it("a wait for a run looks at it when it or a run inside it changes, and at no other change", async () => {
+it("a wait for a run reads it only when this run or a run inside it changes", async () => {
   const { deps, listeners, task, run, end, looks } = setup();
   const found = awaitRun(deps, "R1", { references: [], waitMs: 60_000, signal: new AbortController().signal });
   await until(() => looks() === 1 && listeners.size === 1);

@@ -1,5 +1,5 @@
-// The attacks on the server's memory at full size, against the built program. Each must leave it below a bound that its budgets set,
-// whatever was sent or left unread, and ready to answer. What was the most is printed. The peak of a process is what Linux reports.
+// The attacks on the server's memory at full size, on the built program. During each, the server's memory must stay below a limit that
+// results from its budgets, and the server must still respond. The test prints the largest peak that Linux reports for the process.
 
 import { readFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
@@ -13,7 +13,7 @@ import { call } from "../support/http.ts";
 
 const token = "operator-0123456789";
 const bearer = `authorization: Bearer ${token}\r\n`;
-/** Both budgets whole, what their bytes cost as texts, and the program itself. */
+/** Both complete budgets, the memory of their bytes as texts, and the program itself. */
 const peakMax = 1_200_000_000;
 
 async function started() {
@@ -27,7 +27,7 @@ async function started() {
   return { ...server, judge };
 }
 
-/** Sends and keeps the connection; resolves once the other side has taken everything, or answered. */
+/** Sends and keeps the connection. Resolves when the other side has read everything or has responded. */
 function send(port: number, parts: readonly string[], reads: boolean): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());

@@ -1,5 +1,5 @@
-// The attacker may publish to the NATS stream that workers take tasks from, or an orchestrator never returns. A task that names an orchestrator that
-// cannot be reached was once delivered again every five seconds without an end, and took a slot each time.
+// The attacker may publish to the NATS stream from which workers take tasks, or an orchestrator is permanently lost. A task that names an
+// unreachable orchestrator was once delivered again every five seconds without an end, and used a slot each time.
 
 import { connect } from "@nats-io/transport-node";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -41,7 +41,7 @@ it("a task whose orchestrator cannot be reached is given up with a report after 
   await vi.waitFor(async () => expect(await nats.counts(stream, consumer)).toEqual({ held: 0, waiting: 0 }));
 });
 
-/** Takes the message so often and gives it back at once, as workers did that could not reach its orchestrator. */
+/** Takes the message this many times and gives it back at once, like workers that cannot reach its orchestrator. */
 async function deliverAll(nats: TestNats, times: number): Promise<void> {
   const { jetstream } = await loadNats();
   const connection = await connect({ servers: nats.url });

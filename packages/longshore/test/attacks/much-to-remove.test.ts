@@ -1,6 +1,6 @@
-// The attacker holds an operator or a worker token and leaves much behind: very many runs that end together, a run with very many rows, few
-// rows with very much text. Removing it must not hold up the others: no transaction of retention removes more than a slice, in rows and in
-// bytes. The full size is in much-to-remove.faults.test.ts.
+// The attacker holds an operator or a worker token and leaves much data to remove: very many runs that end together, a run with very many
+// rows, or few rows with very much text. Removing it must not delay other requests: no transaction of retention may remove more rows or bytes
+// than a slice. The full size is in much-to-remove.faults.test.ts.
 
 import { it } from "vitest";
 import { removeMuch } from "./much-to-remove.ts";

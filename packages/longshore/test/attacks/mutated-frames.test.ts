@@ -1,5 +1,6 @@
-// The attacker has no token and sends HTTP/2 that is almost right: frames with wrong lengths, types, flags and streams, headers that are
-// packed wrongly, messages that are cut off. Each connection ends, nothing is left behind, and others are served as before.
+// The attacker has no token and sends HTTP/2 that is almost correct: frames with wrong lengths, types, flags and streams, incorrectly
+// compressed headers, incomplete messages. Each connection must end, nothing may stay in memory, and other connections must be served as
+// before.
 
 import { connect } from "node:net";
 import fc from "fast-check";
@@ -14,7 +15,7 @@ const idleMs = 120_000;
 
 const headers = callFields("/stepflow.v1.HealthService/HealthCheck");
 const message = Buffer.from([0, 0, 0, 0, 0]);
-/** Settings, headers, data, window, ping, reset, priority, goodbye, continuation, and types that there are not. */
+/** SETTINGS, HEADERS, DATA, WINDOW_UPDATE, PING, RST_STREAM, PRIORITY, GOAWAY, CONTINUATION, and types that do not exist. */
 const good = [
   frame(4, 0, 0, Buffer.alloc(0)),
   frame(1, 4, 1, headers),
@@ -39,7 +40,7 @@ const conversation = fc.tuple(fc.array(anyFrame, { maxLength: 6 }), fc.array(edi
   return Buffer.concat([preface, bytes]);
 });
 
-/** Sends all of it, and that nothing more comes; waits until the server has closed the connection, letting time pass as long as it has not. */
+/** Sends everything and ends its side. Then lets time pass until the server has closed the connection. */
 async function converse({ url, clock }: GraphServer, bytes: Buffer): Promise<number> {
   let received = 0;
   const heard = deferred<void>();
@@ -48,19 +49,19 @@ async function converse({ url, clock }: GraphServer, bytes: Buffer): Promise<num
     received += chunk.length;
     heard.resolve();
   });
-  // A connection that the server resets is closed as well.
+  // A connection that the server resets is also closed.
   socket.on("error", () => {});
   socket.on("close", () => heard.resolve());
   await heard.promise;
   await untilElsewhere(async () => {
-    // Some mistakes are answered with a goodbye, after which the connection is idle.
+    // The server answers some mistakes with GOAWAY, and the connection is idle afterwards.
     if (!socket.closed) await clock.advance(idleMs);
     return socket.closed;
   });
   return received;
 }
 
-it(`${conversations} conversations in mutated HTTP/2 end, and the server continues`, async () => {
+it(`${conversations} connections with mutated HTTP/2 end, and the server continues`, async () => {
   const server = await startGraphServer();
   expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
   await fc.assert(
@@ -73,7 +74,7 @@ it(`${conversations} conversations in mutated HTTP/2 end, and the server continu
   expect(await converse(server, Buffer.concat([preface, ...good]))).toBeGreaterThan(50);
 });
 
-it("a request that is reset together with its headers has no caller left, and ends no server", async () => {
+it("a request that is reset together with its headers has no caller and does not end the server", async () => {
   const server = await startGraphServer();
   const plain = frame(
     1,

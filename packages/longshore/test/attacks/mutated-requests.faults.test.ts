@@ -1,10 +1,10 @@
-// The attacker hides a request inside another, where the fast path and Node's parser would differ about where it ends.
+// The attacker hides a request inside another request, in case the fast path and Node's parser find different ends of a request.
 
 import { expect, it } from "vitest";
 import { compareWithNode } from "../support/mutated-requests.ts";
 
 const requests = 1_000_000;
 
-it(`a million mutated requests mean the same to the fast path and to Node's parser, or are left to that`, async () => {
+it(`a million mutated requests have the same meaning for the fast path and Node's parser, or are left to Node's parser`, async () => {
   expect(await compareWithNode(requests)).toBeGreaterThan(requests / 20);
 });

@@ -1,6 +1,6 @@
-// The attacker asks for large answers and never reads them, so that all of them wait in the server's memory: over HTTP/1.1 by not reading from
-// the socket, over HTTP/2 with a window of 0. The attacker holds a worker token. The server must keep within its budget, tell the others so,
-// and cut a reader that takes nothing for half a minute. One that reads slowly must get its answer whole.
+// The attacker requests large responses and never reads them, so that all of them wait in the server's memory: over HTTP/1.1 by not reading
+// from the socket, over HTTP/2 with a window of 0. The attacker holds a worker token. The server must stay within its memory budget, report
+// this to other callers, and disconnect a reader that reads nothing for half a minute. A slow reader must get its complete response.
 
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
@@ -14,7 +14,7 @@ import { Echo, grpcHead } from "../support/grpc.ts";
 import { call, groupOf, route, startServer, type TestServer, turn } from "../support/http.ts";
 import { startStepflow } from "../support/stepflow-server.ts";
 
-/** More than the buffers of the system take. */
+/** More than the buffers of the system hold. */
 const large = "z".repeat(20_000_000);
 const stallMs = httpLimits.sendStallMs * 1.5;
 
@@ -22,7 +22,7 @@ function heldBy(server: TestServer): number {
   return Number(/longshore_http_sending_bytes (\d+)/.exec(server.metrics.text())?.[1]);
 }
 
-/** Asks and does not read. */
+/** Sends the request and does not read the response. */
 function ask(server: { port: number }, path: string, head = ""): Socket {
   const socket = connect(server.port, "127.0.0.1");
   socket.on("error", () => {});
@@ -39,7 +39,7 @@ function* pieces() {
   for (let at = 0; at < 400; at++) yield Buffer.alloc(65_536);
 }
 
-/** Lets time pass while sockets and promises have their turns. */
+/** Lets time pass, and lets sockets and promises proceed meanwhile. */
 async function pass(clock: TestClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 1_000) {
     await clock.advance(1_000);
@@ -47,7 +47,7 @@ async function pass(clock: TestClock, ms: number): Promise<void> {
   }
 }
 
-it.each(["", "connection: close\r\n"])("answers that are not read hold the budget and no more (%j)", async (head) => {
+it.each(["", "connection: close\r\n"])("responses that are not read use at most the budget (%j)", async (head) => {
   const clock = new TestClock();
   const server = await startServer({ groups: [groupOf("main", [whole])], clock, limits: { sendingBytes: 50_000_000 } });
   ask(server, "/large", head);
@@ -56,14 +56,14 @@ it.each(["", "connection: close\r\n"])("answers that are not read hold the budge
   const refused = await call(`${server.url}/large`);
   expect([refused.status, refused.text]).toEqual([503, expect.stringContaining("50000000 bytes")]);
   expect(refused.headers["retry-after"]).toBeDefined();
-  // Both are cut, and what they held is free again.
+  // Both are disconnected, and their memory is free again.
   await pass(clock, stallMs);
   while (server.connections() > 0) await turn();
   expect(heldBy(server)).toBe(0);
   expect((await call(`${server.url}/large`)).text.length).toBe(large.length);
 });
 
-it("a streamed answer that is not read is cut", async () => {
+it("a streamed response that is not read is ended", async () => {
   const clock = new TestClock();
   const server = await startServer({ groups: [groupOf("main", [streamed])], clock });
   ask(server, "/stream");
@@ -73,7 +73,7 @@ it("a streamed answer that is not read is cut", async () => {
   expect(heldBy(server)).toBe(0);
 });
 
-it.each(["/large", "/stream"])("a reader that reads slowly gets %s whole", async (path) => {
+it.each(["/large", "/stream"])("a slow reader gets %s completely", async (path) => {
   const clock = new TestClock();
   const server = await startServer({ groups: [groupOf("main", [whole, streamed])], clock });
   const socket = ask(server, path, "connection: close\r\n");
@@ -96,7 +96,7 @@ it.each(["/large", "/stream"])("a reader that reads slowly gets %s whole", async
   expect(received).toBeGreaterThan(path === "/large" ? large.length : 400 * 65_536);
 });
 
-it("a call of gRPC whose caller opens no window holds the budget and is cut", async () => {
+it("a gRPC call whose caller opens no window uses at most the budget and is ended", async () => {
   const clock = new TestClock();
   const methods = [unary(Echo.Say, "task.report", () => ({ text: "z".repeat(5_000_000) }))];
   const server = await startServer({ groups: [groupOf("main", [whole])], methods, clock, limits: { sendingBytes: 12_000_000 } });
@@ -114,7 +114,7 @@ it("a call of gRPC whose caller opens no window holds the budget and is cut", as
     const closed = new Promise<void>((resolve) => stream.once("close", resolve));
     return { status, closed };
   });
-  // The head of an answer that has begun has no status yet; the third is refused at once.
+  // The headers of a response that has begun have no status yet. The third call is refused at once.
   expect(await Promise.all(calls.map(({ status }) => status))).toEqual([undefined, undefined, "8"]);
   expect(heldBy(server)).toBeLessThanOrEqual(12_000_000);
   await pass(clock, stallMs);
@@ -122,7 +122,7 @@ it("a call of gRPC whose caller opens no window holds the budget and is cut", as
   expect(heldBy(server)).toBe(0);
 });
 
-it("a large blob is sent as JSON without being held whole", async () => {
+it("a large blob is sent as JSON without being in memory completely", async () => {
   const { url, call: ask, engine } = await startStepflow();
   const text = "z".repeat(10_000_000);
   const { body } = await ask("POST", "/blobs", { data: text });
@@ -138,14 +138,14 @@ it("a large blob is sent as JSON without being held whole", async () => {
   expect(engine.storage.unavailable).toBeNull();
 });
 
-it("readers of events that never read share one budget: beyond it the slow ones are cut, and one that reads is served", async () => {
+it("event readers that never read share one budget: above it, slow readers are disconnected, and a normal reader is served", async () => {
   const clock = new TestClock();
   const sinks: EventSink[] = [];
   const events = route("GET /events", () => ({ status: 200, events: (sink) => void sinks.push(sink) }), { openEnded: true });
   const server = await startServer({ groups: [groupOf("main", [events])], clock, limits: { eventBytes: 600_000 } });
   for (let readers = 0; readers < 8; readers++) ask(server, "/events");
   while (sinks.length < 8) await turn();
-  // Each may have 256 KiB in memory, after what the system takes.
+  // Each may use 256 KiB of memory, besides the system's buffers.
   const data = "z".repeat(60_000);
   const left = () => sinks.filter(({ gone }) => !gone.aborted).length;
   for (let turns = 0; turns < 2_000; turns++) {

@@ -47,7 +47,7 @@ describe.each(postgresMissing === undefined ? ["PostgreSQL", "SQLite"] : ["SQLit
 
   const start = (server: Server, name: string) => call(server, "POST", `/api/workflow/${name}`, {});
 
-  it("reports and states with such ids fail alone", async () => {
+  it("reports and state requests with such ids fail alone", async () => {
     const server = await setup();
     await define(server, "one", [simple]);
     const rounds = Array.from({ length: 40 }, async (_, at) => {

@@ -1,10 +1,10 @@
-// The attacker starts runs with inputs of megabytes and lets them be open, or holds tasks that have them. Rows of open runs and tasks stay in
-// memory, by their number: a few hundred of these ended the process, and the next one as it started.
+// The attacker starts runs with inputs of megabytes and leaves them open, or holds tasks with such inputs. Rows of open runs and tasks stay
+// in memory, limited only by their number: a few hundred of these ended the process, and the next process at its start.
 
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, places } from "../support/parts.ts";
 
-/** Forty of them have more characters than one table keeps. */
+/** Forty of them have more characters than one table keeps in memory. */
 const input = JSON.stringify("x".repeat(1_000_000));
 const count = 40;
 const keptCharsMax = 33_554_432;
@@ -22,7 +22,7 @@ async function claimAll(parts: Parts) {
 }
 
 describe.each(places)("with %s", (place) => {
-  it("open runs keep a bounded number of characters in memory", async () => {
+  it("open runs have a limited number of characters in memory", async () => {
     const parts = await openParts(place);
     await parts.define("large", ["only"]);
     const runs = [];
@@ -33,7 +33,7 @@ describe.each(places)("with %s", (place) => {
     expect(parts.runs.runs.keptChars).toBe(0);
   });
 
-  it("open tasks keep a bounded number of characters in memory, and each is handed out with its whole input", async () => {
+  it("open tasks have a limited number of characters in memory, and each is handed out with its complete input", async () => {
     const parts = await openParts(place);
     await postAll(parts);
     expect(parts.board.tasks.keptChars).toBeLessThanOrEqual(keptCharsMax);
@@ -44,7 +44,7 @@ describe.each(places)("with %s", (place) => {
     expect(parts.board.tasks.keptChars).toBe(0);
   });
 
-  it("a task whose texts had no room in memory is renewed, deferred and read like any other", async () => {
+  it("a task whose texts are not in memory is renewed, deferred and read like any other", async () => {
     const parts = await openParts(place);
     await postAll(parts);
     const last = (await claimAll(parts)).at(-1);
@@ -61,7 +61,7 @@ describe.each(places)("with %s", (place) => {
   });
 });
 
-it("a restart reads no texts of what is held, and each task has its own when it is needed", async () => {
+it("a restart reads no texts of held tasks, and each task has its texts when they are needed", async () => {
   const before = await openParts("a file");
   await postAll(before);
   const tasks = await claimAll(before);

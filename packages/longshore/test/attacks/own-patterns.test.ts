@@ -1,5 +1,6 @@
-// Every text of a request, a definition or a worker is read by some regular expression of ours. One that takes more than linear time lets
-// a single request hold the event loop. So each literal of the source is judged, and expressions that are put together are counted.
+// Our regular expressions read every text of a request, a definition or a worker. With an expression that needs more than linear time, a
+// single request could block the event loop. So this test checks each literal of the source, and counts expressions that are built from
+// texts.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { findSlowness } from "../support/pattern-cost.ts";
 
 const source = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** Where expressions are put together from texts, and why none of these texts is an attacker's. */
+/** The places where expressions are built from texts, and why an attacker cannot choose these texts. */
 const madeHere = new Map([
   ["cli/find-files.ts", "a pattern that the caller of the command wrote, on names of their own files"],
   ["cli/terminal.ts", "a constant that would hold a control character as a literal"],
@@ -47,9 +48,10 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
 const found = files.map((file) => ({ file, ...expressionsIn(file) }));
 
 describe("a regular expression of ours", () => {
-  it("takes linear time, for any text", () => {
+  it("needs linear time for any text", () => {
     const literals = found.flatMap((each) => each.literals);
-    // Each is judged once. One with lookaround or backreferences cannot be judged, and is a fault too: write a few lines of code instead.
+    // Each expression is checked once. One with lookaround or backreferences cannot be checked, and also counts as a fault: write a few lines
+    // of code instead.
     const faults = literals.flatMap(({ where, source, flags }) => {
       try {
         const slow = findSlowness(source, flags);
@@ -64,12 +66,12 @@ describe("a regular expression of ours", () => {
     expect(literals.length).toBeGreaterThan(200);
   });
 
-  it("is put together from texts only where no text is an attacker's", () => {
+  it("is built only from texts that no attacker can choose", () => {
     expect(found.flatMap(({ file, made }) => (made > 0 ? [file] : [])).sort()).toEqual([...madeHere.keys()].sort());
   });
 });
 
-describe("the judge", () => {
+describe("the check", () => {
   const duration =
     "^\\s*(?:(\\d{1,10})\\s*(?:days?|d))?\\s*(?:(\\d{1,10})\\s*(?:hours?|hrs?|h))?\\s*(?:(\\d{1,10})\\s*(?:minutes?|mins?|m))?\\s*$";
 

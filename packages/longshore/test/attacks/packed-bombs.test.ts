@@ -1,6 +1,6 @@
-// The attacker sends messages of gRPC that are small packed and huge unpacked, on many streams at once, to a method that anyone may call. The
-// attacker holds no token. The server must stop unpacking at the limit of the method, unpack few at a time, and count what comes out against
-// the memory that all callers share.
+// The attacker sends gRPC messages that are small when compressed and huge when unpacked, on many streams at once, to an open method. The
+// attacker holds no token. The server must stop unpacking at the limit of the method, unpack few messages at a time, and count the unpacked
+// bytes as memory that all callers share.
 
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
@@ -22,7 +22,7 @@ function packed(bytes: Buffer): Buffer {
   return frame;
 }
 
-it("a bomb to a method that anyone may call ends at 4 KiB", async () => {
+it("a compressed bomb to an open method ends at 4 KiB", async () => {
   const { url } = await startStepflow({ tokens: ["operator:operator-0123456789"] });
   const session = rawSession(Number(new URL(url).port));
   await settled(session);
@@ -40,7 +40,7 @@ it("a bomb to a method that anyone may call ends at 4 KiB", async () => {
   expect((await answerOf(plain)).head).toMatchObject({ "grpc-status": "8" });
 });
 
-it("what is unpacked counts against the memory of all callers, a few at a time", async () => {
+it("unpacked bytes count as shared memory, and only a few messages are unpacked at a time", async () => {
   const receiving = new Watched(3_000_000);
   const { port, grpc } = await startGrpc([unary(Echo.Say, "task.report", (message) => message)], { receiving });
   const session = rawSession(port);
@@ -53,7 +53,7 @@ it("what is unpacked counts against the memory of all callers, a few at a time",
   });
   const codes = (await Promise.all(calls)).map(({ head, trailers }) => trailers["grpc-status"] ?? head["grpc-status"]);
   expect(new Set(codes)).toEqual(new Set(["0", "8"]));
-  // Two that are unpacked at once need more than there is; one alone would not.
+  // Two messages that are unpacked at the same time need more than the budget. One alone does not.
   expect(receiving.peak).toBeGreaterThan(2_000_000);
   expect(receiving.peak).toBeLessThanOrEqual(3_000_000);
   expect(receiving.held).toBe(0);

@@ -1,6 +1,6 @@
-// Records on Kafka that are small on the way and huge when they are unpacked. The attacker may write to one topic of the bus. A broker limits
-// the packed size of a batch alone, so one megabyte of it was a gigabyte in each reader; and a batch that a reader could not unpack was fetched
-// again without an end, so that no later record of its partition came.
+// Kafka records that are small when compressed and huge when unpacked. The attacker may write to one topic of the bus. A broker limits only
+// the compressed size of a batch, so one megabyte became a gigabyte in each reader. A batch that a reader could not unpack was fetched again
+// without an end, so no later record of its partition arrived.
 
 import { compressionsAlgorithms, Producer } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +30,7 @@ async function stranger({ partitions = 1 } = {}) {
   return { bus, topic, send, sizes, reports };
 }
 
-/** A frame of Zstandard with its content as it is, which every version of Node can write. */
+/** A Zstandard frame with uncompressed content, which every version of Node can write. */
 function plainZstd(content: Buffer): Buffer {
   const head = Buffer.alloc(12);
   head.writeUInt32LE(0xfd2fb528, 0);
@@ -41,16 +41,19 @@ function plainZstd(content: Buffer): Buffer {
 }
 
 describe.skipIf(kafkaMissing !== undefined)(`packed records${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
-  it.each(["gzip", "lz4"] as const)("of 64 MiB in a few kilobytes of %s reach no reader, and those behind them do", async (packing) => {
-    const { bus, topic, send, sizes, reports } = await stranger();
-    await send(Buffer.alloc(bombBytes), packing);
-    await bus.publish([{ topic, key: "k", value: "behind" }]);
-    await until(() => sizes.includes(6));
-    expect(sizes).toEqual([6]);
-    expect(reports).toContainEqual(expect.stringContaining(`${topic}[0]@0`));
-  });
+  it.each(["gzip", "lz4"] as const)(
+    "of 64 MiB in a few kilobytes of %s reach no reader, but the records after them do",
+    async (packing) => {
+      const { bus, topic, send, sizes, reports } = await stranger();
+      await send(Buffer.alloc(bombBytes), packing);
+      await bus.publish([{ topic, key: "k", value: "behind" }]);
+      await until(() => sizes.includes(6));
+      expect(sizes).toEqual([6]);
+      expect(reports).toContainEqual(expect.stringContaining(`${topic}[0]@0`));
+    },
+  );
 
-  it("that this Node cannot unpack block only their own partition, and are not lost", async () => {
+  it("that this version of Node cannot unpack block only their own partition, and are not lost", async () => {
     const { zstd } = compressionsAlgorithms;
     const original = { ...zstd };
     onTestFinished(() => void Object.assign(zstd, original));
@@ -64,7 +67,7 @@ describe.skipIf(kafkaMissing !== undefined)(`packed records${kafkaMissing === un
     await send(Buffer.from("behind it"), "none");
     await send(Buffer.from("elsewhere!"), "none", 1);
     await until(() => sizes.includes(10));
-    // Newer versions of Node have what unpacks it.
+    // Newer versions of Node can unpack it.
     if (sizes.includes(6)) await until(() => sizes.includes(9));
     else expect(sizes).toEqual([10]);
   });

@@ -1,5 +1,5 @@
-// A caller of a worker of Stepflow over HTTP that sends many calls on one connection and goes away. Node reports the end of the connection to the first of
-// them alone: the others kept their slots, and their places before them, for minutes.
+// A caller of a Stepflow HTTP worker sends many calls on one connection and disconnects. Node reports the end of the connection only to the
+// first call. The other calls kept their slots, or their places in the queue for a slot, for minutes.
 
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -7,7 +7,7 @@ import { task } from "../../src/core/task.ts";
 import { setup } from "../support/stepflow-runtime.ts";
 import { until } from "../support/until.ts";
 
-/** One that lasts until it is stopped, and notes how often it began and ended. */
+/** A handler that runs until it is stopped, and counts how often it began and ended. */
 function lasting() {
   const counts = { begun: 0, stopped: 0 };
   const handler = (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
@@ -42,7 +42,7 @@ it("frees the slots of all calls on a connection when it ends", async () => {
   expect(counts.begun).toBe(3);
 });
 
-it("cuts a connection with more calls than a runtime ever sends", async () => {
+it("ends a connection with more calls than a runtime ever sends", async () => {
   const { counts, tasks } = lasting();
   await using s = await setup({ tasks, work: { slots: 100 } });
   const socket = connect(Number(new URL(s.runtime.url).port), "127.0.0.1");

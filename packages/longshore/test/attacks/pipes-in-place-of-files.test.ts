@@ -1,5 +1,5 @@
-// No attacker but a mistake, or a folder that others may write to: a file that a command reads is a pipe into which nothing is ever written, or a device
-// without an end. The command once waited for it, and could not even be ended by a signal.
+// A mistake, or another user with write access to the folder: a file that a command reads is a pipe without a writer, or an endless device.
+// The command once waited for it, and not even a signal could end it.
 
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -40,7 +40,7 @@ it("handlers are not loaded from a pipe", async () => {
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("is not a file") });
 });
 
-it("a pipe into which something is written is read to its end", () => {
+it("a pipe with a writer is read to its end", () => {
   const path = pipe("late");
   const text = "x".repeat(300_000);
   const source = join(temporaryFolder(), "source");

@@ -1,5 +1,5 @@
-// The attacker is another user of the machine and reads the list of processes. A secret that was typed as an argument is in it. Every
-// command that takes one warns of it, names a place that is not in that list, and takes the secret from there.
+// The attacker is another user of the machine and reads the list of processes, which shows secrets that were typed as arguments. Every
+// command with such an argument must warn about this, name a safer place, and accept the secret from there.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { longshore, startLongshore, startServer, temporaryFolder } from "../supp
 const secret = "operator-secret-0123456789";
 const warning = "in the list of processes";
 
-it("a token that is typed for a command is warned of, one in the environment is not", async () => {
+it("a token in an argument causes a warning, and a token in the environment does not", async () => {
   const tokenFile = join(temporaryFolder(), "tokens.txt");
   writeFileSync(tokenFile, `operator:${secret}:ann\n`);
   const server = await startServer(["--ephemeral", "--token-file", tokenFile]);

@@ -1,5 +1,5 @@
-// The attacker holds a worker or an operator token and stays below the limit of every single request: many blobs, task definitions, parts,
-// records of the bus, logs or failures, each small enough, fill the disk that runs are written to, and runs that start runs grow with
+// The attacker holds a worker or an operator token and stays below the limit of every single request. Many blobs, task definitions, parts,
+// records of the bus, logs or failures, each small enough, fill the disk to which runs are written. Runs that start other runs grow with
 // every level.
 
 import { expect, it, onTestFinished } from "vitest";
@@ -23,7 +23,7 @@ it("blobs are refused when all of them together reach the quota, also after a re
   const refused = kept.find(({ status }) => status === 507);
   const expected = `at most ${quotas.blobBytes} bytes`;
   expect(refused?.body.error).toMatchObject({ code: "LONGSHORE_LIMIT", field: "quotas.blobBytes", expected });
-  // What was refused left nothing behind, and a copy takes no room.
+  // Refused content left nothing behind, and a second copy needs no space.
   expect((await put(before, "a".repeat(300))).status).toBe(507);
   expect((await put(before, "e".repeat(100))).status).toBe(201);
   await before.close();
@@ -32,7 +32,7 @@ it("blobs are refused when all of them together reach the quota, also after a re
   expect((await put(after, "f".repeat(50))).status).toBe(201);
 });
 
-it("blobs of a few bytes count for the files that they are, and their names count too", async () => {
+it("blobs of a few bytes count as the space of their files, and their names also count", async () => {
   const engine = await openEngineWithStore({ directory: null, quotas: { blobBytes: 100_000 } });
   onTestFinished(() => engine.close());
   let kept = 0;
@@ -67,7 +67,7 @@ it("records that a worker token publishes on the bus are refused at their quota"
   expect((await publish(99)).text).toContain("--bus-bytes");
 });
 
-it("what workers have filled does not keep the coordinator from sending commands", async () => {
+it("a quota that workers have used up does not prevent the coordinator from sending commands", async () => {
   const engine = await openEngineWithStore({ directory: null, quotas: { busBytes: 2_000 } });
   onTestFinished(() => engine.close());
   const value = "v".repeat(1_000);
@@ -78,7 +78,7 @@ it("what workers have filled does not keep the coordinator from sending commands
   expect(engine.store.stored.of("bus").used).toBe(2 * (1_000 + 64));
 });
 
-it("parts of one task are refused at the quota of all of them, and those of a task that was removed give their room back", async () => {
+it("parts of one task are refused at the quota of all parts, and removed tasks free their space", async () => {
   const engine = await openEngineWithStore({ directory: null, quotas: { partBytes: 20_000 } });
   onTestFinished(() => engine.close());
   await engine.board.post([{ id: "t", step: "a", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
@@ -93,11 +93,11 @@ it("parts of one task are refused at the quota of all of them, and those of a ta
   ).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", detail: { field: "quotas.partBytes" } });
   expect(kept).toBe(18);
   expect(await engine.parts.count("t")).toBe(18);
-  // What is there already may be put again.
+  // Stored parts may be sent again.
   expect(await put("p0")).toBe("ok");
 });
 
-it("a task that fails at once, again and again, keeps its newest attempts only, and other tasks get their turn", async () => {
+it("a task that fails at once again and again keeps only its newest attempts, and other tasks get their turn", async () => {
   const engine = await openEngineWithStore({ directory: null, quotas: { attemptBytes: 50_000 } });
   onTestFinished(() => engine.close());
   const lanes = [{ name: "work", labels: [] }];
@@ -114,7 +114,7 @@ it("a task that fails at once, again and again, keeps its newest attempts only, 
     order.push(taskId);
     await engine.board.fail({ taskId, grant }, { error: "e".repeat(1_000), retryable: true });
   }
-  // Behind the other, although it came back at once.
+  // After the other task, although it was queued again at once.
   expect(order.slice(0, 3)).toEqual(["endless", "other", "endless"]);
   const rows = engine.store.db.prepare("SELECT count(*) AS count, total(length(error)) AS chars, min(attempt) AS first FROM attempt").get();
   expect(rows).toMatchObject({ count: attemptsKeptMax, first: 49 });
@@ -123,7 +123,7 @@ it("a task that fails at once, again and again, keeps its newest attempts only, 
   expect(attempts).toHaveLength(attemptsKeptMax + 1);
 });
 
-it("the runs below one root, of every level, stop at the quota, and the step that wants one more reports why", async () => {
+it("the runs of all levels below one root are limited by the quota, and the step that would start one more reports why", async () => {
   const c = await startConductor({ quotas: { familyRuns: 20 } });
   await c.taskDef({ name: "leaf", retryCount: 0 });
   await c.workflow({ name: "bottom", tasks: [simple("leaf")] });
@@ -138,7 +138,7 @@ it("the runs below one root, of every level, stop at the quota, and the step tha
   expect(found.some(({ reasonForIncompletion }) => reasonForIncompletion?.includes(`Run ${id} has the maximum of 20 open runs`))).toBe(
     true,
   );
-  // The room is there again for the next.
+  // There is space again for the next run.
   await c.workflow({ name: "small", tasks: forked("bottom", 20) });
   const next = await c.start("small");
   expect((await c.run(next)).tasks.filter(({ subWorkflowId }) => subWorkflowId !== undefined)).toHaveLength(20);
@@ -159,7 +159,7 @@ async function production(quotas: NonNullable<Parameters<typeof serve>[0]>["quot
   return { post, metrics };
 }
 
-/** Sends until there is no room; every answer before is a success. */
+/** Sends until the quota is reached. Every response before is a success. */
 async function until507(send: (at: number) => Promise<{ status: number }>): Promise<number[]> {
   const statuses: number[] = [];
   while (statuses.at(-1) !== 507 && statuses.length < 100) statuses.push((await send(statuses.length)).status);

@@ -1,6 +1,6 @@
-// The attacker may write to FlowKit's topics: with a worker token on the bus of a server, or as any program that the broker lets write there. One
-// record names a worker or a task that can be looked up nowhere. Its reader once tried that record again without an end, and so read nothing that came
-// behind it: no worker could announce itself any more, and no query was answered.
+// The attacker may write to FlowKit's topics: with a worker token on the bus of a server, or as a program with write access at the broker.
+// One record names a worker or a task whose name cannot be looked up. Its reader once retried this record without an end, and so read no
+// later record: no worker could announce itself any more, and no query got a reply.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Bus, BusRecord } from "../../src/bus/bus.ts";
@@ -32,7 +32,7 @@ async function serving() {
   return { server, publish };
 }
 
-it("a worker that cannot be named does not block another worker", async () => {
+it("a worker with an invalid name does not block another worker", async () => {
   const { server, publish } = await serving();
   const payload = { kind: "WORKER_ONLINE", worker_id: unusable, type: "greet", version: "1", capacity: { tasks: 1 } };
   await publish("workers.announce.v1", secrets.worker, envelope(payload));
@@ -44,7 +44,7 @@ it("a worker that cannot be named does not block another worker", async () => {
   expect((await server.result(run as string)).state).toBe("succeeded");
 });
 
-it("a query about a task whose name is too long for its answer does not block another query", async () => {
+it("a query about a task whose name is too long for a reply does not block another query", async () => {
   const { server, publish } = await serving();
   const greet = task("greet", async () => ({ hello: "there" }));
   const on = flowkit(server.url as string, { token: secrets.worker });
@@ -71,7 +71,7 @@ it("a query about a task whose name is too long for its answer does not block an
 
 const record = (place: string): BusRecord => ({ topic: "t", key: null, value: Buffer.from(place), place, at: 0 }) as unknown as BusRecord;
 
-it("a record that can be handled later is tried again, one that never can is skipped, and an unknown error is tried a few times", async () => {
+it("a record with a transient error is retried, one with a permanent error is skipped, and one with an unknown error is retried a few times", async () => {
   const told: string[] = [];
   let failure: Error | undefined;
   const handle = skipping(

@@ -1,5 +1,5 @@
-// The attacker may run flows, or holds no more than a read token. A small definition names a large value, or something that is expensive to
-// read, many times: what the server makes of it is many times as large as what was sent.
+// The attacker may run flows, or holds only a read token. A small definition names a large value, or a value that is expensive to read, many
+// times. The result on the server is many times as large as the request.
 
 import { describe, expect, it } from "vitest";
 import { startServer } from "../support/cli.ts";
@@ -12,7 +12,7 @@ async function openServer(...flags: string[]) {
   return conversation(server.url);
 }
 
-describe("a flow that names its input many times", () => {
+describe("a flow that repeats its input many times", () => {
   const flowOf = (count: number) => ({
     schema: "https://stepflow.org/schemas/v1/flow.json",
     name: "grows",
@@ -27,7 +27,7 @@ describe("a flow that names its input many times", () => {
     return { chars: text.length, refused: text.includes("its references together contain more than 16777216 characters") };
   }
 
-  it("fails the run instead of writing the input down each time", async () => {
+  it("fails the run instead of writing the input each time", async () => {
     const { chars, refused } = await outcome(10, 2_000_000);
     expect(refused).toBe(true);
     expect(chars).toBeLessThan(10_000);
@@ -61,13 +61,13 @@ describe("a definition of Conductor that a reader has checked", () => {
     return send("POST", "/api/metadata/workflow/validate", { headers, body: JSON.stringify(definition) });
   }
 
-  it("is refused before its expressions are parsed where it has too many of them", async () => {
+  it("is refused before its expressions are parsed when it has too many of them", async () => {
     const answer = await validate("${workflow.input.a}".repeat(20_001));
     expect(answer.status).toBe(400);
     expect(answer.text).toContain("has more than 20000 expressions");
   });
 
-  it("gets each fault once, not the whole text with each of them", async () => {
+  it("gets each fault once, without the whole text in each of them", async () => {
     const answer = await validate(Array.from({ length: 200 }, (_, at) => `${"x".repeat(2_000)}\${none${at}.output.a}`).join(""));
     expect(answer.status).toBe(400);
     expect(answer.text.length).toBeLessThan(1_000_000);

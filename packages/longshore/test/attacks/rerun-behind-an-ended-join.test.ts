@@ -1,5 +1,6 @@
-// A worker ends a join by hand, and the run fails. An operator reruns it from a step that the join no longer waits for: the failed step behind the join
-// was never started again. An operator retries it after a branch of the join has failed: the steps behind the join ran a second time.
+// A worker ends a join with a report, and the run fails. An operator reruns it from a step that the join no longer waits for: the failed step
+// after the join was never started again. An operator retries it after a branch of the join has failed: the steps after the join ran a second
+// time.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -15,7 +16,7 @@ const choice = operator("SWITCH", "choose", {
   defaultCase: [],
 });
 
-it("a rerun from a step before a join that a report has ended starts the failed step behind it again", async () => {
+it("a rerun from a step before a join that a report has ended starts the failed step after the join again", async () => {
   const c = await startConductor();
   await c.taskDef(...[...types, "never"].map((name) => ({ name, retryCount: 0 })));
   const run = await c.begin([...fork("f", [[simple("first"), simple("second")]], ["second"]), choice, simple("behind")]);

@@ -1,5 +1,5 @@
-// An operator reruns a run from a step inside a branch of a SWITCH. The step behind the SWITCH was taken to follow from the SWITCH itself, which had
-// kept its result: it began at once, beside the steps that it waits for, and a second time after them.
+// An operator reruns a run from a step inside a branch of a SWITCH. The step after the SWITCH was treated as following the SWITCH itself,
+// which had kept its result. So it began at once, at the same time as the steps that it waits for, and a second time after them.
 
 import { expect, it } from "vitest";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
@@ -15,7 +15,7 @@ const choice = operator("SWITCH", "choose", {
   defaultCase: [],
 });
 
-/** Completes every task that there is and returns their names in order; those that were there at the same time share an entry. */
+/** Completes every open task and returns the names in order. Tasks that were open at the same time share an entry. */
 async function workOff(c: ConductorServer, from: readonly string[] = types): Promise<string[]> {
   const order: string[] = [];
   for (let rounds = 0; rounds < 10; rounds++) {
@@ -44,7 +44,7 @@ it.each([
   expect((await c.run(run)).status).toBe("COMPLETED");
 });
 
-it("a retry of a step inside a branch does not begin the step behind it", async () => {
+it("a retry of a step inside a branch does not begin the step after the branch", async () => {
   const c = await startConductor();
   await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
   const run = await c.begin([choice, simple("behind")]);

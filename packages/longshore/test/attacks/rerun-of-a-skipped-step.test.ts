@@ -1,5 +1,5 @@
-// An operator skips a step before its turn, ends the run, and reruns it from that step. The step began at once, beside the steps before it, and a
-// second time after them.
+// An operator skips a step before its turn, ends the run, and reruns it from that step. The step began at once, at the same time as the steps
+// before it, and a second time after them.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";

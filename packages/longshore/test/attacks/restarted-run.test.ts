@@ -1,11 +1,11 @@
-// The caller restarts a run at once after its end, before the run around it has heard of that end. What the two runs have still to tell each
-// other belongs to the earlier life, and must not end the new one.
+// The caller restarts a run right after its end, before its parent run was notified of this end. Pending messages between the two runs belong
+// to the earlier life and must not end the new one.
 
 import { expect, it } from "vitest";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
 import { fork, operator, simple } from "../support/conductor-world.ts";
 
-/** Enough that the order falls into the gap in several of them. */
+/** Enough that the command arrives in this gap in several of them. */
 const tries = 20;
 
 const sub = (name: string, child: string) => operator("SUB_WORKFLOW", name, { subWorkflowParam: { name: child } });
@@ -25,7 +25,7 @@ async function failTask(c: ConductorServer, task: { taskId: string; workflowInst
   await c.ask("POST", "/tasks", c.resultOf(task, { status: "FAILED", reason: "not this time" }));
 }
 
-/** Completes every task that there is, until there is none. */
+/** Completes every open task, until there is none. */
 async function workOff(c: ConductorServer): Promise<void> {
   await c.settle();
   for (let found = true; found; ) {
@@ -39,7 +39,7 @@ async function workOff(c: ConductorServer): Promise<void> {
   }
 }
 
-/** What the caller asks for as soon as the left child has failed; the answer must be 2xx. */
+/** The caller's request right after the failure of the left child. The response must be 2xx. */
 const orders: { [name: string]: (c: ConductorServer, family: { parent: string; left: string }) => Promise<unknown> } = {
   "rerun of the child": (c, { left }) => c.ask("POST", `/workflow/${left}/rerun`, {}),
   "restart of the child": (c, { left }) => c.ask("POST", `/workflow/${left}/restart`),
@@ -48,7 +48,7 @@ const orders: { [name: string]: (c: ConductorServer, family: { parent: string; l
   "retry of the parent with new children": (c, { parent }) => untilEnded(c, parent, ""),
 };
 
-/** The parent cannot be retried before it has ended: asks until it has. */
+/** The parent cannot be retried before it has ended, so this repeats the request until it succeeds. */
 async function untilEnded(c: ConductorServer, parent: string, query: string): Promise<void> {
   for (let asked = 0; asked < 1_000; asked++) {
     const { status } = await c.send("POST", `/workflow/${parent}/retry${query}`);
@@ -59,7 +59,7 @@ async function untilEnded(c: ConductorServer, parent: string, query: string): Pr
 }
 
 for (const [name, order] of Object.entries(orders)) {
-  it(`a ${name} directly after its failure leads both to their end`, async () => {
+  it(`a ${name} directly after its failure lets both runs end`, async () => {
     const c = await startConductor();
     const ends: string[] = [];
     for (let attempt = 0; attempt < tries; attempt++) {

@@ -1,6 +1,6 @@
-// No attacker: an operator restores a backup while workers hold tasks of the time that is lost. The restored server hands the same tasks out again. It
-// once counted hand-outs on from the backup, so a worker of the lost time had the same lease as the new holder, and its result, made from input
-// that never was, counted.
+// Not an attack: an operator restores a backup while workers hold tasks that were handed out after the backup. The restored server hands out
+// the same tasks again. It once continued the count of hand-outs from the backup. So a worker from before the restore had the same lease as
+// the new holder, and its outdated result counted.
 
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ async function serving(data: string, clock: TestClock) {
   };
 }
 
-it("a lease of the time that a restore has lost is refused, and the new one counts", async () => {
+it("a lease that was handed out after the backup is refused after a restore, and the new lease counts", async () => {
   const [data, copy] = [folder(), join(folder(), "copy")];
   const clock = new TestClock(Date.UTC(2026, 10, 1));
   const first = await serving(data, clock);
@@ -65,7 +65,7 @@ it("a lease of the time that a restore has lost is refused, and the new one coun
   expect(leases.size).toBe(3);
 });
 
-it("a lease from before a restart, which loses nothing, stays its holder's", async () => {
+it("a lease stays valid over a restart, which loses nothing", async () => {
   const data = folder();
   const clock = new TestClock(Date.UTC(2026, 10, 1));
   const first = await serving(data, clock);

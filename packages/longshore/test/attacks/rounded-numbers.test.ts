@@ -1,6 +1,6 @@
-// No attack is needed here to lose data: a database id or a time in nanoseconds is a whole number above 2^53, and every reader
-// that makes a double of it hands on another number without a word. Each test walks one protocol in literal bytes, from the client that starts
-// a run through two steps to the client that reads the result, and looks for the digits at every stop.
+// Data can be lost without an attack: a database id or a time in nanoseconds is an integer above 2^53, and every program that reads it as a
+// double silently passes on another number. Each test uses literal bytes of one protocol, from the client that starts a run through two steps
+// to the client that reads the result, and checks the digits at every stage.
 
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -88,7 +88,7 @@ it("Conductor: input, templates of values and texts, a worker's result, the outp
   expectAll(await c.ask("GET", "/metadata/workflow/numbers"), "the definition");
 });
 
-it("Stepflow over REST and JSON-RPC: input, expressions, a worker that is called, results and blobs", async () => {
+it("Stepflow over REST and JSON-RPC: input, expressions, a called worker, results and blobs", async () => {
   const received: string[] = [];
   const url = await jsonRpcWorker(received);
   const config = join(temporaryFolder(), "stepflow-config.yml");
@@ -151,7 +151,7 @@ it("FlowKit: inputs of nodes, a worker's events, parts and results", async () =>
   }
 });
 
-/** A worker of the HTTP transport that answers each call with the very text of its input. */
+/** A worker of the HTTP transport that returns the unchanged text of its input. */
 async function jsonRpcWorker(received: string[]): Promise<string> {
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];

@@ -1,5 +1,5 @@
-// The attacker may start runs with an input of their choice, or holds a worker token and chooses what a task gives back. The server knows
-// secrets, and a definition may use some of them. The attacker writes `${workflow.secrets.S1}` into data and reads it at a worker.
+// The attacker may start runs with a chosen input, or holds a worker token and chooses the output of a task. The server has secrets, and a
+// definition may use some of them. The attacker writes `${workflow.secrets.S1}` into data and tries to read the secret at a worker.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
@@ -33,7 +33,7 @@ beforeEach(() => {
 
 describe("text that looks like a secret", () => {
   for (const trap of traps) {
-    it(`stays the text ${JSON.stringify(trap)} in a run's input, wherever it goes`, async () => {
+    it(`stays the text ${JSON.stringify(trap)} in a run's input, wherever it is used`, async () => {
       const c = await startConductor();
       await c.workflow({ name: "child", tasks: [simple("inner", { inputParameters: { given: "${workflow.input.x}" } })] });
       const id = await c.begin(
@@ -63,7 +63,7 @@ describe("text that looks like a secret", () => {
       expect(await c.run(await c.child(id, "s"))).toMatchObject({ input: { x: trap } });
     });
 
-    it(`stays the text ${JSON.stringify(trap)} in what a worker gives back`, async () => {
+    it(`stays the text ${JSON.stringify(trap)} in the output of a worker`, async () => {
       const c = await startConductor();
       await c.begin([
         simple("first"),
@@ -80,7 +80,7 @@ describe("text that looks like a secret", () => {
     });
   }
 
-  it("is shown as it was given by our own API as well, in runs and tasks, one by one and in lists", async () => {
+  it("is also shown unchanged by our own API, in runs and tasks, one by one and in lists", async () => {
     const c = await startConductor();
     for (const trap of traps) {
       const id = await c.begin([simple("t", { inputParameters: { x: "${workflow.input.x}" } })], { start: { input: { x: trap } } });
@@ -95,7 +95,7 @@ describe("text that looks like a secret", () => {
     }
   });
 
-  it("is not put together from pieces, next to each other or next to the definition's own text", async () => {
+  it("is not created from adjacent pieces of data, or from data next to the definition's own text", async () => {
     const c = await startConductor();
     const input: JsonObject = { a: "$", b: "{workflow.secrets.S1}", c: "${workflow.secrets.", d: "S1}", e: "5$" };
     const inputParameters = {
@@ -109,7 +109,7 @@ describe("text that looks like a secret", () => {
     expect((await c.take("t")).inputData).toEqual({ two: stolen, halves: stolen, definition: stolen, written: stolen, price: "5$hunter2" });
   });
 
-  it("stays a text in inputs that are given to a task or a run that is tried again", async () => {
+  it("stays a text in new inputs for a task or a run that is retried", async () => {
     const c = await startConductor();
     const id = await c.begin([simple("t", { inputParameters: { x: "${workflow.input.x}" } })], { start: { input: { x: 1 } } });
     const failed = await c.take("t");
@@ -122,7 +122,7 @@ describe("text that looks like a secret", () => {
     expect((await c.take("t")).inputData).toEqual({ x: stolen });
   });
 
-  it("stays a text in the run that follows a failure, while a secret of its definition is filled in", async () => {
+  it("stays a text in a failure workflow, while a secret of its own definition is filled in", async () => {
     const c = await startConductor();
     const inputParameters = { x: "${workflow.input.x}", reason: "${workflow.input.reason}", mine: stolen };
     await c.workflow({ name: "after", tasks: [simple("mourn", { inputParameters })] });
@@ -134,7 +134,7 @@ describe("text that looks like a secret", () => {
     expect(inputData.reason).toContain(stolen);
   });
 
-  it("stays a text in a definition that came as data", async () => {
+  it("stays a text in a definition that arrived as data", async () => {
     const c = await startConductor();
     const definition = {
       name: "made",
@@ -150,7 +150,7 @@ describe("text that looks like a secret", () => {
   });
 
   for (const disguised of ["${ workflow.secrets.S1}", "${\tworkflow.secrets.S1 }", "${ workflow.secrets.${workflow.input.name}}"]) {
-    it(`is no secret as ${JSON.stringify(disguised)} in a definition that came as data`, async () => {
+    it(`is no secret as ${JSON.stringify(disguised)} in a definition that arrived as data`, async () => {
       const c = await startConductor();
       const leak = simple("inner", { inputParameters: { x: disguised } });
       const definition = { name: "made", version: 1, ownerEmail: "a@example.com", inputTemplate: { name: "S1" }, tasks: [leak] };

@@ -1,6 +1,6 @@
-// The attacker is the server that a worker was pointed at, or any program that calls a worker of Stepflow over HTTP, which asks for no
-// token. It answers with megabytes that become millions of values, answers a heartbeat with whatever it likes, grants leases of no length,
-// and begins requests that it never ends. A worker that has other servers, too, must not be blocked by it or run out of memory.
+// The attacker is the worker's server, or any program that calls a Stepflow HTTP worker, which requires no token. It responds with megabytes
+// that become millions of values, sends arbitrary responses to heartbeats, grants leases of zero length, and begins requests that it never
+// ends. This must not block a worker that also has other servers, and must not use up its memory.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
@@ -28,7 +28,7 @@ import { workflowGraph } from "../../src/protocols/workflow-graph/worker/worker.
 import type { Transport } from "../../src/transport.ts";
 import { work } from "../../src/work.ts";
 
-/** Three bytes a value. */
+/** Three bytes for each value. */
 const bomb = `[${"{},".repeat(receivedValuesMax)}{}]`;
 
 async function hostile(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
@@ -54,7 +54,7 @@ async function working(on: Transport) {
 
 const job = { job_id: "j", workflow_id: "w", command: "@greet {}" };
 
-it("a claim that is answered with millions of values is refused before they are built, and the next one is taken", async () => {
+it("a response to a claim with millions of values is refused before they are built, and the next one is accepted", async () => {
   let claims = 0;
   const url = await hostile((request, response) => {
     if (!request.url?.endsWith("/claim")) return void response.end();
@@ -66,7 +66,7 @@ it("a claim that is answered with millions of values is refused before they are 
   expect(troubles.join()).toMatch(/more than 4194304 values/);
 });
 
-it("a claim that is answered with lists in lists is refused before they are built, and the next one is taken", async () => {
+it("a response to a claim with lists in lists is refused before they are built, and the next one is accepted", async () => {
   const deep = "[".repeat(100_000) + "]".repeat(100_000);
   let claims = 0;
   const url = await hostile((request, response) => {
@@ -79,7 +79,7 @@ it("a claim that is answered with lists in lists is refused before they are buil
   expect(troubles.join()).toMatch(/nested deeper than 1000 levels/);
 });
 
-it("a poll of Conductor that is answered with millions of values is refused before they are built", async () => {
+it("a response to a Conductor poll with millions of values is refused before they are built", async () => {
   let polls = 0;
   const url = await hostile((request, response) => {
     if (!request.url?.includes("/poll/")) return void response.end();
@@ -92,7 +92,7 @@ it("a poll of Conductor that is answered with millions of values is refused befo
   expect(troubles.join()).toMatch(/more than 4194304 values/);
 });
 
-it("of a poll of Conductor that brings far more tasks than were requested, a bounded number is kept", async () => {
+it("a limited number of tasks is kept when a Conductor poll returns far more than requested", async () => {
   let polls = 0;
   const url = await hostile((request, response) => {
     response.setHeader("content-type", "application/json");
@@ -107,7 +107,7 @@ it("of a poll of Conductor that brings far more tasks than were requested, a bou
   expect(troubles.join()).toMatch(/brought 20000; 19\d\d\d of them are left/);
 });
 
-it("the answer to a report is not read beyond its possible length", async () => {
+it("the response to a report is not read beyond its maximum length", async () => {
   let claims = 0;
   const url = await hostile((request, response) => {
     if (request.url?.endsWith("/claim"))
@@ -161,7 +161,7 @@ it("a call with millions of values is refused before they are built", async () =
   expect(await call(list)).toBe(200);
 });
 
-it("calls that are begun and never ended share a bounded memory, which is free again when they are gone", async () => {
+it("calls that never end share a limited memory, which is free again when their connections close", async () => {
   const receiving = new ByteBudget(100_000);
   const { port, call } = await calledWorker(receiving);
   const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n";
@@ -182,7 +182,7 @@ it("calls that are begun and never ended share a bounded memory, which is free a
   expect(await call(list)).toBe(200);
 });
 
-it("an orchestrator that requests components without an end is answered a few times at once", async () => {
+it("an orchestrator that requests components endlessly gets a few responses at a time", async () => {
   let calls = 0;
   const channel = { unary: () => new Promise(() => void calls++), close: async () => {} };
   const { signal } = new AbortController();
@@ -198,7 +198,7 @@ it("an orchestrator that requests components without an end is answered a few ti
   expect(later).toBe(1_000 - discoveriesMax);
 });
 
-/** A channel to an orchestrator of Stepflow that is all the attacker's. */
+/** A channel to a Stepflow orchestrator that the attacker controls. */
 async function hostileOrchestrator(answer: (stream: ServerHttp2Stream, path: string) => void): Promise<GrpcChannel> {
   const server = createHttp2();
   const sessions = new Set<ServerHttp2Session>();
@@ -218,8 +218,8 @@ async function hostileOrchestrator(answer: (stream: ServerHttp2Stream, path: str
   return channel;
 }
 
-it("a call of gRPC that is answered with one message after another ends at the second one, and not at its deadline", async () => {
-  // Two messages, and no end. A flood of them took 3 GB within the 10 s that a heartbeat has.
+it("a unary gRPC call whose response has a second message ends at that message, and not at its deadline", async () => {
+  // Two messages, and no end. A flood of messages used 3 GB within the 10 s that a heartbeat may take.
   const channel = await hostileOrchestrator(
     (stream) => void stream.write(Buffer.concat([frameOf(Buffer.alloc(0)), frameOf(Buffer.alloc(0))])),
   );
@@ -227,7 +227,7 @@ it("a call of gRPC that is answered with one message after another ends at the s
   await expect(call).rejects.toThrow(/answered with 2 messages or more, expected one/);
 });
 
-it("an assignment of Stepflow with millions of values is refused before they are built", async () => {
+it("a Stepflow assignment with millions of values is refused before they are built", async () => {
   const assignment = TaskAssignment.encode({
     taskId: "t",
     execute: { componentId: "/greet", input: new Array(receivedValuesMax).fill(null) },
@@ -237,8 +237,8 @@ it("an assignment of Stepflow with millions of values is refused before they are
   await expect(stream.next()).rejects.toThrow(/more than 4194304 fields/);
 });
 
-it("an assignment of Stepflow that cannot be read is left out, and the one behind it is run", async () => {
-  // An `execute` that promises more bytes than there are.
+it("a Stepflow assignment that cannot be read is skipped, and the next one is run", async () => {
+  // An `execute` whose announced length is larger than its bytes.
   const cut = Buffer.from([0x12, 50, 0x0a]);
   const good = TaskAssignment.encode({ taskId: "t", execute: { componentId: "/greet" } });
   const calls: string[] = [];

@@ -1,5 +1,5 @@
-// The attacker reads what a server prints: the output of `longshore config`, its log, and the error of a start that failed. Addresses of services may
-// contain passwords, also where their author did not encode them, or as parameters.
+// The attacker reads what a server prints: the output of `longshore config`, its log, and the error of a start that failed. Addresses of
+// services may contain passwords, also passwords that are not encoded, or as parameters.
 
 import { expect, it } from "vitest";
 import { serverSettings } from "../../src/cli/server-settings.ts";

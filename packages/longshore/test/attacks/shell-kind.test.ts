@@ -1,5 +1,5 @@
-// The attacker can start a run and choose its input, or name tasks and components in definitions of other protocols. The target is a
-// worker with `shell: true`, or any worker without labels: both hand a command's text to a shell.
+// The attacker can start a run and choose its input, or name tasks and components in definitions of other protocols. The target is a worker
+// with `shell: true`, or any worker without labels: both pass a command's text to a shell.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { work } from "../../src/work.ts";
 import { temporaryFolder } from "../support/parts.ts";
 import { job, startGraphServer } from "../support/workflow-graph.ts";
 
-/** A list in a list, and so on, with a command for the shell in the innermost. */
+/** Lists inside lists, with a shell command in the innermost. */
 function nested(levels: number, text: string): unknown {
   return levels === 0 ? text : [nested(levels - 1, text)];
 }
@@ -63,9 +63,9 @@ describe("the lane that workers without labels take commands from", () => {
       await s.none();
     });
 
-    it(`is not reached by a task on its own called ${name}`, async () => {
+    it(`is not reached by a task without a run that is called ${name}`, async () => {
       const s = await started();
-      // Nothing waits for its end: it is refused, or left on a lane that no worker takes from.
+      // The task is refused, or stays in a lane from which no worker claims.
       void s.server.call(name, "$(id)" as never).catch(() => undefined);
       await s.none();
     });
@@ -106,13 +106,13 @@ describe("the lane that workers without labels take commands from", () => {
     it(`is not reached by a FlowKit node of the type ${name}`, async () => {
       const s = await started();
       const graph = { nodes: [{ node_id: "a", type: name, status: null }], edges: [] };
-      // Its names are letters, digits and . _ -, so that the second is refused.
+      // Node types consist of letters, digits and . _ -, so the second name is refused.
       expect((await s.post("/flowkit/v1/tasks", { graph })).status).toBe(name === "command" ? 201 : 400);
       await s.none();
     });
   }
 
-  it("still brings what a definition writes as a shell command", async () => {
+  it("still gets the shell commands that definitions contain", async () => {
     const s = await started();
     await s.start(job("a", { command: "echo hello" }));
     expect((await s.take()).job).toMatchObject({ command: "echo hello", kind: "shell" });
@@ -126,7 +126,7 @@ describe("a definition", () => {
     "@ greet",
     `{"handler":"greet","input":${"[".repeat(200)}${"]".repeat(200)}}`,
   ]) {
-    it(`is refused when a command begins as a handler call and is none: ${command.slice(0, 30)}`, async () => {
+    it(`is refused when a command begins like a handler call but is not one: ${command.slice(0, 30)}`, async () => {
       const s = await startGraphServer();
       const answer = await s.post("/api/workflows", { name: "n", trigger: "t", jobs: [job("a", { command })] });
       expect(answer).toMatchObject({ status: 422, text: expect.stringContaining("handler") });

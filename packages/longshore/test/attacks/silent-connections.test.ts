@@ -1,5 +1,5 @@
-// The attacker has no token and opens as many connections as the server takes, and says nothing on them: no request, no handshake of TLS, or a health
-// check now and then. Afterwards others must get in, and those who are at work must not be cut.
+// The attacker has no token, opens as many connections as the server accepts, and sends nothing on them: no request, no TLS handshake, or
+// only a health check now and then. Other clients must still be able to connect, and active clients must not be disconnected.
 
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
@@ -34,7 +34,7 @@ async function silent(server: TestServer, count: number): Promise<Socket[]> {
 
 const askFor = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`;
 
-it("silent connections make room for others, and a worker at work keeps its own", async () => {
+it("silent connections are closed to make room for others, and an active worker keeps its connection", async () => {
   const server = await started();
   const worker = new RawClient(server).send(askFor("/work"));
   await worker.until("work");
@@ -46,7 +46,7 @@ it("silent connections make room for others, and a worker at work keeps its own"
   await worker.until("work");
 });
 
-it("connections that only request the health make room too", async () => {
+it("connections that only request the health are also closed to make room", async () => {
   const server = await started();
   const strangers = Array.from({ length: connections }, () =>
     new RawClient(server).send("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
@@ -55,7 +55,7 @@ it("connections that only request the health make room too", async () => {
   expect((await call(`${server.url}/work`, { headers: { authorization: `Bearer ${token}` } })).text).toBe("work");
 });
 
-it("handshakes that are never finished make room for others", async () => {
+it("unfinished handshakes are closed to make room for others", async () => {
   const server = await started({ tls });
   await silent(server, 3 * connections);
   const answer = await new Promise<number | undefined>((resolve, reject) => {
@@ -67,7 +67,7 @@ it("handshakes that are never finished make room for others", async () => {
   expect(answer).toBe(200);
 });
 
-it("a server full of workers refuses the next", async () => {
+it("a server whose connections all belong to workers refuses the next one", async () => {
   const server = await started();
   const workers = Array.from({ length: connections }, () => new RawClient(server).send(askFor("/work")));
   for (const worker of workers) await worker.until("work");

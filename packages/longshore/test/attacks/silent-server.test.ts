@@ -1,5 +1,6 @@
-// Not an attack by itself, but what lets one go unseen: a server whose disk was full, whose folder was gone or whose callers were refused once
-// logged nothing. Each of these is one line, and its end another; a refused caller is named as its token is, never by its secret.
+// Not an attack, but a reason why attacks were not noticed: a server once logged nothing when its disk was full, its folder was removed or
+// its callers were refused. Each of these is one log line, and its end is another. A refused caller is shown with the name of its token,
+// never with the secret.
 
 import { renameSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { startServer, temporaryFolder } from "../support/cli.ts";
 
 const operator = "operator-secret-0123456789";
 const worker = "worker-secret-0123456789";
-/** The server looks for its folder now and then: so many requests are more than enough. */
+/** The server checks its folder now and then. This number of requests is more than enough. */
 const asksMax = 200;
 
 it("start, readiness, a refused token, a lost folder, its return and the end are in the log, and no secret is", async () => {

@@ -1,5 +1,5 @@
-// An operator skips a step of a run that has not reached it. The run fails before that step, and is tried again. The mark that the step is skipped
-// was kept, and the record of it was not: when the run came to its end, every report was answered with 500, and the run never ended.
+// An operator skips a step of a run that has not reached it. The run fails before that step and is retried. The mark that the step is skipped
+// was kept, but the step's record was not. So at the end of the run every report got 500, and the run never ended.
 
 import { expect, it } from "vitest";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
@@ -35,7 +35,7 @@ it.each([
   );
 });
 
-it("a skipped step runs when the run is tried again from it", async () => {
+it("a skipped step runs when the run is rerun from it", async () => {
   const c = await startConductor();
   const run = await failedBeforeTheSkipped(c);
   await c.ask("POST", `/workflow/${run}/retry`);

@@ -1,5 +1,5 @@
-// The attacker may define flows, or holds no more than a read token. A regular expression that backtracks holds the event loop permanently:
-// no request is answered any more, and SIGTERM has no effect. The server runs in a process of its own, so that the test can end it.
+// The attacker may define flows, or holds only a read token. A regular expression that backtracks blocks the event loop permanently: no
+// request gets a response, and SIGTERM has no effect. The server runs in a separate process, so that the test can end it.
 
 import { describe, expect, it } from "vitest";
 import { startServer } from "../support/cli.ts";
@@ -30,7 +30,7 @@ describe("a pattern in the schema of a flow's variables", () => {
     expect((await server.ended).code).toBe(0);
   });
 
-  it("is refused by its field where it could not be matched so", async () => {
+  it("is refused with its field when it cannot be matched without backtracking", async () => {
     const { post } = await openServer();
     const stored = await post("/api/v1/flows", { flow: flow("^(?=.*a).+$") });
     const { diagnostics } = JSON.parse(stored.text) as { diagnostics: object };

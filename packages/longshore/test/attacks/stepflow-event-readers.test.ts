@@ -1,5 +1,5 @@
-// The attacker holds a read token and follows the events of a run many times, without reading them. What waits for such a reader must not hold the
-// inputs and results of the run: a run may have megabytes in each item, and 500 readers may follow.
+// The attacker holds a read token and follows the events of a run on many connections without reading them. Events that wait for such a
+// reader must not keep the inputs and results of the run in memory: a run may have megabytes in each item, and 500 readers may follow.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -23,7 +23,7 @@ const flow = {
   output: { $input: "x" },
 };
 
-/** The rows that events were made of, as far as anything still holds them. */
+/** The rows from which events were made and that are still in memory. */
 async function heldBy(make: (rows: WeakRef<object>[]) => RunHistoryEvent[]) {
   const rows: WeakRef<object>[] = [];
   const events = make(rows);
@@ -32,7 +32,7 @@ async function heldBy(make: (rows: WeakRef<object>[]) => RunHistoryEvent[]) {
   return { events, held: rows.filter((row) => row.deref() !== undefined) };
 }
 
-it("an event that waits holds no run and no task", async () => {
+it("a waiting event keeps no run and no task in memory", async () => {
   const { events, held } = await heldBy((rows) => {
     const id = "01a1eb28-19ea-7bb4-9d46-644a493f0392";
     const common = { id, createdAt: 1, endedAt: 2, state: "succeeded", output: '"x"', input: '"x"' };
@@ -66,7 +66,7 @@ it("results are sent when they are requested", async () => {
   expect(told.filter((data) => data.includes('"second"'))).toHaveLength(1);
 });
 
-it("a reader for whose events there is no room is refused by name", async () => {
+it("a reader is refused with the reason when there is no memory for its events", async () => {
   const room = vi.spyOn(Followers.prototype, "mayHold").mockImplementation((own, more) => own + more <= 3);
   onTestFinished(() => room.mockRestore());
   const server = await startStepflow();
@@ -77,7 +77,7 @@ it("a reader for whose events there is no room is refused by name", async () => 
   expect(await reader.next()).toBeUndefined();
 });
 
-it("the events of a run are read without its inputs and results, once for all readers that wait", async () => {
+it("the events of a run are read without its inputs and results, once for all waiting readers", async () => {
   const server = await startStepflow();
   const { reader } = server.engine;
   const run = await server.submit(flow, [{ x: "first" }, { x: "second" }]);
@@ -96,7 +96,7 @@ it("the events of a run are read without its inputs and results, once for all re
   expect(heads.mock.calls.length).toBeLessThan(20);
 });
 
-it("a step with a default for its failure is reported as completed, and one that another has failed is not", async () => {
+it("a step with a default for its failure is reported as completed, but a step that failed because of another is not", async () => {
   const server = await startStepflow();
   const onError = { action: "useDefault", defaultValue: 1 };
   const steps: Json[] = [
@@ -124,7 +124,7 @@ it("a step with a default for its failure is reported as completed, and one that
   ]);
 });
 
-it("one event with its result is made at a time, and one that fails keeps no place", async () => {
+it("one event with its result is built at a time, and an event that fails frees its place", async () => {
   const line = new Line(2);
   let working = 0;
   let most = 0;

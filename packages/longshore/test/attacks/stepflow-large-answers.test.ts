@@ -1,5 +1,6 @@
-// The attacker reads runs of Stepflow whose inputs, items or steps have megabytes each, or starts runs with such inputs and waits for their end. What
-// an answer gathers is bounded before it is in memory, lists read no texts, and a request that waits holds nothing of what it brought.
+// The attacker reads Stepflow runs whose inputs, items or steps have megabytes each, or starts runs with such inputs and waits for their end.
+// The size of a response must be limited before it is in memory, lists must not read texts, and a waiting request must not keep its body in
+// memory.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -14,7 +15,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
 const schema = "https://stepflow.org/schemas/v1/flow.json";
-/** Gives each item all of a variable. */
+/** Gives each item the whole value of a variable. */
 const repeating = {
   schema,
   schemas: { type: "object", properties: { variables: { type: "object", properties: { v: {} } } } },
@@ -23,7 +24,7 @@ const repeating = {
 };
 const held = { schema, steps: [{ id: "a", component: "/hold", input: { $input: "$" } }], output: { $step: "a" } };
 
-it("results that are too long together are refused, and few of them are read", async () => {
+it("results that are too long together are refused after few of them are read", async () => {
   const server = await startStepflow();
   const items = 14;
   const run = await server.submit(
@@ -51,7 +52,7 @@ it("a list of runs reads none of their texts", async () => {
   expect(read).not.toHaveBeenCalled();
 });
 
-it.each(["REST", "gRPC"])("a request over %s that waits for the end of its run does not hold its inputs", async (face) => {
+it.each(["REST", "gRPC"])("a request over %s that waits for the end of its run does not keep its inputs in memory", async (face) => {
   const server = await startStepflow();
   const flowId = await server.store(held);
   const submit = vi.spyOn(Submitter.prototype, "submit");

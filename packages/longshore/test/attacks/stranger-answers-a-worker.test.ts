@@ -1,6 +1,6 @@
-// The attacker answers in the place of a service that a worker calls: the blob API of a Stepflow runtime, or a collector of telemetry. The answer leads
-// the worker on to an address that only the worker reaches, with the worker's headers, or does not end. The worker must not follow, and must read no
-// more than it can use.
+// The attacker answers in the place of a service that a worker calls: the blob API of a Stepflow runtime, or a telemetry collector. The
+// response redirects the worker to an address that only the worker can reach, to which it would send its headers, or the response does not
+// end. The worker must not follow redirects, and must read no more than it can use.
 
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +20,7 @@ async function serving(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address that the attacker cannot reach, and one that leads there. */
+/** An address that the attacker cannot reach, and one that redirects to it. */
 async function inside() {
   const reached: string[] = [];
   const secret = await serving((request, response) => {
@@ -34,7 +34,7 @@ async function inside() {
   return { reached, leading };
 }
 
-it("blobs are not fetched from where a redirect leads", async () => {
+it("blobs are not fetched from the target of a redirect", async () => {
   const { reached, leading } = await inside();
   const http = new HttpAgent(1);
   onTestFinished(() => http.close());
@@ -57,13 +57,13 @@ async function exporting(endpoint: string, protocol: "http/json" | "http/protobu
 
 const protocols = ["http/json", "http/protobuf"] as const;
 
-it.each(protocols)("telemetry and its key are not sent to where a redirect leads, over %s", async (protocol) => {
+it.each(protocols)("telemetry and its key are not sent to the target of a redirect, over %s", async (protocol) => {
   const { reached, leading } = await inside();
   expect(await exporting(leading, protocol, { headers: { "x-key": "key" } })).toMatch(/answered 307.*lost 1 log records/s);
   expect(reached).toEqual([]);
 });
 
-it.each(protocols)("an answer of a collector that does not end is read to where it can be used, over %s", async (protocol) => {
+it.each(protocols)("only the usable part of an endless collector response is read, over %s", async (protocol) => {
   const piece = Buffer.alloc(1_048_576, "x");
   const piecesMax = 64;
   let written = 0;

@@ -1,11 +1,11 @@
-// The attacker has no token and learns from refusals what the machine is called, and so what is worth an attack elsewhere.
+// The attacker has no token and learns the name of the machine from refusals, which helps to find other targets.
 
 import { hostname } from "node:os";
 import { expect, it } from "vitest";
 import { realGroups } from "../support/admin.ts";
 import { startGraphServer } from "../support/workflow-graph.ts";
 
-it("no refusal has the name of the machine in it", async () => {
+it("no refusal contains the name of the machine", async () => {
   const { send } = await startGraphServer({ tokens: ["operator:operator-secret-0123456789"], logger: { level: "silent" } });
   const name = JSON.stringify(hostname());
   const told: string[] = [];

@@ -1,6 +1,6 @@
-// The attacker may publish to the NATS stream that a worker takes its tasks from, and has no token. Each task names the orchestrator that its
-// worker reports to, so a task that names the attacker's own address once brought the worker's token there. Such a task with the id of another
-// orchestrator's task also hid that one: the worker took both for the same.
+// The attacker may publish to the NATS stream from which a worker takes its tasks, and has no token. Each task names the orchestrator to
+// which the worker reports, so the worker once sent its token to the attacker's address when a task named it. Such a task with the id of
+// another orchestrator's task also hid that task, because the worker treated both as the same.
 
 import { expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
@@ -32,7 +32,7 @@ it("a task that names a foreign orchestrator does not send it the worker's token
   for (const { metadata } of foreign.calls) expect(metadata).not.toHaveProperty("authorization");
 });
 
-it("a channel carries the token to trusted addresses alone", async () => {
+it("a channel sends the token only to trusted addresses", async () => {
   const [own, foreign] = await Promise.all([StepflowOrchestrator.start(), StepflowOrchestrator.start()]);
   const settings = natsSettings(undefined, { env: {}, token, orchestratorUrl: own.url });
   const open = channelOpener(settings, systemClock, (address) => address === own.url);
@@ -45,6 +45,6 @@ it("a channel carries the token to trusted addresses alone", async () => {
   expect(foreign.calls[0]?.metadata).not.toHaveProperty("authorization");
 });
 
-it("a worker with a token and no orchestrator to send it to does not start", () => {
+it("a worker with a token but without a trusted orchestrator does not start", () => {
   expect(() => stepflowNats("nats://localhost:4222", { env: {}, token })).toThrow("STEPFLOW_TASKS_URL");
 });

@@ -1,7 +1,6 @@
-// Members of a consumer group on Kafka that are none of ours. The attacker may join the groups of FlowKit's topics. What a leader assigns to
-// the members is passed on by the broker without a look at it, and a server reads it to learn which partitions workers read: a length below zero
-// led the reader back to the same bytes, until the memory was full. Brokers read subscriptions themselves; `membership.test.ts` has those that
-// one lets through.
+// Foreign members of a Kafka consumer group. The attacker may join the groups of FlowKit's topics. The broker passes on a leader's
+// assignments without a check, and a server reads them to learn which partitions workers read. A negative length made the reader go back to
+// the same bytes, until the memory was full. Brokers check subscriptions themselves; `membership.test.ts` has those that a broker passes on.
 
 import { Consumer, kGetApi, kGetConnection } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -11,12 +10,12 @@ import { assignorName, encodeSubscription } from "../../src/net/kafka/assignment
 import { kafkaMissing, sharedKafka, soonHeard } from "../support/kafka.ts";
 import { untilElsewhere as until } from "../support/until.ts";
 
-/** An empty topic without partitions, and behind it one whose name has -6 bytes, so that reading goes on four bytes before it. */
+/** An empty topic without partitions, then a topic whose name has -6 bytes, so that reading continues four bytes before it. */
 const backwardsAssignment = Buffer.from(`00007fffffff000000000000fffa${"00".repeat(8)}`, "hex");
 
 type Api = (...args: unknown[]) => void;
 
-/** A client that sends what it likes to the coordinator of a group. */
+/** A client that sends arbitrary bytes to the coordinator of a group. */
 async function strangerIn(group: string, brokers: readonly string[]) {
   const client = new Consumer({ clientId: "stranger", bootstrapBrokers: [...brokers], groupId: group, retries: 0 });
   onTestFinished(() => client.close(true));
@@ -71,7 +70,7 @@ describe.skipIf(kafkaMissing !== undefined)(`strangers in a group${kafkaMissing 
     await until(() => values.length === 20);
   });
 
-  it("a member that leads and assigns bytes that lead back is counted, and reads nothing", async () => {
+  it("a leader whose assignments have negative lengths counts as a member without partitions", async () => {
     const { brokers, prefix } = await sharedKafka();
     const { bus, group } = await ours(prefix, brokers);
     const stranger = await strangerIn(group, brokers);

@@ -1,5 +1,5 @@
-// The attacker puts two Host headers, or two tokens, into one request, or a Host in which two names can be read. A proxy in front judges the one, the
-// server the other. The server must take neither.
+// The attacker puts two Host headers or two tokens into one request, or a Host header from which two names can be read. A proxy would check
+// one of them, and the server the other. The server must accept neither.
 
 import { request as httpRequest } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
@@ -23,13 +23,13 @@ it("two Host headers, in any order, are a bad request", async () => {
   expect(await statusOf(server, "host: localhost", "host: localhost")).toBe("400");
 });
 
-it("a Host in which two names can be read is a bad request", async () => {
+it("a Host header from which two names can be read is a bad request", async () => {
   const server = await startServer({ groups: [groupOf("main", [route("GET /here", () => ({ status: 200 }))])] });
   for (const host of ["localhost:1@evil", "localhost:1@evil.example", "localhost:evil", "localhost,evil.example"])
     expect([host, await statusOf(server, `host: ${host}`)]).toEqual([host, "400"]);
 });
 
-it("two tokens are no token", async () => {
+it("two tokens count as no token", async () => {
   const server = await startServer({
     groups: [groupOf("main", [route("GET /here", () => ({ status: 200 }))])],
     auth: createAuth([parseToken(`operator:${token}`, "1")]),
@@ -39,7 +39,7 @@ it("two tokens are no token", async () => {
   expect(await statusOf(server, "host: localhost", shown, "authorization: Bearer another")).toBe("401");
 });
 
-it("a worker refuses two Host headers as well", async () => {
+it("a worker also refuses two Host headers", async () => {
   const worker = await serveWorker({ port: 0 }, { metrics: () => "a_metric 1\n", workers: () => ({}) });
   onTestFinished(() => worker.close());
   const status = await new Promise((resolve, reject) => {

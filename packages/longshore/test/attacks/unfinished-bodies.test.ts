@@ -1,5 +1,5 @@
 // The attacker begins large bodies on many connections and never ends them, so that all of them are in the server's memory. The attacker
-// holds no token, or one worker token. The server must hold no more than its budget, and tell the others so.
+// holds no token, or one worker token. The server must use at most its memory budget, and report this to other callers.
 
 import { connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -19,7 +19,7 @@ async function started(limits = {}) {
   return { port: server.port as number, url: server.url as string, held };
 }
 
-/** Begins a body, and resolves with the first line of an answer. */
+/** Begins a body, and resolves with the first line of the response. */
 function begin(port: number, path: string, head: string, body: string): Promise<string> & { readonly socket: Socket } {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -40,7 +40,7 @@ const megabytes = "x".repeat(1_000_000);
 const announced = "content-length: 11000000\r\n";
 const chunked = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-it("without a token nothing large is read, whether its length is announced or not", async () => {
+it("without a token no large body is read, with or without an announced length", async () => {
   const { port, held } = await started();
   expect(await begin(port, "/api/token", announced, megabytes)).toContain("HTTP/1.1 413 ");
   expect(await begin(port, "/api/token", "transfer-encoding: chunked\r\n", chunked(megabytes))).toContain("HTTP/1.1 413 ");
@@ -49,7 +49,7 @@ it("without a token nothing large is read, whether its length is announced or no
   expect(await held()).toBe(0);
 });
 
-it("bodies that never end hold the budget and no more, and the next one gets the limit as its error", async () => {
+it("endless bodies use at most the budget, and the next request gets an error with the limit", async () => {
   const { port, held } = await started({ receivingBytes: 3_500_000 });
   const begun = Array.from({ length: 3 }, () => begin(port, "/api/tasks", bearer + announced, megabytes));
   for (let seen = 0; seen < 3_000_000; ) seen = await held();
@@ -58,7 +58,7 @@ it("bodies that never end hold the budget and no more, and the next one gets the
   expect(refused).toMatch(/retry-after: \d/i);
   expect(refused).toContain("3500000 bytes");
   expect(await held()).toBeLessThanOrEqual(3_500_000);
-  // A caller that goes gives back what was held.
+  // When a caller disconnects, its memory is free again.
   for (const { socket } of begun) socket.destroy();
   for (let left = 1; left > 0; ) left = await held();
 });

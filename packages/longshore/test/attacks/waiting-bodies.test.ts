@@ -1,5 +1,5 @@
-// The attacker holds a worker token and sends long polls with bodies of megabytes, most of it spaces, or sends more behind a long poll than
-// belongs to it. Thousands of them wait at once. What waits must hold nothing of its body, and what is under way no more than the budget.
+// The attacker holds a worker token and sends long polls with bodies of megabytes, mostly spaces, or sends further bytes after a long poll.
+// Thousands of them wait at the same time. A waiting request must keep nothing of its body in memory, and active requests at most the budget.
 
 import { expect, it } from "vitest";
 import type { HttpRequest } from "../../src/net/http/http.ts";
@@ -11,7 +11,7 @@ const padded = `{"worker_id":"w"${" ".repeat(10_000)}}`;
 
 const small = "POST /poll HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}";
 
-/** A route that waits as long polls do, and one that works on its body until it is let go. */
+/** A route that waits like a long poll, and one that works on its body until the test ends this. */
 async function started(limits: Partial<HttpLimits> = {}) {
   const requests: HttpRequest[] = [];
   const end = latch();
@@ -32,7 +32,7 @@ async function started(limits: Partial<HttpLimits> = {}) {
   return { server, requests, end, held };
 }
 
-it.each(carriers)("a long poll holds nothing of its body while it waits, carried %s", async (carried) => {
+it.each(carriers)("a long poll keeps nothing of its body in memory while it waits, carried %s", async (carried) => {
   const { server, requests, end, held } = await started();
   const answers = Array.from({ length: 3 }, () => callCarried(carried)(`${server.url}/poll`, { method: "POST", body: padded }));
   await until(() => requests.length === 3);
@@ -42,7 +42,7 @@ it.each(carriers)("a long poll holds nothing of its body while it waits, carried
   expect((await Promise.all(answers)).map(({ text }) => text)).toEqual(Array.from({ length: 3 }, () => String(padded.length)));
 });
 
-it.each(carriers)("bodies that are worked on count until they are answered, carried %s", async (carried) => {
+it.each(carriers)("bodies of active requests count until the response, carried %s", async (carried) => {
   const { server, requests, end, held } = await started({ receivingBytes: 25_000 });
   const post = () => callCarried(carried)(`${server.url}/work`, { method: "POST", body: padded });
   const answers = [post(), post()];
@@ -55,7 +55,7 @@ it.each(carriers)("bodies that are worked on count until they are answered, carr
   expect((await post()).status).toBe(200);
 });
 
-it("what is sent behind a long poll is read no further than one more request", async () => {
+it("of the bytes after a long poll, at most one more request is read", async () => {
   const { server, requests, end, held } = await started();
   const client = new RawClient(server);
   client.send(small);
@@ -68,7 +68,7 @@ it("what is sent behind a long poll is read no further than one more request", a
   await until(() => held() === 0);
 });
 
-it("what is sent behind long polls counts against the budget, and a client that sends more is cut", async () => {
+it("bytes after long polls count against the budget, and a client that sends more is disconnected", async () => {
   const { server, requests, held } = await started({ receivingBytes: 1_000 });
   const client = new RawClient(server);
   client.send(small);

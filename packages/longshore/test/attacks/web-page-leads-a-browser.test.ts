@@ -1,5 +1,6 @@
-// The attacker has a web page and no token. A developer with a server on loopback opens the page, and it leads the browser to an address of
-// the server: by a link, a redirect, a form or a frame. Some workers take tasks by GET, so such a visit took a task and lost its answer.
+// The attacker has a web page and no token. A developer with a server on loopback opens the page, and it makes the browser open an address of
+// the server: by a link, a redirect, a form or a frame. Some workers claim tasks with GET, so such a visit claimed a task, and its response
+// was lost.
 
 import { expect, it } from "vitest";
 import { actions } from "../../src/core/actions.ts";
@@ -17,7 +18,7 @@ async function withOneTask() {
 
 const led = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document", "user-agent": "Mozilla/5.0" };
 
-it("a page that leads a browser to a poll takes no task", async () => {
+it("a page that makes a browser open a poll claims no task", async () => {
   const { send, get } = await withOneTask();
   for (const site of ["cross-site", "same-site", "same-origin", "none"]) {
     for (const path of ["/api/tasks/poll/greet", "/api/tasks/poll/batch/greet"]) {
@@ -28,13 +29,13 @@ it("a page that leads a browser to a poll takes no task", async () => {
   expect(JSON.parse((await get("/api/tasks/poll/greet")).text)).toMatchObject({ taskDefName: "greet" });
 });
 
-it("a browser that sends no origin takes no task either", async () => {
+it("a browser that sends no origin also claims no task", async () => {
   const { send, get } = await withOneTask();
   expect((await send("GET", "/api/tasks/poll/greet", { headers: { "user-agent": led["user-agent"] } })).status).toBe(403);
   expect(JSON.parse((await get("/api/tasks/poll/greet")).text)).toMatchObject({ taskDefName: "greet" });
 });
 
-it("a page that leads a browser to any other route gets nothing but the pages", async () => {
+it("a page that makes a browser open any other route gets only the dashboard's pages", async () => {
   const { send } = await startGraphServer({ logger: { level: "silent" } });
   const reached: string[] = [];
   for (const { method, path } of (await realGroups()).flatMap((group) => group.routes)) {
@@ -46,7 +47,7 @@ it("a page that leads a browser to any other route gets nothing but the pages", 
   expect([...new Set(reached)]).toEqual(["GET /"]);
 });
 
-it("HEAD takes no task, and reaches what only reads", async () => {
+it("HEAD claims no task, and reaches routes that only read", async () => {
   const { send, get } = await withOneTask();
   for (const path of ["/api/tasks/poll/greet", "/api/tasks/poll/batch/greet"]) expect((await send("HEAD", path)).status).toBe(405);
   const changing: string[] = [];
@@ -60,7 +61,7 @@ it("HEAD takes no task, and reaches what only reads", async () => {
   expect((await send("HEAD", "/health")).status).toBe(200);
 });
 
-it("an address that a person types reaches what only reads", async () => {
+it("an address that a person types reaches routes that only read", async () => {
   const { send } = await startGraphServer({ logger: { level: "silent" } });
   const typed = { ...led, "sec-fetch-site": "none" };
   for (const path of ["/", "/health", "/metrics", "/api/longshore/v1/runs"]) {

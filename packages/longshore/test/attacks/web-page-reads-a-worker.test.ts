@@ -1,5 +1,6 @@
-// The attacker is a web page that a developer has open. Its name is made to lead to 127.0.0.1, where a worker of that developer serves /metrics and
-// /health: names of tasks and texts of errors. For the browser that is the page's own site, so once the page could read them.
+// The attacker is a web page that a developer has open. The page's host name is changed to resolve to 127.0.0.1, where a worker of the
+// developer serves /metrics and /health, with task names and error texts. For the browser this is the page's own site, so the page could once
+// read them.
 
 import { request } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
@@ -15,7 +16,7 @@ async function statusAs(url: string, path: string, host: string): Promise<number
   });
 }
 
-it("a worker on loopback answers to names of loopback alone", async () => {
+it("a worker on loopback accepts only names of loopback", async () => {
   const worker = await serveWorker({ port: 0 }, { metrics: () => "a_metric 1\n", workers: () => ({}) });
   onTestFinished(() => worker.close());
   for (const path of ["/metrics", "/health"]) {

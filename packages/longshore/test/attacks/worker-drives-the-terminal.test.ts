@@ -1,5 +1,5 @@
-// The attacker holds a worker token. A worker names itself and its labels, and an operator's terminal lists the workers. Names with control
-// characters once reached it as they were: they clear the screen, write rows of their own, change the title or fill the clipboard.
+// The attacker holds a worker token. A worker chooses its name and labels, and an operator lists the workers in a terminal. Names with
+// control characters once reached the terminal unchanged: they can clear the screen, write rows, change the title or fill the clipboard.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +11,7 @@ import { startGraphServer } from "../support/workflow-graph.ts";
 const [esc, bell, csi] = ["\u001b", "\u0007", "\u009b"];
 const driving = `${esc}[2J${esc}]52;c;ZWNobyBoaQ==${bell}${csi}31m`;
 
-it("names of workers, their labels and lanes do not drive the terminal that lists them", async () => {
+it("names of workers, their labels and lanes cannot control the terminal that lists them", async () => {
   const { url, send } = await startGraphServer();
   const headers = { "content-type": "application/json" };
   const worker = { worker_id: `evil${driving}\nforged-worker  idle`, labels: [`gpu${driving}`] };
@@ -38,7 +38,7 @@ it("names of workers, their labels and lanes do not drive the terminal that list
   }
 });
 
-it("what a server answers does not drive the terminal of the person who calls it", async () => {
+it("responses of a server cannot control the terminal of the person who calls it", async () => {
   let answer: { status: number; body: string } = { status: 500, body: `oops ${driving}` };
   const server = createServer((request, response) => {
     request.resume();
@@ -58,7 +58,7 @@ it("what a server answers does not drive the terminal of the person who calls it
   for (const command of ["cancel", "retry", "rerun"]) await quiet([command, "r"]);
 });
 
-it("what a server answers does not drive the terminal of the worker that quotes it", () => {
+it("responses of a server cannot control the terminal of the worker that quotes them", () => {
   const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   onTestFinished(() => written.mockRestore());
   stderrLogger({ level: "warn", message: `The server answered claim with ${driving}\nsecond line` });

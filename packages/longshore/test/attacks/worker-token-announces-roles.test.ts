@@ -1,6 +1,5 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The
-// server waited for each role, until no claim of any other worker could wait, and added up all workers times all their roles at each
-// change.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The server
+// kept a waiting claim for each role, until no claim of another worker could wait, and at each change it counted all roles of all workers.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { RoleFigures } from "../../src/protocols/flowkit/server/coordinator/role-figures.ts";
@@ -16,7 +15,7 @@ function announcement(name: string): object {
   return { topic: "workers.announce.v1", key: null, value };
 }
 
-it("leaves room for the claims of other workers, for any roles that a worker announces", async () => {
+it("other workers' claims have room, for any number of announced roles", async () => {
   const tokens = [`read:${secrets.read}:read`, `worker:${secrets.worker}:worker`];
   const server = await serve({ ephemeral: true, port: 0, tokens, logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
@@ -26,13 +25,13 @@ it("leaves room for the claims of other workers, for any roles that a worker ann
   const headers = { authorization: `Bearer ${secrets.worker}` };
   const body = JSON.stringify({ records: [announcement("evil1"), announcement("evil2")] });
   expect((await fetch(`${server.url}/flowkit/v1/bus/publish`, { method: "POST", headers, body })).status).toBe(200);
-  // Each role has one place at least: then all of them are served.
+  // Each role has at least one place, so all of them are served.
   await vi.waitFor(async () => expect(await waiting()).toBeGreaterThanOrEqual(4_096 + roles.length - 64), { timeout: 20_000 });
   expect(await waiting()).toBeLessThanOrEqual(4_096 + roles.length);
   expect(await waiting()).toBeLessThanOrEqual(4_096 + roles.length);
 });
 
-it("counts a change of a worker by its own roles, not by all workers", () => {
+it("the cost of a worker's change depends on its own roles, not on all workers", () => {
   const figures = new RoleFigures();
   let looks = 0;
   const counted = new Proxy(roles, {

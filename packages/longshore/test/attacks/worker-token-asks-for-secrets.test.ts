@@ -1,5 +1,5 @@
-// The attacker holds a worker token. Conductor's workers store definitions of their tasks when they start, and a task definition can name secrets
-// that its tasks are handed, or have expressions in its default input. So a worker once gave itself every secret of the server.
+// The attacker holds a worker token. Conductor's workers store definitions of their tasks when they start. A task definition can name secrets
+// that its tasks receive, or have expressions in its default input. So a worker could once read every secret of the server.
 
 import { expect, it, onTestFinished } from "vitest";
 import { startGraphServer } from "../support/workflow-graph.ts";
@@ -33,7 +33,7 @@ const greedy = [
   { name: "t", inputTemplate: { all: ["${workflow.input}"] } },
 ];
 
-it.each(greedy)("a worker does not have itself given %j", async (definition) => {
+it.each(greedy)("a worker cannot get %j by a definition that it stores", async (definition) => {
   const { as, run } = await production();
   for (const [method, path, body] of [
     ["POST", "/metadata/taskdefs", [{ name: "harmless" }, definition]],
@@ -46,7 +46,7 @@ it.each(greedy)("a worker does not have itself given %j", async (definition) => 
   expect(await run()).not.toContain("hunter2");
 });
 
-it("a worker stores other definitions, and repeats what an operator stored", async () => {
+it("a worker can store other definitions, and can repeat a definition that an operator stored", async () => {
   const { as, run } = await production();
   expect((await as("worker", "POST", "/metadata/taskdefs", [{ name: "t", inputTemplate: { n: 1 }, retryCount: 1 }])).status).toBe(200);
   const asking = { name: "t", runtimeMetadata: ["KEY"] };

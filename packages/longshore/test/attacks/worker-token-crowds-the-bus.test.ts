@@ -1,7 +1,7 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. The coordinator reads
-// what the attacker publishes: records of a megabyte that become hundreds of thousands of values, ever more records that wait in a topic
-// until its role is announced, and workers whose names fill the memory. Records were read one after another without a pause, and blocked
-// all other callers for seconds.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. The coordinator reads the
+// attacker's records: records of a megabyte that become hundreds of thousands of values, very many records that wait in a topic until its
+// role is announced, and workers whose names fill the memory. Records were read one after another without a pause, which blocked all other
+// callers for seconds.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { BusRecord } from "../../src/bus/bus.ts";
@@ -48,14 +48,14 @@ it.each([
   expect(parse).not.toHaveBeenCalled();
 });
 
-it("builds nothing from a record that is nested too deep", () => {
+it("the coordinator builds nothing from a record that is nested too deep", () => {
   const parse = vi.fn(JSON.parse);
   const bytes = Buffer.from(`${"[".repeat(100_000)}${"]".repeat(100_000)}`);
   expect(decodeEnvelope(bytes, parse)).toMatchObject({ ok: false, why: expect.stringMatching(/deeper than/) });
   expect(parse).not.toHaveBeenCalled();
 });
 
-it("reads a bounded number of bytes in one turn of the event loop, for any records in a topic", async () => {
+it("the coordinator reads a limited number of bytes in one turn of the event loop, for any records", async () => {
   const large = { value: Buffer.alloc(sliceBytes / 2 + 1) } as unknown as BusRecord;
   const small = { value: Buffer.alloc(100) } as unknown as BusRecord;
   let turns = 0;
@@ -70,14 +70,14 @@ it("reads a bounded number of bytes in one turn of the event loop, for any recor
     read.push({ records: records.length, turn: turns });
   });
   await handle([large, large, large, small, small]);
-  // A consumer takes what is there again and again, without waiting for anything in between.
+  // A consumer takes the existing records again and again, without waiting in between.
   for (let takes = 0; takes < 20; takes++) await handle([small]);
   over = true;
   expect(read.slice(0, 3).map(({ records }) => records)).toEqual([1, 1, 3]);
   expect(new Set(read.map((one) => one.turn)).size).toBe(read.length);
 });
 
-it("lets others in while it reads what has piled up in a topic", async () => {
+it("other callers are served while the coordinator reads accumulated records of a topic", async () => {
   const { publish, read } = await coordinator();
   const junk = Array.from({ length: 5_000 }, () => `{"v":9,"x":"${"y".repeat(50)}"}`);
   for (let requests = 0; requests < 10; requests++) await publish("status.evil.v1", junk);
@@ -108,7 +108,7 @@ it("lets others in while it reads what has piled up in a topic", async () => {
   expect(most).toBeLessThanOrEqual(500);
 });
 
-it("keeps little of what a worker reports about itself", async () => {
+it("the coordinator stores little of what a worker reports about itself", async () => {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
   const registry = new Registry({ ...engine, log: { debug() {}, info() {}, warn() {} }, changed() {} });

@@ -1,6 +1,6 @@
-// The attacker holds a worker token and takes a turn of a durable function. The report of a turn may bring definitions of child workflows that the
-// server does not have, and they were stored in whatever dialect they named: as a workflow that reads the server's secrets, or runs commands
-// in the shell of another worker. Only an operator may define those.
+// The attacker holds a worker token and claims a turn of a durable function. The report of a turn may contain definitions of child workflows
+// that the server does not have. They were stored in any dialect that they named, also as workflows that read the server's secrets or run
+// commands in the shell of another worker. Only an operator may define such workflows.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { startFunctions } from "../support/function-world.ts";
@@ -54,13 +54,13 @@ async function reported(dialect: string, source: string) {
 }
 
 describe("a definition that a worker reports with a child run", () => {
-  it.each(foreign)("is refused in the dialect %s, whose definitions may do what a worker may not", async (dialect, source) => {
+  it.each(foreign)("is refused in the dialect %s, whose definitions have more rights than a worker", async (dialect, source) => {
     const { results, defined } = await reported(dialect, JSON.stringify(source));
     expect(results).toMatchObject([{ node: 1, state: "failed", error: expect.stringContaining(`no workflows of the dialect ${dialect}`) }]);
     expect(defined).toEqual(["f"]);
   });
 
-  it.each(ours)("is checked as the API checks it: one %s is refused (%s)", async (_what, dialect, source) => {
+  it.each(ours)("is checked as in the API: one %s is refused (%s)", async (_what, dialect, source) => {
     const { results, defined } = await reported(dialect, JSON.stringify(source));
     expect(results).toMatchObject([{ node: 1, state: "failed", error: expect.stringContaining("which came from a worker: source") }]);
     expect(defined).toEqual(["f"]);

@@ -1,6 +1,7 @@
-// The attacker holds a worker token, and a run waits for a person's approval, for a time or for a child run. Only an operator may send signals. But
-// the id of a step that waits is easily guessed, as is its lease, for which no grant was ever made; and Conductor's API finds it by its name. With
-// either, the attacker approved what it liked, skipped the time, and replaced the result of a child run, which was then cancelled.
+// The attacker holds a worker token, and a run waits for a person's approval, for a time or for a child run. Only an operator may send
+// signals. But the id of a waiting step is easily guessed, and also its lease, because it was never handed out. Conductor's API even finds
+// the step by its name. In both ways the attacker could approve, skip the time, or replace the result of a child run, which was then
+// cancelled.
 
 import { expect, it, onTestFinished } from "vitest";
 import { functionLane, type Turn } from "../../src/core/turn.ts";
@@ -22,7 +23,7 @@ async function start() {
 
 const api = "/api/longshore/v1";
 
-it("a worker's token ends no step of a durable function that waits", async () => {
+it("a worker's token cannot end a waiting step of a durable function", async () => {
   const { operator, worker } = await start();
   for (const name of ["f", "child"]) await operator("POST", `${api}/definitions`, { source: { name, function: true } });
   const { id } = (await operator("POST", `${api}/runs`, { workflow: "f" })).body as { id: string };
@@ -65,7 +66,7 @@ it("a worker's token ends no step of a durable function that waits", async () =>
   expect(after.items[1]).toMatchObject({ state: "done", output: "yes" });
 });
 
-it("nor a step that waits in a graph; Conductor's workers still report on WAIT and HUMAN", async () => {
+it("a worker's token cannot end a waiting step of a graph, but Conductor's workers can still report on WAIT and HUMAN", async () => {
   const { operator, worker } = await start();
   const { source } = graph("g", (g) => ({ said: g.signal("approve") }));
   await operator("POST", `${api}/definitions`, { source });

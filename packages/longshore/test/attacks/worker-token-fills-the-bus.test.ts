@@ -1,6 +1,6 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, and joins ever more groups and topics on its bus. Groups grew without
-// an end, each join looked at all of them, and topics, which are kept forever, ran out for the coordinator. Takes that waited watched a thousand
-// topics each, however many they were.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, and joins more and more groups and topics on its bus. The
+// number of groups had no limit, and each join read all of them. Topics are never removed, so none were left for the coordinator. Each
+// waiting take watched a thousand topics, and the number of takes had no limit.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/bus/log.ts";
@@ -22,7 +22,7 @@ function thousand(prefix: string): string[] {
   return Array.from({ length: 1_000 }, (_, at) => `cmd.${prefix}${at}.v1`);
 }
 
-it("leaves topics for the coordinator", async () => {
+it("topics are left for the coordinator", async () => {
   const { log } = await bus();
   for (let at = 0; at < guestTopicsMax / 1_000; at++) await log.join("workers", thousand(`t${at}-`), "latest", "guest");
   await expect(log.join("workers", ["cmd.one-more.v1"], "latest", "guest")).rejects.toThrow(/at most 5000 topics/);
@@ -30,7 +30,7 @@ it("leaves topics for the coordinator", async () => {
   await log.join("coordinator", thousand("own-"), "latest");
 });
 
-it("leaves groups for the coordinator, and for workers once the others were silent for an hour", async () => {
+it("groups are left for the coordinator, and for other workers when unused groups were silent for an hour", async () => {
   const { clock, log } = await bus();
   const topics = thousand("t");
   for (let at = 0; at < groupsMax / topics.length; at++) await log.join(`group${at}`, topics, "latest", "guest");
@@ -40,7 +40,7 @@ it("leaves groups for the coordinator, and for workers once the others were sile
   await log.join("one-more", ["cmd.t1.v1"], "latest", "guest");
 });
 
-it("remembers a bounded number of topics of HTTP clients", async () => {
+it("the server remembers a limited number of topics of HTTP clients", async () => {
   const server = await serve({ ephemeral: true, port: 0, tokens: [`worker:${worker}:worker`], logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
   const join = async (member: string, leave: boolean): Promise<number> => {
@@ -55,7 +55,7 @@ it("remembers a bounded number of topics of HTTP clients", async () => {
   expect(await join("another", false)).toBe(200);
 });
 
-it("watches a bounded number of topics for takes that wait, and answers the oldest when there are more", async () => {
+it("waiting takes watch a limited number of topics, and the oldest ones end when there are more", async () => {
   const server = await serve({ ephemeral: true, port: 0, tokens: [`worker:${worker}:worker`], logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
   const leaving = new AbortController();
@@ -67,14 +67,14 @@ it("watches a bounded number of topics for takes that wait, and answers the olde
     const answer = await fetch(`${server.url}/flowkit/v1/bus/take`, init).catch(() => undefined);
     if (answer !== undefined) answered.push(await answer.text());
   });
-  // A hundred of them have room; the others are told that there is nothing, and come again.
+  // A hundred of them have room. The others get an empty response and try again.
   await vi.waitFor(() => expect(answered).toHaveLength(30), { timeout: 10_000 });
   expect(new Set(answered)).toEqual(new Set(['{"taken":null,"records":[]}']));
   leaving.abort();
   await Promise.all(takes);
 });
 
-it("a member that leaves costs its own takes, not those of all members", async () => {
+it("the cost of a leaving member depends on its own takes, not on those of all members", async () => {
   const clock = new TestClock();
   const engine = await openEngine({ directory: null, clock });
   onTestFinished(() => engine.close());
@@ -90,7 +90,7 @@ it("a member that leaves costs its own takes, not those of all members", async (
   expect(await log.take({ group: "member7", member: "another", topics: ["cmd.a.v1"], max: 1 })).not.toBeNull();
 });
 
-it("a member has a bounded number of takes that it has not committed", async () => {
+it("a member has a limited number of uncommitted takes", async () => {
   const server = await serve({ ephemeral: true, port: 0, tokens: [`operator:${worker}:operator`], logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
   const headers = { authorization: `Bearer ${worker}` };

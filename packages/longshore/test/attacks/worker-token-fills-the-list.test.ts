@@ -1,5 +1,5 @@
-// The attacker holds a worker token and claims under made-up names, each time with other labels. All of them were remembered with each name: a
-// thousand names with nine claims each took 1.3 GB, and ten thousand names are remembered.
+// The attacker holds a worker token and claims with invented worker names, each time with other labels. The server remembered all labels for
+// each name: a thousand names with nine claims each used 1.3 GB, and it remembers up to ten thousand names.
 
 import { expect, it } from "vitest";
 import { newTask } from "../../src/engine/board/new-task.ts";
@@ -8,7 +8,7 @@ import { TestClock } from "../../src/testing/clock.ts";
 
 const charsMax = 33_554_432;
 
-/** As many characters as one claim may have. */
+/** The maximum number of characters of one claim. */
 function words(of: string): string[] {
   return Array.from({ length: 128 }, (_, at) => `${of}.${at}`.padEnd(250, "x"));
 }
@@ -28,7 +28,7 @@ function setup() {
   return { clock, workers, claim, held };
 }
 
-it("what all workers are called by has a bound, and the longest silent ones that hold nothing go first", () => {
+it("the names and labels of all workers have a size limit, and the longest silent workers without a task are removed first", () => {
   const { workers, claim, held } = setup();
   claim("holder", "real");
   held("T", "holder");
@@ -45,7 +45,7 @@ it("what all workers are called by has a bound, and the longest silent ones that
   expect(workers.get("real")?.reach?.names).toEqual(words("real"));
 });
 
-it("workers that hold tasks stay, without their labels and names where there is no room", () => {
+it("workers that hold tasks stay, but lose their labels and names when there is no room", () => {
   const { workers, claim, held } = setup();
   for (let id = 0; id < 300; id++) {
     held(`T${id}`, `w${id}`);

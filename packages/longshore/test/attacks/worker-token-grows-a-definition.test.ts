@@ -1,11 +1,11 @@
-// The attacker holds a worker token and stores a task definition of a megabyte. A run keeps the definitions of its tasks, so that the next start of a
-// workflow with many such tasks wrote them all out: a thousand of them held the event loop for ten seconds and took gigabytes.
+// The attacker holds a worker token and stores a task definition of a megabyte. A run stores the definitions of its tasks, so the next start
+// of a workflow with many such tasks wrote all of them: a thousand of them blocked the event loop for ten seconds and used gigabytes.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";
 import { simple } from "../support/conductor-world.ts";
 
-it("refuses to start a workflow whose task definitions are too large together, and starts it once they are not", async () => {
+it("a workflow whose task definitions are too large together cannot start until they are smaller", async () => {
   const c = await startConductor();
   const tasks = Array.from({ length: 20 }, (_, at) => ({ ...simple("t"), taskReferenceName: `t${at}` }));
   await c.workflow({ name: "w", tasks });
@@ -19,7 +19,7 @@ it("refuses to start a workflow whose task definitions are too large together, a
   expect((await c.send("POST", "/workflow/w", {})).status).toBe(200);
 });
 
-it("fails a sub-workflow whose task definitions are too large, and leaves no run waiting", async () => {
+it("a sub-workflow whose task definitions are too large fails, and no run waits for it", async () => {
   const c = await startConductor();
   const tasks = Array.from({ length: 20 }, (_, at) => ({ ...simple("t"), taskReferenceName: `t${at}` }));
   await c.workflow({ name: "child", tasks });

@@ -1,5 +1,5 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, with its bus over HTTP. Commands to workers are records on that
-// bus, and so is what workers tell the coordinator: once any worker could send the first and take away the second.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, with its bus over HTTP. Commands to workers and reports of
+// workers are records on that bus. Once any worker could send commands and remove reports.
 
 import { once } from "node:events";
 import { expect, it, onTestFinished } from "vitest";
@@ -41,7 +41,7 @@ it("a worker token sends no commands, queries or signals to other workers", asyn
   expect((await take("worker", "cmd.build.v1", "workers.build.v1")).body.records).toMatchObject([{ value: "from the operator" }]);
 });
 
-it("a worker token removes nothing of what workers report to the coordinator", async () => {
+it("a worker token cannot remove reports of workers to the coordinator", async () => {
   const { publish, take } = await production();
   for (const topic of ["status.build.v1", "workers.announce.v1", "reply.tasks.v1"]) {
     expect([topic, (await publish("worker", topic)).status]).toEqual([topic, 200]);
@@ -49,7 +49,7 @@ it("a worker token removes nothing of what workers report to the coordinator", a
   }
 });
 
-it("a worker token cannot acknowledge or give back what the coordinator has taken", async () => {
+it("a worker token cannot acknowledge or give back records that the coordinator has taken", async () => {
   const { post, publish, take } = await production();
   await take("operator", "status.build.v1", "elsewhere");
   await publish("worker", "status.build.v1");
@@ -57,7 +57,7 @@ it("a worker token cannot acknowledge or give back what the coordinator has take
   const lead = (more: object) => post("operator", "take", { ...asked, topics: ["status.build.v1"], ...more });
   const { taken } = (await lead({})).body as { taken: number };
   expect(taken).toEqual(expect.any(Number));
-  // The names of the coordinator's members, its own process included, are no secret.
+  // The names of the coordinator's members, including its own process, are not secret.
   const spoof = (more: object) => post("worker", "take", { ...asked, topics: [], ...more });
   expect((await spoof({ leave: true })).status).toBe(200);
   expect((await lead({ holding: [taken] })).body.records).toEqual([]);

@@ -1,5 +1,5 @@
-// The attacker holds a worker token, connects many workers of Stepflow's queue, and each lists thousands of components of its own. The server remembered
-// every list, and wrote all of them together into one document whenever a worker came.
+// The attacker holds a worker token and connects many workers to a Stepflow queue, and each lists thousands of different components. The
+// server remembered every list, and wrote all of them into one document each time a worker connected.
 
 import { expect, it, onTestFinished } from "vitest";
 import { componentsMax } from "../../src/protocols/stepflow/server/config/registered-components.ts";
@@ -8,7 +8,7 @@ import { Registrations } from "../../src/protocols/stepflow/server/queue/registr
 import { openEngine } from "../../src/server/engine.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
-it("keeps as many components of all workers together as one worker may list, and the oldest ones", async () => {
+it("all workers together have as many components as one worker may list, and the oldest components are kept", async () => {
   const engine = await openEngine({ directory: null });
   onTestFinished(() => engine.close());
   const registrations = new Registrations(engine.documents, "queue");
@@ -23,7 +23,7 @@ it("keeps as many components of all workers together as one worker may list, and
   expect(known).toContainEqual(own);
 });
 
-it("remembers a bounded number of characters of lists, and serves the other workers by what all can do", async () => {
+it("the server remembers a limited number of characters of lists, and sends other workers only components that all of them have", async () => {
   const engine = await openEngine({ directory: null });
   onTestFinished(() => engine.close());
   const registrations = new Registrations(engine.documents, "queue");
@@ -37,7 +37,7 @@ it("remembers a bounded number of characters of lists, and serves the other work
   expect(registrations.componentsOf(workers[19] as object)).toEqual(megabyte);
 });
 
-it("counts the values in the texts of schemas before any is built", async () => {
+it("the values in the texts of schemas are counted before any is built", async () => {
   const discoveries = new Discoveries(new TestClock(), () => "1");
   const kept: number[] = [];
   const { id } = discoveries.ask("http://127.0.0.1", 1_000, async (components) => void kept.push(components.length));

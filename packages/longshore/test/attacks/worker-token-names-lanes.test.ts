@@ -1,6 +1,6 @@
-// The attacker holds a worker token and reports a name of megabytes as the output that names a DYNAMIC task, again and again; or may start
-// runs, with domains of megabytes. The name of every lane stayed in memory and went into metrics and lists of queues: 26 reports took
-// 800 MB and one answer more than that.
+// The attacker holds a worker token and repeatedly reports an output of megabytes that names a DYNAMIC task, or may start runs with domains
+// of megabytes. The name of every lane stayed in memory and was part of metrics and lists of queues: 26 reports used 800 MB, and one response
+// even more.
 
 import { expect, it, onTestFinished } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";
@@ -8,7 +8,7 @@ import { simple } from "../support/conductor-world.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 
 const million = 1_000_000;
-/** What all answers that list lanes may have together, with nothing but short names on the server. */
+/** The maximum size of all responses that list lanes together, when the server has only short names. */
 const answerCharsMax = 100_000;
 
 const dynamic = {
@@ -27,7 +27,7 @@ async function listedChars(c: Conductor): Promise<number> {
   return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
-it("a name of a million characters makes no lane: the run fails with a short reason", async () => {
+it("a name of a million characters creates no lane: the run fails with a short reason", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("s"), dynamic]);
   await c.work("s", { output: { n: "n".repeat(million) } });
@@ -37,14 +37,14 @@ it("a name of a million characters makes no lane: the run fails with a short rea
   expect(await listedChars(c)).toBeLessThan(answerCharsMax);
 });
 
-it("a name with a NUL, which separates names and labels of lanes, makes no lane either", async () => {
+it("a name with a NUL, which separates names and labels of lanes, also creates no lane", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("s"), dynamic]);
   await c.work("s", { output: { n: "work\u0000gpu" } });
   expect(await c.run(id)).toMatchObject({ status: "FAILED", reasonForIncompletion: expect.stringContaining("control character") });
 });
 
-it("a name as long as those of definitions is worked on", async () => {
+it("a name with the maximum length of definition names works", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("s"), dynamic]);
   const longest = "n".repeat(255);
@@ -107,7 +107,7 @@ it.each([
   expect(store.board.lanes.size).toBe(0);
 });
 
-it("the board takes a task with the longest name and the most labels that there may be", async () => {
+it("the board accepts a task with the longest name and the most labels that are allowed", async () => {
   const { board, close } = await openEngineWithStore({ directory: null });
   onTestFinished(() => close());
   const labels = Array.from({ length: 100 }, (_, at) => String(at).padStart(512, "l"));

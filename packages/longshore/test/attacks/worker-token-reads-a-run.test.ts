@@ -1,5 +1,6 @@
-// The attacker holds a worker token, which reads no runs. Conductor has two ways to report on a waiting step that answer with the whole run. So a
-// worker once read every run whose id it knew, with inputs and outputs of all its tasks, and changed nothing by it: it reported IN_PROGRESS.
+// The attacker holds a worker token, which may not read runs. Conductor has two ways to report on a waiting step that return the whole run.
+// So a worker could once read every run whose id it knew, with inputs and outputs of all its tasks, without changing anything: it reported
+// IN_PROGRESS.
 
 import { expect, it } from "vitest";
 import { startGraphServer } from "../support/workflow-graph.ts";
@@ -40,7 +41,7 @@ it.each(["approve/IN_PROGRESS/sync", "IN_PROGRESS/signal/sync?returnStrategy=TAR
   },
 );
 
-it("a worker still reports on a step by its name, and learns the id of its task alone", async () => {
+it("a worker can still report on a step by its name, and learns only the id of its task", async () => {
   const { as, run } = await production();
   const told = await as("worker", "POST", `/tasks/${run}/approve/COMPLETED`, { by: "Ada" });
   expect(told.status).toBe(200);

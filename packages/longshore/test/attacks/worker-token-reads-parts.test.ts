@@ -1,5 +1,5 @@
-// The attacker holds a worker token and knows the ids of a FlowKit task that other workers do. Reading what its nodes have produced needed
-// no more than those ids.
+// The attacker holds a worker token and knows the ids of a FlowKit task of other workers. These ids were enough to read what the task's nodes
+// have produced.
 
 import { expect, it, onTestFinished } from "vitest";
 import { type Caller, callerWith } from "../../src/core/actions.ts";
@@ -28,7 +28,7 @@ async function produced() {
 
 const worker = callerWith("worker", ["worker"]);
 
-it("a worker token reads parts for a node that its worker holds, and for no other", async () => {
+it("a worker token can read parts for a node that its worker holds, and for no other node", async () => {
   const { reader, read } = await produced();
   expect(await read(worker, reader)).toContain("of the task");
   const guesses: Partial<Attempt>[] = [
@@ -42,7 +42,7 @@ it("a worker token reads parts for a node that its worker holds, and for no othe
     await expect(read(worker, { ...reader, ...guess })).rejects.toMatchObject({ code: "LONGSHORE_UNAUTHORIZED" });
 });
 
-it("an attempt that another one has followed reads no more", async () => {
+it("an attempt can read no more when a later attempt has begun", async () => {
   const { world, reader, read } = await produced();
   const next = await world.again(reader);
   await expect(read(worker, reader)).rejects.toMatchObject({
@@ -52,7 +52,7 @@ it("an attempt that another one has followed reads no more", async () => {
   expect(await read(worker, next)).toContain("of the task");
 });
 
-it("a token that may read runs reads their parts without a hold", async () => {
+it("a token that may read runs can read their parts without a hold", async () => {
   const { reader, read } = await produced();
   expect(await read(callerWith("both", ["worker", "read"]), { ...reader, epoch: 0 })).toContain("of the task");
 });

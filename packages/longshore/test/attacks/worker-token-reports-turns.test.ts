@@ -1,6 +1,6 @@
-// The attacker holds a worker token, takes turns of durable functions, and reports what no worker of ours would. One command with a time
-// beyond all dates made every list of tasks fail with 500, for everyone. A turn that ended twice at once left tasks that nothing cancels,
-// a repeated command was started twice, and errors and shown values of megabytes were written again with every turn of the run.
+// The attacker holds a worker token, claims turns of durable functions, and sends reports that our worker never sends. One command with a
+// time above all valid dates made every list of tasks fail with 500 for all callers. A turn that ended in two ways left tasks that were never
+// cancelled. A repeated command was started twice. Errors and shown values of megabytes were written again with every turn of the run.
 
 import { describe, expect, it } from "vitest";
 import { readReport, shownValuesMax } from "../../src/core/turn.ts";
@@ -9,7 +9,7 @@ import { startFunctions } from "../support/function-world.ts";
 const step = { node: 1, kind: "step", name: "s", after: 0 };
 const greatest = Number.MAX_SAFE_INTEGER;
 
-describe("a command that no worker of ours gives", () => {
+describe("a command that our worker never sends", () => {
   it.each([
     ["a time beyond all dates", { kind: "sleep", until: greatest }, "until"],
     ["a timeout of ages", { timeoutMs: greatest }, "timeoutMs"],
@@ -37,7 +37,7 @@ describe("a command that no worker of ours gives", () => {
   });
 });
 
-it("a command that is in one report twice is started once", async () => {
+it("a command that is in a report twice is started once", async () => {
   const { api, begin, report } = await startFunctions();
   const { id, lease } = await begin();
   await report(lease, { commands: [step, { ...step, name: "t" }] });
@@ -45,7 +45,7 @@ it("a command that is in one report twice is started once", async () => {
   expect(items.map((task) => task.step).sort()).toEqual(["f", "s"]);
 });
 
-it("a turn after which the run begins again gives no commands: nothing would cancel them", async () => {
+it("a turn after which the run begins again cannot start commands, because nothing would cancel them", async () => {
   const { begin, report, run } = await startFunctions();
   const { id, lease } = await begin();
   await report(lease, { commands: [step], end: { kind: "continued", input: 1 } });
@@ -72,7 +72,7 @@ it.each([
   expect((await run(id)).error?.length).toBeLessThan(20_000);
 });
 
-it("so is that of a side effect, which every replay reads", async () => {
+it("the result of a side effect without a value is null, as every replay reads it", async () => {
   const { begin, add, journal } = await startFunctions();
   const { lease } = await begin();
   await add(lease, { commands: [{ ...step, kind: "local", error: "e".repeat(100_000) }] });
@@ -80,7 +80,7 @@ it("so is that of a side effect, which every replay reads", async () => {
   expect(entry?.result?.error?.length).toBeLessThan(20_000);
 });
 
-it("all that a function shows together is bounded, however it comes", async () => {
+it("all values that a function shows together have a size limit, in any kind of report", async () => {
   const { begin, add, run } = await startFunctions();
   const { id, lease } = await begin();
   const value = "v".repeat(shownValuesMax.chars / 4);
@@ -90,7 +90,7 @@ it("all that a function shows together is bounded, however it comes", async () =
   expect(JSON.stringify((await run(id)).variables).length).toBeLessThan(shownValuesMax.chars + 100);
 });
 
-it("no worker has a function before its first turn, or between two of them", async () => {
+it("no worker holds a function before its first turn or between two turns", async () => {
   const { api, take, report, add, journalStatus } = await startFunctions();
   const { id } = (await (await api("POST", "/runs", { workflow: "f" })).json()) as { id: string };
   expect([await add(`${id}.0-0`, { commands: [step] }), await journalStatus(`${id}.0-0`)]).toEqual([409, 409]);

@@ -1,6 +1,6 @@
-// The attacker holds a worker token, which REST refuses on /api/v1/flows and /api/v1/runs. Workers may also store blobs, and may start runs for
-// the tasks that they carry out: once that was enough to run any flow. Now a worker starts runs only for a task that it holds, and only flows
-// that an operator stored or that the flow of its run names.
+// The attacker holds a worker token, which REST refuses on /api/v1/flows and /api/v1/runs. But workers may store blobs, and may start runs
+// for their tasks: once this was enough to run any flow. Now a worker can start runs only for a task that it holds, and only flows that an
+// operator stored or that the flow of its run names.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
@@ -52,7 +52,7 @@ async function production(data = temporaryFolder(), port = 0) {
       runRequest: { flowId, input: ["x"], wait: true, ...more },
       ...(rootRunId === undefined ? {} : { rootRunId }),
     });
-  /** A worker that holds the next task. */
+  /** A worker that claims the next task. */
   const take = async (who: Who) => {
     const worker = new PullingWorker(channels[who], "python", who);
     await worker.register({ componentId: "echo" });
@@ -70,7 +70,7 @@ const refused = { code: GrpcCode.PERMISSION_DENIED };
 const done = { status: ExecutionStatus.COMPLETED };
 
 describe("a worker token", () => {
-  it("starts no run of its own, be the flow a blob or stored", async () => {
+  it("starts no run without a task, neither of a blob nor of a stored flow", async () => {
     const { store, blob, submit } = await production();
     for (const flowId of [await blob("mallory", evil), await store(helper)])
       await expect(submit("mallory", flowId)).rejects.toMatchObject(refused);
@@ -84,13 +84,13 @@ describe("a worker token", () => {
     await expect(submit("ann", flowId, runId)).rejects.toMatchObject(refused);
     const { taskId, root } = await take("ann");
     await expect(submit("mallory", flowId, root)).rejects.toMatchObject(refused);
-    // To know the task and its worker by name is no hold.
+    // Knowing the task and the name of its worker does not count as a hold.
     for (const workerId of ["mallory", "ann"]) await channels.mallory.unary(OrchestratorService.TaskHeartbeat, { taskId, workerId });
     await expect(submit("mallory", flowId, root)).rejects.toMatchObject(refused);
     expect(await submit("ann", flowId, root)).toMatchObject(done);
   });
 
-  it("starts no flow that a worker wrote, although it holds a task, and although a reader has read the flow", async () => {
+  it("starts no flow that a worker stored, also when it holds a task and a reader has read the flow", async () => {
     const { channels, start, blob, submit, take } = await production();
     await start(echo(1));
     const { root } = await take("ann");
@@ -101,7 +101,7 @@ describe("a worker token", () => {
     await expect(submit("ann", flowId, root)).rejects.toMatchObject(refused);
   });
 
-  it("does not rewrite a stored flow by overrides", async () => {
+  it("cannot change a stored flow with overrides", async () => {
     const { start, store, submit, take } = await production();
     await start(echo(1));
     const { root } = await take("ann");
@@ -117,7 +117,7 @@ describe("a worker token", () => {
     expect(await submit("ann", flowId, root)).toMatchObject(done);
   });
 
-  it("starts runs for the item of a run that it works on, and none once it is done", async () => {
+  it("starts runs for the item of a run that it works on, but not after the item is done", async () => {
     const { start, store, submit, take, complete } = await production();
     const flowId = await store(helper);
     const runId = await start(echo({ $input: "$" }), [1, 2]);
@@ -128,7 +128,7 @@ describe("a worker token", () => {
     await expect(submit("ann", flowId, root)).rejects.toMatchObject(refused);
   });
 
-  it("continues for a task that it held before a restart, from its next heartbeat on", async () => {
+  it("can start runs again for a task that it held before a restart, from its next heartbeat on", async () => {
     const before = await production();
     const flowId = await before.store(helper);
     await before.start(echo(1));

@@ -1,5 +1,5 @@
-// The attacker holds a worker token, which may store schemas, task definitions and what workers note down. Ten thousand versions of one schema were each
-// read for a look at the newest one, which held the event loop for seconds, and thousands of large documents stayed in memory.
+// The attacker holds a worker token, which may store schemas, task definitions and the state of workers. To find the newest of ten thousand
+// versions of a schema, the server read all of them, which blocked the event loop for seconds. Thousands of large documents stayed in memory.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GroupCommit } from "../../src/engine/commit.ts";
@@ -11,7 +11,7 @@ import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openParts, places } from "../support/parts.ts";
 
-/** Documents on a store that counts the rows that are read. */
+/** Documents in a store that counts the rows that are read. */
 async function counting() {
   const clock = new TestClock();
   const db = await openDatabase(":memory:");
@@ -21,7 +21,7 @@ async function counting() {
   const counted = (sql: string, statement: Statement): Statement => ({
     run: (...values) => statement.run(...values),
     get: (...values) => {
-      // Writes are executed with get, too.
+      // Writes are also executed with `get`.
       if (/^\s*SELECT/i.test(sql)) read.rows++;
       return statement.get(...values);
     },
@@ -51,7 +51,7 @@ async function counting() {
 
 const kind = "schema";
 
-it("finds the newest of very many versions by a few rows, also while others are written and removed", async () => {
+it("the newest of very many versions is found with a few reads, also while others are written and removed", async () => {
   const { documents, read } = await counting();
   const versions = 5_000;
   const kept = Array.from({ length: versions }, (_, at) => documents.keepDocument({ kind, name: "s", version: at + 1, body: "{}" }));
@@ -67,16 +67,16 @@ it("finds the newest of very many versions by a few rows, also while others are 
   expect(await documents.document(kind, "s")).toBeUndefined();
 });
 
-it("does not count all documents at each write", async () => {
+it("a write does not count all documents", async () => {
   const { documents, read } = await counting();
   await documents.keepDocument({ kind, name: "first", version: 1, body: "{}" });
   read.rows = 0;
   for (let at = 0; at < 100; at++) await documents.keepDocument({ kind, name: `s${at}`, version: 1, body: "{}" });
-  // Each is looked for once.
+  // Each is searched for once.
   expect(read.rows).toBe(100);
 });
 
-it("keeps no large document in memory", async () => {
+it("large documents are not kept in memory", async () => {
   const { documents, read } = await counting();
   const readsFor = async (name: string, chars: number): Promise<number> => {
     await documents.keepDocument({ kind, name, version: 1, body: JSON.stringify("x".repeat(chars)) });
@@ -88,7 +88,7 @@ it("keeps no large document in memory", async () => {
   expect(await readsFor("large", 1_000_000)).toBe(1);
 });
 
-it.each(places)("removing very many versions of a document takes transactions of a bounded size, with %s", async (place) => {
+it.each(places)("very many versions of a document are removed in transactions of a limited size, with %s", async (place) => {
   const parts = await openParts(place);
   const documents = new LocalDocuments(parts);
   const [versions, others] = [600, 3];

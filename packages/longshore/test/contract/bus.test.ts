@@ -1,4 +1,4 @@
-// The embedded bus: the contract, and what only a data file can show.
+// The embedded bus: the bus contract, and behaviour that only a data file can show.
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ interface LogOptions {
   clock?: TestClock;
   topicRecordsMax?: number;
   quotas?: Partial<Quotas>;
-  /** The rows of the log, in place of those at hand. */
+  /** The rows of the log, instead of the rows in memory. */
   wrap?: (rows: RowStore) => RowStore;
 }
 
@@ -77,7 +77,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
   const valuesOf = (taken: { records: readonly { value: Uint8Array }[] } | null) =>
     taken?.records.map(({ value }) => Number(Buffer.from(value).toString()));
 
-  it("gives out unfinished records after a restart, and nothing else", async () => {
+  it("hands out unfinished records after a restart, and no others", async () => {
     const file = folder();
     const before = await openLog(file, { wrap });
     await before.log.join("g", ["a"], "earliest");
@@ -117,7 +117,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(taken?.records.map(({ place }) => place)).toEqual(["a@5"]);
   });
 
-  it("keeps no more than its limit of unread records, and continues behind it", async () => {
+  it("stores no more unread records than its limit, and accepts records again below it", async () => {
     const { log, kept } = await openLog(":memory:", { wrap, topicRecordsMax: 10 });
     await log.join("g", ["a"], "earliest");
     for (let round = 0; round < 4; round++) await log.append(records(5));
@@ -132,7 +132,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     const take = async () => (await log.take({ group: "g", member: "m", topics: ["a"], max: 100 }))?.id as number;
     for (let at = 0; at < 12; at++) await append("x".repeat(900_000));
     const taken = [await take(), await take(), await take()];
-    // The first is done last: all of them are passed at once.
+    // The first record is done last, so all of them become removable at once.
     for (const id of taken.reverse()) await log.commit("m", id);
     expect(kept()).toBe(8);
     for (const left of [5, 0]) {
@@ -142,7 +142,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     }
   });
 
-  it("removes records that are too old, at any place, when there is no room", async () => {
+  it("removes records that are too old, in any position, when there is no room", async () => {
     const clock = new TestClock(1_700_000_000_000);
     const { log, kept } = await openLog(":memory:", { wrap, clock, quotas: { busBytes: 2_000 } });
     const publish = (topic: string) => log.append([{ topic, key: null, value: "x".repeat(800) }], "guest");
@@ -150,14 +150,14 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     await publish("b");
     await expect(publish("c")).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
     clock.jump(8 * 24 * 3_600_000);
-    // The refusal is what makes the room.
+    // The refusal makes room.
     await expect(publish("c")).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
     expect(kept()).toBe(0);
     await publish("c");
     expect(kept()).toBe(1);
   });
 
-  it("forgets what is too old, and abandoned groups", async () => {
+  it("removes records that are too old, and abandoned groups", async () => {
     const clock = new TestClock(1_700_000_000_000);
     const { log, kept } = await openLog(":memory:", { wrap, clock });
     await log.join("old", ["a"], "earliest");
@@ -170,7 +170,7 @@ describe.each(wraps)("the log of the embedded bus on %s", (_name, wrap) => {
     expect(valuesOf(await log.take({ group: "new", member: "m", topics: ["a"], max: 9 }))).toEqual([0]);
   });
 
-  it("returns false to a member that commits what it does not have", async () => {
+  it("returns false to a member that commits a record that it does not have", async () => {
     const { log } = await openLog(":memory:", { wrap });
     await log.join("g", ["a"], "earliest");
     await log.append(records(1));

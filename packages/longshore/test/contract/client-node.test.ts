@@ -1,4 +1,4 @@
-// The client at a node of a cluster that does not own the data: everything that it sends and receives passes over the link to the owner.
+// The client at a node of a cluster that does not own the data: all its requests and responses pass over the link to the owner.
 
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { connectBy } from "../../src/client/connect.ts";

@@ -25,7 +25,7 @@ async function inProcess(): Promise<OpenClient> {
   return { client: server, on: server, clock, close: () => server.close() };
 }
 
-/** As on a node of a cluster, whose program calls the routes without a socket. */
+/** As in the program of a cluster node, which calls the routes without a socket. */
 async function overRoutes(): Promise<OpenClient> {
   const clock = new TestClock();
   const engine = await openEngineWithStore({ directory: null, clock });

@@ -1,4 +1,5 @@
-// The group commit on a store that answers later: what misses rows is performed again, and no caller sees anything of the first time.
+// The group commit on a store whose reads are asynchronous: an operation that misses rows is performed again, and no caller sees effects of
+// the first time.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Rows } from "../../src/engine/cached-rows.ts";
@@ -31,7 +32,7 @@ describe("a batch on rows that are read later", () => {
   let db: Database;
   let commit: GroupCommit;
   let items: Rows<Item>;
-  /** How many reads each load was asked for. */
+  /** The number of reads in each load. */
   let loads: number[];
   let fails: Error | null;
   let unread: Error | null;
@@ -80,7 +81,7 @@ describe("a batch on rows that are read later", () => {
     };
   }
 
-  /** A commit shows whether another server has taken over. */
+  /** A commit that shows whether another server has taken over. */
   function fenced(write: RowStore["commit"]): RowStore["commit"] {
     return async (work) => {
       if (isReplaced) throw new Unavailable(new Error("another server has taken over"));
@@ -102,7 +103,7 @@ describe("a batch on rows that are read later", () => {
         .map((row) => [row.id, row.count]),
     );
 
-  it("runs in the order of arrival, also what misses nothing", async () => {
+  it("runs operations in the order of arrival, also those that miss no row", async () => {
     const order: string[] = [];
     const note = (tx: Tx, name: string) => {
       order.push(name);
@@ -119,14 +120,14 @@ describe("a batch on rows that are read later", () => {
     expect(order).toEqual(["first", "second", "third"]);
   });
 
-  it("loads what all of its operations miss at once", async () => {
+  it("loads all rows that its operations miss together", async () => {
     expect(await Promise.all(["a", "b", "c"].map((id) => commit.run((tx) => add(tx, id))))).toEqual([1, 1, 1]);
     expect(loads).toEqual([3]);
     expect(stored()).toEqual({ a: 1, b: 1, c: 1 });
     expect(commit.commits).toBe(1);
   });
 
-  it("loads what an operation reads one after another at once, where the operation names it", async () => {
+  it("loads rows together that an operation reads one after another, when the operation names them", async () => {
     const sum = (tx: Tx) => ["a", "b", "c"].reduce((all, id) => all + add(tx, id), 0);
     const reads = (tx: Tx) => ["a", "b", "c"].map((id) => () => items.get(tx, id));
     expect(
@@ -141,7 +142,7 @@ describe("a batch on rows that are read later", () => {
     expect(stored()).toEqual({ a: 1, b: 1, c: 1 });
   });
 
-  it("performs an operation as often as it misses something, and keeps one of its changes", async () => {
+  it("performs an operation again each time it misses a row, and makes its changes once", async () => {
     let performed = 0;
     const sum = await commit.run((tx) => {
       performed++;
@@ -151,7 +152,7 @@ describe("a batch on rows that are read later", () => {
     expect(stored()).toEqual({ a: 2, b: 1, c: 0 });
   });
 
-  it("fails only the operation that throws once its rows are there", async () => {
+  it("fails only the operation that throws after its rows are loaded", async () => {
     const outcomes = await Promise.allSettled([
       commit.run((tx) => add(tx, "a")),
       commit.run((tx) => {
@@ -164,7 +165,7 @@ describe("a batch on rows that are read later", () => {
     expect(stored()).toEqual({ a: 1, b: 1, c: 0 });
   });
 
-  it("shows nothing to readers before it is committed", async () => {
+  it("shows no change to readers before it is committed", async () => {
     const seen: { read: number | undefined; stored: number }[] = [];
     const read = async () => {
       const count = await commit.read((tx) => items.get(tx, "a")?.count);
@@ -173,7 +174,7 @@ describe("a batch on rows that are read later", () => {
     const reads: Promise<void>[] = [];
     const done = commit.run((tx) => {
       const count = add(tx, "a");
-      // Between here and the commit.
+      // The time between this point and the commit.
       reads.push(read());
       return count;
     });
@@ -184,14 +185,14 @@ describe("a batch on rows that are read later", () => {
     expect(await commit.read((tx) => items.get(tx, "a")?.count)).toBe(1);
   });
 
-  it("that happens between the load of a read and its end makes the read load again", async () => {
+  it("makes a read load again when it happens between the load of the read and its end", async () => {
     const reading = commit.read((tx) => [items.get(tx, "a")?.count, items.get(tx, "b")?.count]);
     // The first row is loaded before this commit, and the second after it.
     await commit.run((tx) => items.put(tx, "a", { id: "a", count: 7 }));
     expect(await reading).toEqual([7, 0]);
   });
 
-  it("lets a read through that is overtaken again and again", async () => {
+  it("allows a read to finish that is overtaken again and again", async () => {
     let more = true;
     const writing = (async () => {
       for (let count = 1; more; count++) await commit.run((tx) => items.put(tx, "a", { id: "a", count }));
@@ -202,13 +203,13 @@ describe("a batch on rows that are read later", () => {
     expect(seen).toEqual([expect.any(Number), 0, 0, null, null]);
   });
 
-  it("finds nothing that a read has loaded before", async () => {
+  it("does not use rows that a read has loaded before", async () => {
     await commit.read((tx) => items.get(tx, "a"));
     await Promise.all([commit.read((tx) => items.get(tx, "a")), commit.run((tx) => add(tx, "a")), commit.run((tx) => add(tx, "a"))]);
     expect(await commit.run((tx) => add(tx, "a"))).toBe(3);
   });
 
-  it("is undone when the store refuses it, and later ones are refused for a while", async () => {
+  it("is undone when the store refuses it, and later batches are refused for a while", async () => {
     fails = diskFull();
     await expect(commit.run((tx) => add(tx, "a"))).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
     fails = null;
@@ -216,7 +217,7 @@ describe("a batch on rows that are read later", () => {
     expect(stored()).toEqual({ a: 0, b: 0, c: 0 });
   });
 
-  it("whose rows cannot be written is tried one by one", async () => {
+  it("whose rows cannot be written is performed one operation at a time", async () => {
     fails = new Error("a row that cannot be written");
     const failing = Promise.allSettled(["a", "b"].map((id) => commit.run((tx) => add(tx, id))));
     expect((await failing).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
@@ -224,7 +225,7 @@ describe("a batch on rows that are read later", () => {
     expect(await commit.run((tx) => add(tx, "a"))).toBe(1);
   });
 
-  it("whose rows cannot be loaded fails as a whole, and the next one is performed", async () => {
+  it("whose rows cannot be loaded fails completely, and the next one is performed", async () => {
     unread = new Error("the connection is gone");
     const outcomes = await Promise.allSettled(["a", "b"].map((id) => commit.run((tx) => add(tx, id))));
     expect(outcomes).toEqual(
@@ -235,7 +236,7 @@ describe("a batch on rows that are read later", () => {
     expect(stored()).toEqual({ a: 1, b: 0, c: 0 });
   });
 
-  it("in which the rows of one operation cannot be loaded performs the others", async () => {
+  it("performs the other operations when the rows of one cannot be loaded", async () => {
     unreadable = "b";
     const outcomes = await Promise.allSettled(["a", "b", "c", "a"].map((id) => commit.run((tx) => add(tx, id))));
     expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : String(outcome.reason)))).toEqual([
@@ -246,14 +247,14 @@ describe("a batch on rows that are read later", () => {
     expect(await commit.run((tx) => add(tx, "b"))).toBe(1);
   });
 
-  it("whose store is away loads once and not for each operation", async () => {
+  it("loads once, and not for each operation, when the store is unavailable", async () => {
     unread = new Unavailable(new Error("the connection is gone"));
     const outcomes = await Promise.allSettled(["a", "b", "c"].map((id) => commit.run((tx) => add(tx, id))));
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(loads).toEqual([3]);
   });
 
-  it("that changes nothing is answered from memory only by the owner of the data", async () => {
+  it("that changes nothing is answered from memory only when this server owns the data", async () => {
     expect(await commit.run(() => "from memory")).toBe("from memory");
     expect(commit.commits).toBe(0);
     isOwned = false;
@@ -264,7 +265,7 @@ describe("a batch on rows that are read later", () => {
     await expect(commit.run(() => "late")).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("shows that a reader may rely on memory, where another server may own the data", async () => {
+  it("shows that a reader may rely on memory, when another server may own the data", async () => {
     isOwned = false;
     expect(await commit.read(() => "from memory")).toBe("from memory");
     expect(await commit.read((tx) => items.get(tx, "a")?.count)).toBe(0);
@@ -275,26 +276,26 @@ describe("a batch on rows that are read later", () => {
       await expect(read()).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("lets no reader through whose rows arrive when another server may own the data", async () => {
+  it("holds back a reader whose rows arrive when another server may own the data", async () => {
     const reading = commit.read((tx) => items.get(tx, "a"));
     isOwned = false;
     isReplaced = true;
     await expect(reading).rejects.toMatchObject({ code: "LONGSHORE_STORE_UNAVAILABLE" });
   });
 
-  it("without an operation may fail: what is deferred stays for the next", async () => {
+  it("without an operation may fail: deferred writes stay for the next batch", async () => {
     const touch = commit.joinWhenTouched({ dirty: true, write: () => {}, applied: () => touch() });
     touch();
     isReplaced = true;
     const refused = expect(commit.run(() => {})).rejects.toThrow("another server has taken over");
-    // Closing performs the operation at once; the batch that was planned for it comes after that, and is empty.
+    // Closing performs the operation at once. The batch that was planned for it comes later and is empty.
     await commit.close();
     await refused;
     await new Promise((resolve) => setImmediate(resolve));
     await commit.quiet();
   });
 
-  it("is carried out before the store closes", async () => {
+  it("is performed before the store closes", async () => {
     const last = commit.run((tx) => add(tx, "a"));
     await commit.close();
     expect(await last).toBe(1);
@@ -302,8 +303,10 @@ describe("a batch on rows that are read later", () => {
   });
 });
 
-describe("a read on a store that says of which version its rows are", () => {
-  /** A row that is read and written by hand: `respond` ends the commit that has taken effect, `arrive` the load that has read. */
+describe("a read on a store that reports the version of its rows", () => {
+  /**
+   * A row whose reads and writes the test controls: `respond` ends the commit that has taken effect, `arrive` ends the load that has read.
+   */
   function setup() {
     const database = { count: 0, version: 0 };
     const known = { version: 0 };
@@ -370,7 +373,7 @@ describe("a read on a store that says of which version its rows are", () => {
     };
   }
 
-  it("does not wait for a commit that it came before", async () => {
+  it("does not wait for a commit after it", async () => {
     const { commit, read, write, takeEffect, respond, arrive, turn } = setup();
     const writing = write(7);
     await turn();
@@ -385,7 +388,7 @@ describe("a read on a store that says of which version its rows are", () => {
     expect(commit.reads).toEqual({ loaded: 1, overtaken: 0, alone: 0 });
   });
 
-  it("waits for the response to a commit whose rows it has, and uses them", async () => {
+  it("waits for the response to a commit whose rows it has read, and uses these rows", async () => {
     const { commit, read, write, takeEffect, respond, arrive, turn } = setup();
     const writing = write(7);
     await turn();

@@ -1,5 +1,5 @@
-// Data that a run was started with, or that a worker returned, is never interpreted again, also when it looks like a template of any
-// dialect: the next worker gets exactly the same data.
+// The input of a run and the outputs of workers are never interpreted, also when they look like a template of a dialect: the next worker gets
+// exactly the same data.
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -18,7 +18,7 @@ const numRuns = 150;
 async function world() {
   const engine = await openEngine({ directory: null, clock: new TestClock() });
   onTestFinished(() => engine.close());
-  /** Takes the next task of a lane, reports `output`, and answers what the task was given. */
+  /** Claims the next task of a lane, reports `output`, and returns the task's input. */
   const work = async (lane: string, output: Json): Promise<Json> => {
     const [task] = await engine.board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "ann", termMs: 60_000 });
     if (task === undefined) throw new Error(`There is nothing to do on ${lane}.`);
@@ -52,7 +52,7 @@ describe("data stays data", () => {
     });
   });
 
-  it("in a flow of Stepflow", async () => {
+  it("in a Stepflow flow", async () => {
     const { engine, work } = await world();
     const flow: JsonObject = {
       schema: "https://stepflow.org/schemas/v1/flow.json",
@@ -72,7 +72,7 @@ describe("data stays data", () => {
     });
   });
 
-  it("in a workflow graph, where outputs reach no command", async () => {
+  it("in a workflow graph, in which outputs are not part of commands", async () => {
     const { engine, work } = await world();
     const jobs = [plainJob("a", "echo a"), { ...plainJob("b", "echo b"), depends_on: ["a"] }];
     const { id: definitionId } = await engine.runs.define({

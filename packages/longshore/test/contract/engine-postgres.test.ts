@@ -1,4 +1,4 @@
-// Everything of a server but its ports on a real PostgreSQL: what the suites of rows and of the board do not reach.
+// A server without its ports on a real PostgreSQL: behaviour that the suites of rows and of the board do not test.
 
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -31,7 +31,7 @@ else
       return engine;
     }
 
-    /** Runs of two steps, each worked off. */
+    /** Runs of two steps, all completed. */
     async function withRuns(count: number) {
       const url = server.newUrl();
       const engine = await open(url);
@@ -53,7 +53,7 @@ else
       return { url, engine, ids, work };
     }
 
-    it("lists, finds and shows runs and tasks, of memory and of the database", async () => {
+    it("lists, finds and shows runs and tasks from memory and from the database", async () => {
       const { engine, ids, work } = await withRuns(5);
       const { reader } = engine;
       expect((await reader.runs({ limit: 3 })).items.map(({ id }) => id)).toEqual(ids.slice(2).reverse());
@@ -88,7 +88,7 @@ else
       expect(await engine.history.kept()).toBeDefined();
     });
 
-    it("knows the size of its tables", async () => {
+    it("reports the size of its tables", async () => {
       const engine = await open(server.newUrl());
       const [before] = await engine.size();
       expect(before).toMatchObject({ part: "tables" });
@@ -99,7 +99,7 @@ else
       expect(after?.bytes).toBeGreaterThan(before?.bytes ?? 0);
     });
 
-    it("continues where another one ended, with PostgreSQL's time", async () => {
+    it("continues with the data of an earlier engine, and with PostgreSQL's time", async () => {
       const { url, engine, work } = await withRuns(3);
       await work("a");
       await engine.logStore.append({
@@ -117,7 +117,7 @@ else
       expect(Math.abs(next.clock.now() - Number(row?.now))).toBeLessThan(60_000);
     });
 
-    it("keeps contents of blobs, and lets a reader finish what is removed meanwhile", async () => {
+    it("stores contents of blobs, and lets a reader finish a blob that is removed meanwhile", async () => {
       const store = await openPostgres({ url: server.newUrl() });
       onTestFinished(() => store.close());
       const { contents } = store;
@@ -137,7 +137,7 @@ else
       const unread = (await contents.open(hash)) as Readable;
       const free = contents.takeAway(hash);
       expect(await contents.open(hash)).toBeNull();
-      // The same content again, while the old one is being read.
+      // Stores the same content again while the old one is read.
       expect(await keep()).toBe(hash);
       await free();
       const rest: Buffer[] = [];
@@ -191,7 +191,7 @@ else
     });
   });
 
-/** The parts of a plan that read a whole table, or a whole index: what a condition does not bound. */
+/** The parts of a query plan that read a whole table or a whole index, without a condition. */
 function withoutIndex(plan: string): string[] {
   const lines = plan.split("\n");
   return lines.filter((line, at) => {

@@ -1,6 +1,6 @@
-// Nodes of two neighbouring versions share a cluster while it is updated. The other side is played here by hand: its bytes are those of
-// version 1, written out. A test that fails says that a field was renamed, removed or became required, and that a cluster cannot be updated
-// node by node. Today's code plays version 2, which speaks 1 as well.
+// During an update, nodes of two neighbouring versions share a cluster. The other side here has literal bytes of version 1. A test fails when
+// a field was renamed, removed or became required, because then a cluster cannot be updated node by node. Today's code has version 2, which
+// also supports version 1.
 
 import { createHmac } from "node:crypto";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
@@ -46,7 +46,7 @@ function proof(role: "node" | "owner", hello: Shaken, welcome: { readonly versio
     .digest("hex");
 }
 
-/** What arrives on a socket: a head of HTTP, then messages. Pings, which are empty frames, are left out. */
+/** What arrives on a socket: HTTP headers, then messages. Pings, which are empty frames, are left out. */
 function reader(socket: Socket) {
   let bytes = Buffer.alloc(0);
   let wake = () => {};
@@ -84,7 +84,7 @@ function reader(socket: Socket) {
   };
 }
 
-/** A node that was written by hand, and has asked for the upgrade. `more` are fields that only its version has. */
+/** A node with literal bytes that has requested the upgrade. `more` are fields that only its version has. */
 async function played(owner: TestOwner, speaks: readonly number[], more: object = {}) {
   const socket = createConnection(owner.http.port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -96,7 +96,7 @@ async function played(owner: TestOwner, speaks: readonly number[], more: object 
   return { socket, read, hello, head: await read.head() };
 }
 
-/** The same, linked. */
+/** The same node with an open link. */
 async function linked(owner: TestOwner, speaks: readonly number[], more: object = {}) {
   const { socket, read, hello, head } = await played(owner, speaks, more);
   const welcome = valueIn(head) as { version: number; nonce: string };
@@ -125,12 +125,12 @@ const carried = (route: string, id: string, body: unknown) => ({
   text: JSON.stringify(body),
 });
 
-it("an update goes over neighbouring versions of the link", () => {
+it("an update is possible between neighbouring versions of the link", () => {
   const newest = spokenVersions.at(-1) as number;
   expect(spokenVersions).toEqual(newest === 1 ? [1] : [newest - 1, newest]);
 });
 
-it("an owner serves a node of the version before, with the fields of that version", async () => {
+it("an owner serves a node of the previous version, with the fields of that version", async () => {
   const data = await openOwner(temporaryFolder());
   const owner = await startOwner(data.performer, { speaks: today });
   const node = await linked(owner, [1]);
@@ -139,7 +139,7 @@ it("an owner serves a node of the version before, with the fields of that versio
   const start = carried("POST /api/longshore/v1/runs", newId(), { workflow: "w", input: {} });
   const started = (await node.call("request", start)) as { status: number; text: string };
   expect(started.status).toBe(201);
-  // Both marks of a request that is sent again.
+  // Both marks of a repeated request.
   expect(await node.call("request", start, 1)).toEqual(started);
   expect(await node.call("request", { ...start, isRepeat: true })).toEqual(started);
   const blob = carried("POST /api/longshore/v1/blobs", newId(), "");
@@ -160,7 +160,7 @@ it("an owner serves a node of the version before, with the fields of that versio
   expect(await node.call("program", { verb: "tryWrite", given: [], id: newId(), isRepeat: false })).toBeUndefined();
 });
 
-it("an owner serves a node of the version after, and ignores what it does not know", async () => {
+it("an owner serves a node of the next version, and ignores unknown fields", async () => {
   const data = await openOwner(temporaryFolder());
   const owner = await startOwner(data.performer, { speaks: today });
   const node = await linked(owner, [2, 3], { region: "north" });
@@ -169,7 +169,7 @@ it("an owner serves a node of the version after, and ignores what it does not kn
   expect(await node.call("request", define, 0, { trace: "t" })).toMatchObject({ status: 201 });
 });
 
-/** An owner that was written by hand. It answers calls with what `answer` returns. */
+/** An owner with literal bytes. It answers calls with the results of `answer`. */
 async function playedOwner(version: number, more: object, answer: (name: string, args: never) => unknown) {
   const heard: unknown[] = [];
   const server = createServer((socket) => {
@@ -191,7 +191,7 @@ async function playedOwner(version: number, more: object, answer: (name: string,
         socket.write(frame([2, id, answer(name as string, args as never)]));
       }
     };
-    // The node has left.
+    // The node has disconnected.
     serve().catch(() => undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -206,7 +206,7 @@ const request = (): HttpRequest =>
     ...{ parsed: undefined, caller: everyone, gone: new AbortController().signal },
   }) as unknown as HttpRequest;
 
-it("a node works with an owner of the version before, and sends the fields of that version", async () => {
+it("a node works with an owner of the previous version, and sends the fields of that version", async () => {
   const { heard, owner } = await playedOwner(1, {}, () => ({ status: 201, headers: json, text: '{"id":1}' }));
   const node = startNode(() => owner, { speaks: today });
   const forwarder = new Forwarder({ owner: node, makeId: ids, clock: systemClock });
@@ -217,7 +217,7 @@ it("a node works with an owner of the version before, and sends the fields of th
   expect(call).toMatchObject(["request", { ...sent, caller }]);
 });
 
-it("a node works with an owner of the version after, and ignores what it does not know", async () => {
+it("a node works with an owner of the next version, and ignores unknown fields", async () => {
   const { owner } = await playedOwner(2, { region: "north" }, () => ({ status: 200, text: "ok", took: 1 }));
   const node = startNode(() => owner, { speaks: today });
   const forwarder = new Forwarder({ owner: node, makeId: ids, clock: systemClock });

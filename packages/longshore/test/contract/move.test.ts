@@ -1,4 +1,4 @@
-// Data are moved from a folder to PostgreSQL and back: real files, a real server. Nothing is lost, changed, or served by two.
+// Moves data from a folder to PostgreSQL and back, with real files and a real server. No data is lost, changed, or served by two servers.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,7 +34,7 @@ async function sqliteTables(): Promise<MovedTable[]> {
   return side.tables();
 }
 
-/** All rows of a side, in an order of their own. */
+/** All rows of a side, in a fixed order. */
 async function rowsOf(side: Side): Promise<Rows> {
   const all: { [table: string]: unknown[][] } = {};
   for (const table of await side.tables()) {
@@ -57,7 +57,7 @@ async function rowsIn(folder: string): Promise<Rows> {
   }
 }
 
-/** Texts that a store may stumble over: numbers beyond 2^53, escapes, half characters, other scripts, quotes, nothing. */
+/** Texts that are difficult for a store: numbers above 2^53, escapes, half characters, other scripts, quotes, the empty text. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }).map((value) => value.replaceAll("\u0000", "")),
   fc.json().map((value) => value.replaceAll("\u0000", "")),
@@ -76,7 +76,7 @@ function anyOf(kind: string): fc.Arbitrary<string | number | Uint8Array> {
   return kind === "text" ? text : kind === "int8" ? number : bytes;
 }
 
-/** Rows whose every text and number that may be unique is unique. */
+/** Rows in which all texts and numbers that must be unique are unique. */
 function rowsFor(tables: readonly MovedTable[]): fc.Arbitrary<Rows> {
   return fc.record(
     Object.fromEntries(
@@ -91,7 +91,7 @@ function rowsFor(tables: readonly MovedTable[]): fc.Arbitrary<Rows> {
   );
 }
 
-/** Columns beside the key that must be unique as well. */
+/** Columns besides the key that must also be unique. */
 const unique: { readonly [table: string]: readonly string[] } = {
   definition: ["name"],
   run: ["parent_task_id"],
@@ -131,11 +131,11 @@ else
       expect(await side.tables()).toEqual(await sqliteTables());
       const found = await server.query(`SELECT table_name FROM information_schema.tables WHERE table_schema = '${schemaOf(url)}'`);
       const moved = (await sqliteTables()).map(({ name }) => name);
-      // Tables of PostgreSQL alone: its version, its owner, its nodes; contents of blobs are moved as contents.
+      // Tables that only PostgreSQL has: its version, its owner, its nodes. Contents of blobs are moved separately.
       expect(found.map(({ table_name: name }) => name).sort()).toEqual([...moved, "blob_chunk", "meta", "node", "shard"].sort());
     });
 
-    it("refuses to move anything where one side has a table or a column that the other has not", async () => {
+    it("refuses to move anything when one side has a table or a column that the other does not have", async () => {
       const url = server.newUrl();
       await (await openPostgresSide(url)).close();
       await server.query(
@@ -147,7 +147,7 @@ else
       expect(existsSync(join(folder, "moved"))).toBe(false);
     });
 
-    it("keeps any rows of all tables, there and back", async () => {
+    it("keeps all rows of all tables, in both directions", async () => {
       const tables = await sqliteTables();
       await fc.assert(
         fc.asyncProperty(rowsFor(tables), async (rows) => {
@@ -182,7 +182,7 @@ else
     it("refuses a NUL, which PostgreSQL cannot store, and names the row", async () => {
       const folder = newFolder();
       const { db, close } = await openSqlite({ directory: folder });
-      // A driver may end a text where it has a NUL.
+      // A driver may cut a text at a NUL.
       db.exec("INSERT INTO property VALUES ('good', '1'), ('bad', 'with ' || char(0))");
       await close();
       await expect(migrate(folder, server.newUrl())).rejects.toThrow(
@@ -197,7 +197,7 @@ else
         return { folder, url: server.newUrl() };
       }
 
-      it("keep servers from the source, until a person removes them", async () => {
+      it("prevent servers from using the source, until a person removes them", async () => {
         const { folder, url } = await small();
         await migrate(folder, url);
         const start = () => openEngine({ directory: folder });
@@ -215,7 +215,7 @@ else
         await (await there()).close();
       });
 
-      it("keep servers from a target that is not complete, and the same migration can be run again", async () => {
+      it("prevent servers from using an incomplete target, and the same migration can be run again", async () => {
         const { folder, url } = await small();
         const back = newFolder();
         for (const [from, to, start] of [
@@ -253,7 +253,7 @@ else
         await (await openPostgres({ url })).close();
       });
 
-      it("are not needed where nothing was begun: a target with data is refused", async () => {
+      it("are not needed before a migration begins: a target with data is refused", async () => {
         const [one, other] = [await small(), await small()];
         await migrate(one.folder, one.url);
         await expect(migrate(other.folder, one.url)).rejects.toThrow(/is not empty: the table bus_topic has 1 rows\./);
@@ -263,7 +263,7 @@ else
       });
     });
 
-    it("refuses sides that a server uses", async () => {
+    it("refuses a source or target that a server uses", async () => {
       const folder = newFolder();
       const engine = await openEngine({ directory: folder });
       onTestFinished(() => engine.close());
@@ -274,7 +274,7 @@ else
       await expect(migrate(url, newFolder())).rejects.toThrow(/Another Longshore server \(.*\) is using the schema/);
     });
 
-    it("finds out when what arrived differs from what was sent", async () => {
+    it("detects when the received rows differ from the sent rows", async () => {
       const folder = newFolder();
       await fill(folder, await sqliteTables(), { bus_topic: [[1, "topic"]] });
       const source = await openSourceFolder(folder, () => {});
@@ -286,7 +286,7 @@ else
       expect(source.marks.moved).toBeNull();
     });
 
-    it("carries open runs, parts, logs, blobs, records and documents, and the engine goes on with them", async () => {
+    it("moves open runs, parts, logs, blobs, records and documents, and the engine continues with them", async () => {
       const [folder, url, back] = [newFolder(), server.newUrl(), newFolder()];
       const content = Buffer.alloc(700_000, "blob");
       const first = await openEngine({ directory: folder });

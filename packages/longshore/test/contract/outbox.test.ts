@@ -1,4 +1,5 @@
-// The outbox on SQLite. Goal: a stored message is sent, and readers see it once, for any failure of the bus and any end of the process.
+// The outbox on SQLite. Each stored message must be sent, and readers must see it once, for any failure of the bus and any end of the
+// process.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,7 +76,7 @@ const wraps: [string, Wrap][] = [
 describe.each(wraps)("the outbox on %s", (_name, wrap) => {
   const openStore = (file?: string, clock?: TestClock) => openOn(wrap, file, clock);
 
-  it("skips an unsent message when the next of its key is enqueued, where only the newest matters", async () => {
+  it("skips an unsent message when a newer one with its key is enqueued and only the newest matters", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth === 1 ? away : undefined));
     const outbox = new Outbox({ bus, store, owner: "o", clock, random: () => 0.5, newestOnly: (topic) => topic.startsWith("cmd.") });
@@ -102,7 +103,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     expect(rows()).toMatchObject([{ state: "pending", attempts: 0, error: null }]);
   });
 
-  it("[T61] sends on the third try after two that failed, with pauses", async () => {
+  it("[T61] sends in the third attempt after two failures, with pauses", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((_record, nth) => (nth <= 2 ? away : undefined));
     const outbox = new Outbox({ bus, store, owner: "o", clock, random: () => 0.5 });
@@ -120,7 +121,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("[T62] keeps and sends a message once that is enqueued twice", async () => {
+  it("[T62] stores and sends a message once when it is enqueued twice", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus();
     const outbox = new Outbox({ bus, store, owner: "o", clock });
@@ -132,8 +133,8 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  // Its reader drops the repetition by its dedup_id: see the worker's commands.
-  it("[T63, T64] sends again what it may not have noted, and nothing that it has", async () => {
+  // The reader drops the repeated message because of its dedup_id: see the worker's commands.
+  it("[T63, T64] sends a message again when it has not recorded the send, and otherwise not", async () => {
     const file = folder();
     const before = await openStore(file);
     const bus = fakeBus();
@@ -141,7 +142,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await first.start();
     await first.enqueue(message("noted"));
     await until(() => before.rows()[0]?.state === "sent");
-    // The process ends between sending and noting.
+    // The process ends after it has sent the message and before it has recorded this.
     const crashing = { ...before.store, settle: () => new Promise<never>(() => {}) };
     const second = new Outbox({
       bus,
@@ -163,7 +164,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await third.close();
   });
 
-  it("[T65] waits longer from try to try, up to a limit, give or take a fifth", async () => {
+  it("[T65] waits longer before each attempt, up to a limit, with a jitter of a fifth", async () => {
     for (const [random, share] of [
       [0, 0.8],
       [0.5, 1],
@@ -190,7 +191,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     }
   });
 
-  it("[T66] gives a message up after its last try, and reports it", async () => {
+  it("[T66] gives up a message after its last attempt, and reports this", async () => {
     const { store, clock, rows } = await openStore();
     const given: string[] = [];
     const bus = fakeBus((record) => (record.value === "bad" ? away : undefined));
@@ -211,7 +212,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("[A22] lets two coordinators on one store send a message once", async () => {
+  it("[A22] sends a message once when two coordinators use one store", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus();
     const boxes = ["one", "other"].map((owner) => new Outbox({ bus, store, owner, clock }));
@@ -227,7 +228,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
   it("takes over the messages of an owner that has ended", async () => {
     const { store, clock } = await openStore();
     const bus = fakeBus();
-    // Never started: it keeps, and does not send.
+    // It was not started, so it stores messages and does not send them.
     const gone = new Outbox({ bus, store, owner: "gone", clock });
     await gone.enqueue(message("1"));
     await gone.close();
@@ -238,7 +239,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await next.close();
   });
 
-  it("keeps the order of a key while one of it is tried again", async () => {
+  it("keeps the order of messages with one key while one of them is retried", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((record, nth) => (record.value === "1" && nth === 1 ? away : undefined));
     const outbox = new Outbox({ bus, store, owner: "o", clock });
@@ -253,7 +254,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("[A23] drops at once what no bus would ever accept", async () => {
+  it("[A23] drops a message at once that no bus would ever accept", async () => {
     const { store, clock, rows } = await openStore();
     const tooLarge = new LongshoreError("LONGSHORE_LIMIT", "A record has 2000000 bytes; at most 1000000 are taken.");
     const bus = fakeBus((record) => (record.value === "huge" ? tooLarge : undefined));
@@ -266,7 +267,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("keeps no more in memory than it must, and sends all in order", async () => {
+  it("keeps a limited number of messages in memory, and sends all in order", async () => {
     const { store, clock } = await openStore();
     const gate = deferred<void>();
     const sent: string[] = [];
@@ -292,7 +293,7 @@ describe.each(wraps)("the outbox on %s", (_name, wrap) => {
     await outbox.close();
   });
 
-  it("forgets what was sent a day ago, and what failed a week ago", async () => {
+  it("removes messages that were sent a day ago or failed a week ago", async () => {
     const { store, clock, rows } = await openStore();
     const bus = fakeBus((record) => (record.value === "bad" ? new LongshoreError("LONGSHORE_BAD_INPUT", "no") : undefined));
     const outbox = new Outbox({ bus, store, owner: "o", clock });

@@ -1,5 +1,5 @@
-// A running engine on a real PostgreSQL whose connections are cut, fall silent or are ended, and whose lease is lost while it works. What it
-// has accepted is stored, once; and after another server took over it accepts nothing.
+// A running engine on a real PostgreSQL. Its connections break, become silent or are ended by the server, or it loses its lease while it
+// works. Everything that it has accepted is stored once, and after another server took over, it accepts nothing.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -12,7 +12,7 @@ import { type Loss, openProxy } from "../support/postgres-proxy.ts";
 import { untilElsewhere } from "../support/until.ts";
 import { policy } from "./world.ts";
 
-/** Longer than any test: such a lease is ended by the test itself. */
+/** Longer than any test: the test itself ends such a lease. */
 const longMs = 600_000;
 const holder = "ann";
 
@@ -61,7 +61,7 @@ else
       return { ...first, proxy, url, schema: new URL(url).searchParams.get("schema") as string };
     }
 
-    /** The end of a session is not known at once to the others, and a lease must end first. */
+    /** Other sessions do not see the end of a session at once, and a lease must end first. */
     const takeOver = (url: string): Promise<Opened> =>
       untilElsewhere(() =>
         open(url, { node: "second" }).catch((error: { code?: unknown }) => {
@@ -79,7 +79,7 @@ else
     const stateOf = async (schema: string, id: string) =>
       (await server.query(`SELECT state FROM ${schema}.task WHERE id = '${id}'`))[0]?.state ?? null;
 
-    /** Ends sessions: that with the lock of the schema, or all of another role, which only the test at hand has. */
+    /** Ends sessions: the one with the lock of the schema, or all sessions of a role that only this test uses. */
     const endSessions = (schema: string, role: string) =>
       server.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'longshore ${role}' AND pid IN (${sessionsOf(schema, role)})`,
@@ -101,18 +101,18 @@ else
       expect(verdict).toBe(expected);
       expect(await stateOf(schema, "t")).toBe(expected === "ok" ? "done" : "held");
       const repeated = () => engine.board.complete(hold, '"done"').catch(refused);
-      // Refused while the store rests after a failure.
+      // Refused while the store pauses after a failure.
       expect(await untilElsewhere(async () => notRefused(await repeated()))).toBe(expected === "ok" ? "again" : "ok");
       expect((await engine.reader.task("t"))?.state).toBe("done");
     });
 
-    it("knows after silence on its writing connection what was committed", async () => {
+    it("finds out what was committed after its writing connection was silent", async () => {
       const { engine, proxy, schema } = await setup({ responseMs: 200 });
       const hold = await held(engine, "t");
       proxy.silence("write");
       const verdict = await engine.board.complete(hold, '"done"').catch(refused);
       expect(verdict).toBe("refused");
-      // What was kept back arrives: the fence lets nothing of it through.
+      // The delayed statements arrive, and the fence refuses all of them.
       proxy.wake();
       expect(
         await untilElsewhere(async () => notRefused(await engine.board.fail(hold, { error: "no", retryable: false }).catch(refused))),
@@ -120,7 +120,7 @@ else
       expect(await stateOf(schema, "t")).toBe("failed");
     });
 
-    it("keeps its data through silence on its lease connection", async () => {
+    it("remains the owner when its lease connection is silent", async () => {
       const { store, proxy, url } = await setup({ leaseMs: 1_500 });
       const before = await leaseSession(server, url);
       proxy.silence("lease");
@@ -134,18 +134,18 @@ else
       await expect(open(url, { node: "second" })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
     });
 
-    it("relies on its memory no more when the session with its lock ends", async () => {
+    it("no longer relies on its memory when the session with its lock ends", async () => {
       const { engine, store, schema } = await setup();
       const hold = await held(engine, "t");
       expect(store.rows.isOwned()).toBe(true);
       await endSessions(schema, "lease");
       await untilElsewhere(() => !store.rows.isOwned());
-      // It owns the data still, and every answer is confirmed by a commit.
+      // It still owns the data, and a commit confirms every response.
       expect((await engine.board.extend(hold)).verdict).toBe("ok");
       expect((await engine.reader.task("t"))?.state).toBe("held");
     });
 
-    it("loses nothing that it accepted when PostgreSQL ends its connections under load", async () => {
+    it("loses no accepted data when PostgreSQL ends its connections under load", async () => {
       const { engine, schema } = await setup();
       const accepted: string[] = [];
       let count = 0;
@@ -169,7 +169,7 @@ else
       expect(accepted.filter((id) => !stored.has(id))).toEqual([]);
     });
 
-    it("accepts nothing after another server took over while commits were under way", async () => {
+    it("accepts nothing after another server took over during its commits", async () => {
       const { engine, store, proxy, url, schema } = await setup();
       const accepted: { id: string; asked: number }[] = [];
       let more = true;
@@ -183,7 +183,7 @@ else
       };
       const callers = Array.from({ length: 3 }, caller);
       await untilElsewhere(() => accepted.length > 20);
-      // Cut off from its lock, the first one goes on with its commits: only the fence of a commit tells it.
+      // The first engine has lost its lock but continues to commit: only the fence of a commit shows the loss.
       proxy.refuse();
       await server.query(`UPDATE ${schema}.shard SET expires_at = now() - interval '1 second'`);
       await endSessions(schema, "lease");
@@ -204,12 +204,12 @@ else
       expect((await second.engine.reader.task(accepted[0]?.id as string))?.state).toBe("queued");
     });
 
-    it("that was cut off until another took over accepts nothing when it is back", async () => {
+    it("that was disconnected until another took over accepts nothing when it is connected again", async () => {
       const { engine, store, proxy, url, schema } = await setup({ leaseMs: 600 });
       const hold = await held(engine, "t");
       const other = await held(engine, "u");
       proxy.silence("write", "lease", "read");
-      // On its way while the lease ends.
+      // It is being sent when the lease ends.
       const late = engine.board.complete(hold, '"late"').catch(refused);
       const second = await takeOver(url);
       expect(store.rows.isOwned()).toBe(false);
@@ -225,7 +225,7 @@ else
       ])
         expect(await ask().catch(refused)).toBe("refused");
       expect([await stateOf(schema, "t"), await stateOf(schema, "u")]).toEqual(["held", "held"]);
-      // The holds live on at the next owner.
+      // The next owner continues the holds.
       expect(await second.engine.board.complete(hold, '"done"')).toBe("ok");
     });
   });
@@ -239,7 +239,7 @@ function notRefused<T>(answer: T | "refused"): T | false {
   return answer === "refused" ? false : answer;
 }
 
-/** The session that has the lock. */
+/** The session with the lock. */
 async function leaseSession(server: TestPostgres, url: string): Promise<unknown> {
   const schema = new URL(url).searchParams.get("schema");
   const [row] = await server.query(

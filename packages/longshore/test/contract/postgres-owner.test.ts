@@ -1,4 +1,4 @@
-// Who may write to a schema of PostgreSQL, and what becomes of commits whose connection is lost on the way. On a real server.
+// Which server may write to a PostgreSQL schema, and the outcome of commits whose connection breaks. On a real PostgreSQL.
 
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -12,12 +12,12 @@ import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.t
 import { type Loss, openProxy } from "../support/postgres-proxy.ts";
 import { untilElsewhere } from "../support/until.ts";
 
-/** Longer than any test: leases are ended by the tests themselves. */
+/** Longer than any test: the tests themselves end leases. */
 const leaseMs = 600_000;
 
 if (postgresMissing !== undefined) it("one server at a time writes to PostgreSQL", (context) => context.skip(`needs ${postgresMissing}`));
 else
-  describe("the owner of a schema of PostgreSQL", () => {
+  describe("the owner of a PostgreSQL schema", () => {
     let server: TestPostgres;
     beforeAll(async () => {
       server = await TestPostgres.start();
@@ -54,7 +54,7 @@ else
       expect(await found()).toEqual(isCommitted ? ["after", "before", "lost"] : ["after", "before"]);
     });
 
-    it("is refused nothing twice: a commit that was lost can be made again", async () => {
+    it("can repeat a commit that was lost", async () => {
       const { proxy, put: write, names: found } = await setup();
       for (const loss of ["request", "late request", "request"] as const) {
         proxy.lose(loss);
@@ -65,12 +65,12 @@ else
       expect(await found()).toEqual(["again"]);
     });
 
-    it("keeps a second server out, by name", async () => {
+    it("prevents the start of a second server, with its own name in the error", async () => {
       const { url } = await setup();
       await expect(open(url, "second")).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT", message: expect.stringContaining("(first)") });
     });
 
-    it("lets another server in when it has closed", async () => {
+    it("allows another server to start when it has closed", async () => {
       const { url, database, put: write, names: found } = await setup();
       expect(database.wasServed).toBe(false);
       await write("one");
@@ -90,7 +90,7 @@ else
     ])("%s writes nothing after another server took over", async (_title, end) => {
       const { proxy, url, database, put: write, names: found } = await setup();
       await write("one");
-      // It could get its lock again, or notice by itself that it is too late.
+      // It could get its lock again, or notice on its own that it is too late.
       proxy.refuse();
       await server.query(end.replaceAll("SCHEMA", schemaOf(url)));
       const second = await takeOver(() => open(url, "second"));
@@ -102,19 +102,19 @@ else
       expect(await found()).toEqual(["one", "two"]);
     });
 
-    it("that hangs is replaced by one of several servers, and the others learn at once that they were too late", async () => {
+    it("that hangs is replaced by one of several servers, and the others are notified at once", async () => {
       const { proxy, url } = await setup();
       proxy.refuse();
       await server.query(`UPDATE ${schemaOf(url)}.shard SET expires_at = now() - interval '1 second'`);
       const tried = await Promise.allSettled(Array.from({ length: 4 }, (_, at) => open(url, `node-${at}`)));
       const refused = tried.filter((each) => each.status === "rejected").map(({ reason }) => (reason as { code?: unknown }).code);
       expect(refused).toEqual(["LONGSHORE_CONFLICT", "LONGSHORE_CONFLICT", "LONGSHORE_CONFLICT"]);
-      // A session that waits for the lock would get it before the next server that looks for it.
+      // A session that waits for the lock would get it before the next server that checks for it.
       const sessions = `SELECT pid FROM pg_locks WHERE ${holding(lockOf(schemaOf(url)))}`;
       expect(await server.query(sessions.replace("granted", "true"))).toHaveLength(1);
     });
 
-    it("is replaced when it hangs in the middle of sending a commit", async () => {
+    it("is replaced when it hangs while it sends a commit", async () => {
       const { proxy, url, rows, names: found, put: write } = await setup(500);
       await write("one");
       proxy.lose("half request");
@@ -122,7 +122,7 @@ else
       stuck.catch(() => {});
       const writers = `SELECT pid FROM pg_locks WHERE relation = '${schemaOf(url)}.shard'::regclass AND mode = 'RowExclusiveLock'`;
       await untilElsewhere(async () => (await server.query(writers)).length > 0);
-      // As a process that is stopped: it has its sessions, and does nothing with them.
+      // Like a stopped process: it has its sessions but does nothing with them.
       proxy.refuse();
       proxy.silence("lease", "write");
       const second = await takeOver(() => open(url, "second", 500));
@@ -147,7 +147,7 @@ else
       expect(neighbour.rows.isOwned()).toBe(true);
     });
 
-    it("is away while PostgreSQL is, and goes on by itself", async () => {
+    it("is unavailable while PostgreSQL is, and then continues automatically", async () => {
       const { put: write, rows, names: found } = await setup();
       await write("before");
       await server.down();
@@ -177,7 +177,7 @@ else
       const schema = schemaOf(url);
       const locks = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = hashtext('${schema}/0') & 4294967295`;
       const [before] = await server.query(locks);
-      // Another session waits for the lock, and has it the moment the owner loses it.
+      // Another session waits for the lock, and gets it as soon as the owner loses it.
       const other = await server.connect();
       onTestFinished(() => other.end());
       const taken = other.query(`SELECT pg_advisory_lock(hashtext('longshore'), hashtext('${schema}/0'))`);
@@ -191,14 +191,14 @@ else
       await put(rows, "after");
     });
 
-    it("says of which version the rows are that a reader has loaded", async () => {
+    it("reports the version of the rows that a reader has loaded", async () => {
       const { put: write, rows, proxy } = await setup();
       const versions: unknown[] = [];
       const load = async () => versions.push(await versionOf(rows), rows.version?.());
       await load();
       await write("one");
       await load();
-      // Settled by asking, which moves the version as well.
+      // Decided by a query, which also changes the version.
       proxy.lose("response");
       await write("two");
       await load();
@@ -207,9 +207,9 @@ else
       expect(two).toBeGreaterThan(one as number);
     });
 
-    it("fails a row that cannot be stored, and nothing else", async () => {
+    it("fails only the row that cannot be stored", async () => {
       const { put: write, names: found } = await setup();
-      // Too long for an index, and random, so that it cannot be compressed.
+      // Too long for an index, and random, so that it is not compressible.
       const refused = await write(randomBytes(20_000).toString("hex")).catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(Error);
       expect(refused).not.toBeInstanceOf(Unavailable);
@@ -222,7 +222,7 @@ function schemaOf(url: string): string {
   return new URL(url).searchParams.get("schema") as string;
 }
 
-/** The end of a session is not known at once to the others. */
+/** Other sessions do not see the end of a session at once. */
 async function takeOver(open: () => Promise<PostgresDatabase>): Promise<PostgresDatabase> {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// The same as in requests-twice.test.ts for gRPC: every method, performed for a node and then again.
+// The same as in requests-twice.test.ts, for gRPC: every method is performed twice for a node.
 
 import { expect, it } from "vitest";
 import type { CarriedCall } from "../../src/cluster/carried-call.ts";
@@ -17,18 +17,18 @@ import {
 import { wireTaskId } from "../../src/protocols/stepflow/wire/task-id.ts";
 import { type CarriedAnswer, carriedCallOf, type Owner, openOwner, temporaryFolder } from "../support/twice-world.ts";
 
-/** It hands out tasks: opened again, it goes on with those that no worker has. */
+/** It hands out tasks: when it is opened again, it continues with tasks that no worker has. */
 const handsOut = TasksService.PullTasks.path;
 
-/** Its answer has the time. */
+/** Its response contains the time. */
 const health = HealthService.HealthCheck.path;
 
-/** A run that was removed is not there: without the answer that was kept, the owner cannot know that this request has removed it. */
+/** A removed run does not exist: without the stored response, the owner cannot know that this request has removed it. */
 const needsKeptAnswer = RunsService.DeleteRun.path;
 
 const flow = { name: "f", steps: [{ id: "one", component: "/queue/one", input: {} }], output: { $step: "one" } };
 
-/** Prepares and returns calls of each method. Those that read come last. */
+/** Prepares and returns calls of each method. Calls that only read come last. */
 async function calls(owner: Owner): Promise<CarriedCall[]> {
   const made: CarriedCall[] = [];
   const add = <Q extends Message, R extends Message>(rpc: Rpc<Q, R>, message: Encodable<Q>) => made.push(carriedCallOf(rpc, message));
@@ -54,7 +54,7 @@ async function calls(owner: Owner): Promise<CarriedCall[]> {
     return { taskId: wireTaskId(task as TaskRow), runId };
   };
 
-  // Before any other run waits for a worker.
+  // This must happen before any other run waits for a worker.
   const beating = await taken();
   add(OrchestratorService.TaskHeartbeat, { ...beating, workerId: "w" });
   add(OrchestratorService.TaskHeartbeat, { ...(await taken()), workerId: "w", progress: 0.5, statusMessage: "half" });
@@ -90,7 +90,7 @@ async function calls(owner: Owner): Promise<CarriedCall[]> {
   return made;
 }
 
-/** The answer; of a stream, its first pieces. */
+/** The response; for a stream, its first pieces. */
 async function answered(owner: Owner, call: CarriedCall, isRepeat = false): Promise<unknown> {
   const { stream, ...answer }: CarriedAnswer = await owner.performCall(call, isRepeat);
   return stream === undefined ? answer : owner.pull(stream);
@@ -102,7 +102,7 @@ async function performAll(owner: Owner) {
   return performed;
 }
 
-it("has a call of every method", async () => {
+it("every method has a call in this test", async () => {
   const owner = await openOwner(temporaryFolder());
   const served = owner.methods.map(({ path }) => path).filter((path) => path !== handsOut);
   expect(new Set((await calls(owner)).map(({ path }) => path))).toEqual(new Set(served));
@@ -110,7 +110,7 @@ it("has a call of every method", async () => {
 
 const shown = (path: string, answer: unknown) => ({ path, answer: path === health ? "healthy" : answer });
 
-it("the same owner gives the same answer to the same call and changes nothing", async () => {
+it("the same owner gives the same response to the same call and changes nothing", async () => {
   const owner = await openOwner(temporaryFolder());
   const performed = await performAll(owner);
   expect(performed.filter(({ first }) => (first as CarriedAnswer).status !== undefined)).toEqual([]);
@@ -120,7 +120,7 @@ it("the same owner gives the same answer to the same call and changes nothing", 
 });
 
 for (const forgets of [false, true])
-  it(`the next owner gives the same answer and changes nothing${forgets ? ", even if answers were not kept" : ""}`, async () => {
+  it(`the next owner gives the same response and changes nothing${forgets ? ", even if responses were not stored" : ""}`, async () => {
     const folder = temporaryFolder();
     const first = await openOwner(folder, { forgets });
     const performed = await performAll(first);
@@ -135,7 +135,7 @@ for (const forgets of [false, true])
     expect(next.rows()).toEqual(before);
   });
 
-it("the same owner accepts the same list of a worker's components again but no other, and the next one asks for them again", async () => {
+it("the same owner accepts the same list of a worker's components again but no different one, and the next owner requests the list again", async () => {
   const folder = temporaryFolder();
   const owner = await openOwner(folder);
   const asked = async (by: Owner) => {

@@ -1,5 +1,6 @@
-// Every request that changes something, performed for a node and then again, as when the node has lost its owner before the answer: the second
-// answer is the first, and nothing changes. Once more at the owner that takes over, and at one that died before it could keep the answer.
+// Every request that changes something is performed twice for a node, as after the node has lost its owner before the response. The second
+// response must be the same as the first, and nothing may change. The same is tested with the next owner, and with an owner that died before
+// it could store the response.
 
 import { expect, it } from "vitest";
 import type { CarriedReply } from "../../src/cluster/carried-reply.ts";
@@ -8,7 +9,7 @@ import { type Action, actions } from "../../src/core/actions.ts";
 import { LongshoreError } from "../../src/core/errors.ts";
 import { type Asked, carriedOf, type Owner, openOwner, temporaryFolder } from "../support/twice-world.ts";
 
-/** What a worker may ask again as often as it likes: it is handed something each time, and what it does not get goes back. */
+/** Requests that a worker may repeat: it gets a task each time, and a task that it does not receive is queued again. */
 const handsOut: ReadonlySet<Action> = new Set(["task.claim", "bus.take"]);
 
 /** Reports that the protocol refuses when a client sends them twice. */
@@ -255,7 +256,7 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   const rules = { workflow: "own", every: "1d", overlap: "allow" };
   const schedule = async (name: string, pause = false) => {
     await owner.engine.schedules.put({ name, rules, input: "null" });
-    // So that nothing happens between two answers.
+    // So that nothing happens between two responses.
     if (pause) await owner.engine.schedules.pause(name, "for now");
     return { name };
   };
@@ -277,10 +278,10 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
 
 const answerOf = ({ status, text, bytes, headers }: CarriedReply) => ({ status, headers, text, bytes });
 
-/** The listener of a node makes an answer of an error of ours; any other is a defect. */
+/** The listener of a node turns our errors into responses. Any other error is a defect. */
 const refusal = (error: unknown): CarriedReply => ({ status: error instanceof LongshoreError ? 400 : 500, text: String(error) });
 
-/** Performs them, one after another; returns the requests with their answers. */
+/** Performs them one after another. Returns the requests with their responses. */
 async function performAll(owner: Owner): Promise<{ carried: CarriedRequest; first: CarriedReply }[]> {
   const asked = await requests((one) => owner.perform(carriedOf(one)), owner);
   const performed: { carried: CarriedRequest; first: CarriedReply }[] = [];
@@ -291,7 +292,7 @@ async function performAll(owner: Owner): Promise<{ carried: CarriedRequest; firs
   return performed;
 }
 
-it("has a request of every route that changes something", async () => {
+it("every route that changes something has a request in this test", async () => {
   const owner = await openOwner(temporaryFolder());
   const changing = owner.groups
     .flatMap(({ routes }) => routes)
@@ -301,7 +302,7 @@ it("has a request of every route that changes something", async () => {
   expect(new Set(asked.map(({ route }) => route))).toEqual(new Set(changing));
 });
 
-it("the same owner answers the same and changes nothing", async () => {
+it("the same owner gives the same response and changes nothing", async () => {
   const owner = await openOwner(temporaryFolder());
   const performed = await performAll(owner);
   const failed = performed
@@ -316,7 +317,7 @@ it("the same owner answers the same and changes nothing", async () => {
   expect(owner.rows()).toEqual(before);
 });
 
-it("a report that a client sends twice itself is refused as the protocol says", async () => {
+it("a report that a client itself sends twice is refused as the protocol requires", async () => {
   const owner = await openOwner(temporaryFolder());
   const performed = (await performAll(owner)).filter(({ carried }) => refused.includes(carried.route));
   expect(new Set(performed.map(({ carried }) => carried.route))).toEqual(new Set(refused));
@@ -324,12 +325,12 @@ it("a report that a client sends twice itself is refused as the protocol says", 
   for (const { carried } of performed) {
     const { id } = carriedOf({ route: carried.route });
     expect(await owner.perform({ ...carried, id })).toEqual({ status: 409 });
-    // And the refusal itself is repeated.
+    // The refusal itself is also repeated.
     expect(await owner.perform({ ...carried, id }, true)).toEqual({ status: 409 });
   }
 });
 
-it("a task with an id that its client has made is queued once, and the second answer is about the same task", async () => {
+it("a task whose id the client has chosen is queued once, and the second response is about the same task", async () => {
   const folder = temporaryFolder();
   const owner = await openOwner(folder);
   const id = "0198f3c2-7d1e-7a51-9c0b-3f6a2d4e8b17";

@@ -15,7 +15,7 @@ else {
 
     async function open(url: string): Promise<OpenedRows> {
       const { rows, close } = await openDatabase({ url, node: "test" });
-      // The rows as they are now, without what closing does.
+      // The rows as they are now, without the changes of closing.
       return { rows, close, crash: async () => open(await copySchema(server, url)) };
     }
 

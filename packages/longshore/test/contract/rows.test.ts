@@ -12,7 +12,7 @@ async function openFile(file: string, wrap: (rows: RowStore) => RowStore = (rows
   const db = await openDatabase(file, { synchronous: "NORMAL" });
   migrate(db);
   const rows = wrap(sqliteRows(db, () => null));
-  // The files as they are now, without what closing them would do.
+  // The files as they are now, without the changes of closing them.
   const crash = async () => {
     const copy = join(temporaryFolder(), "copy.db");
     for (const end of ["", "-wal"]) if (existsSync(`${file}${end}`)) copyFileSync(`${file}${end}`, `${copy}${end}`);

@@ -1,4 +1,4 @@
 import { simulationSuite } from "./simulation-suite.ts";
 
-// Connections break before and after a commit took effect, loads fail in the middle, and readers come between.
+// Connections break before and after a commit has taken effect, loads fail in the middle, and readers interrupt.
 simulationSuite(1, 100, { breaks: true });

@@ -5,7 +5,7 @@ import { functionsSuite, trouble } from "./simulation-functions-suite.ts";
 
 functionsSuite(1, 40, 2);
 
-/** Among those that the sound engine passes. */
+/** Among the seeds that the correct engine passes. */
 const seedsMax = 40;
 
 describe("the simulation of functions", () => {

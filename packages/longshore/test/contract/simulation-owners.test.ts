@@ -1,4 +1,4 @@
 import { simulationSuite } from "./simulation-suite.ts";
 
-// The same, and another server takes over while the old owner goes on: nothing that it says from then on may count.
+// The same promises when another server takes over while the old owner continues: nothing that the old owner then confirms may count.
 simulationSuite(1, 100, { lives: true });

@@ -1,4 +1,4 @@
-// Whether the simulation finds faults: each is planted into an engine that passes the same seeds without it (simulation-breaks.test.ts,
+// Shows that the simulation finds faults: each is added to an engine that passes the same seeds without it (simulation-breaks.test.ts,
 // simulation-owners.test.ts).
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { type How, simulate } from "./simulation.ts";
 import { type Disk, openDisk } from "./simulation-disk.ts";
 import type { Plant } from "./simulation-plants.ts";
 
-/** Among those that the sound engine passes. */
+/** Among the seeds that the correct engine passes. */
 const seedsMax = 40;
 const timeoutMs = 120_000;
 

@@ -4,7 +4,7 @@ import { postgresSchemas } from "./postgres.ts";
 import { storeContract } from "./store.ts";
 
 if (postgresMissing !== undefined)
-  it("the store on PostgreSQL does what stores must do", (context) => context.skip(`needs ${postgresMissing}`));
+  it("the PostgreSQL store fulfils the contract of stores", (context) => context.skip(`needs ${postgresMissing}`));
 else {
   describe("with a server", () => {
     let server: TestPostgres;

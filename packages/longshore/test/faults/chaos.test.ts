@@ -10,7 +10,7 @@ it("the same seed gives the same schedule, another seed another one", () => {
   expect(planFaults({ ...options, seed: 43 })).not.toEqual(planFaults(options));
 });
 
-it("a schedule holds the requested number of each fault, in the order of time, and stops outlast the lease", () => {
+it("a schedule has the requested number of each fault, in the order of time, and stops are longer than the lease", () => {
   const faults = planFaults(options);
   for (const [kind, count] of Object.entries(counts)) expect(faults.filter((fault) => fault.do === kind)).toHaveLength(count);
   expect(faults.map(({ atMs }) => atMs)).toEqual(faults.map(({ atMs }) => atMs).sort((a, b) => a - b));

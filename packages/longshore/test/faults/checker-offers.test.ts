@@ -1,4 +1,4 @@
-// Offers: tasks that a worker is handed but does not hold yet. The first heartbeat accepts an offer that is still valid.
+// Offers: tasks that a worker has received but does not hold yet. The first heartbeat accepts an offer that is still valid.
 import { expect, it } from "vitest";
 import { check } from "./checker.ts";
 import { succeededBy, TERM_MS, wasCancelled, writePages } from "./pages.ts";
@@ -16,7 +16,7 @@ function offeredTwice() {
 
 const rulesOf = (pages: ReturnType<typeof writePages>): string[] => check(pages.entries(), succeededBy("new")).map(({ rule }) => rule);
 
-it("an offer that is read after the next one was taken has promised nothing", () => {
+it("an offer that is read after the next one was accepted gives no right to the task", () => {
   const pages = offeredTwice();
   pages.claim(30, "worker-1", { leaseId: "old", grant: 1, offerMs: OFFER_MS });
   pages.heartbeat(40, "worker-1", "old", 409);
@@ -32,7 +32,7 @@ it("a heartbeat on the older of two offers must be refused, at any time of readi
   expect(rulesOf(pages)).toContain("accepted-from-newest-hold");
 });
 
-it("an offer that was taken is a hold, and another may not overlap it", () => {
+it("an accepted offer is a hold, and no other hold may overlap it", () => {
   const pages = offeredTwice();
   pages.claim(30 + TERM_MS / 2, "worker-1", { leaseId: "next", grant: 3, offerMs: OFFER_MS });
   pages.report(50 + TERM_MS / 2, "worker-1", "next", "complete");
@@ -40,7 +40,7 @@ it("an offer that was taken is a hold, and another may not overlap it", () => {
   expect(rules).toEqual(["holds-never-overlap"]);
 });
 
-it("an offer cannot be taken after its time", () => {
+it("an offer cannot be accepted after its time", () => {
   const pages = writePages();
   pages.start(0);
   pages.claim(10, "worker-1", { leaseId: "new", grant: 1, offerMs: OFFER_MS });
@@ -69,14 +69,14 @@ it("an offer may be delivered twice by a stream of messages, if only one worker 
   expect(deliver(200)).toEqual(["holds-never-overlap"]);
 });
 
-it("a stream that is no store of messages may not deliver an offer twice", () => {
+it("a stream that does not store messages may not deliver an offer twice", () => {
   const pages = offeredTwice();
   pages.claim(30, "worker-1", { leaseId: "new", grant: 2, offerMs: OFFER_MS });
   pages.report(60, "worker-2", "new", "complete");
   expect(rulesOf(pages)).toEqual(["holds-never-overlap"]);
 });
 
-it("an offer that waited in a stream of messages may be read after the cancel of its run, and not be taken", () => {
+it("an offer that waited in a stream of messages may be read after the cancel of its run, but may not be accepted", () => {
   const take = (status: number): string[] => {
     const pages = writePages();
     pages.start(0);

@@ -1,4 +1,4 @@
-// Random true histories pass the checker; the same histories with one defect put in do not.
+// Random correct histories pass the checker, and the same histories with one added defect do not.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, describeViolations } from "./checker.ts";
@@ -58,7 +58,7 @@ describe("random histories", () => {
       }),
       { numRuns: RUNS },
     );
-    // A defect that found a place in almost no history would pass without having been tried.
+    // A defect that fits into almost no history would pass without a test.
     expect(applied).toBeGreaterThan(RUNS / 20);
   });
 });

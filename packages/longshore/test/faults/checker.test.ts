@@ -1,4 +1,5 @@
-// Feeds the checker histories that are right and histories that are broken in one way each: a proof that never fires proves nothing.
+// Tests the checker with correct histories and with histories that are broken in one way each: a checker that never reports a fault would
+// prove nothing.
 import { describe, expect, it } from "vitest";
 import { check, describeViolations } from "./checker.ts";
 import { RUN, STEP, succeededBy, TERM_MS, tokenOf, wasCancelled, writePages } from "./pages.ts";
@@ -7,7 +8,7 @@ import { CLOCK_TOLERANCE_MS, type RuleName } from "./violation.ts";
 
 const TASK = `${RUN}/${STEP}`;
 
-/** A worker loses its lease by time, a second one finishes the task, and the first is refused when it reports. */
+/** The lease of a worker expires, a second worker finishes the task, and the report of the first is refused. */
 function lostLease() {
   const pages = writePages();
   pages.start(0);
@@ -29,12 +30,12 @@ function finished() {
 const rulesOf = (pages: ReturnType<typeof writePages>, final: FinalState): RuleName[] =>
   check(pages.entries(), final).map(({ rule }) => rule);
 
-describe("a history in which every promise was kept", () => {
+describe("a correct history", () => {
   it("passes when one worker claims and completes", () => {
     expect(check(finished().entries(), succeededBy("a"))).toEqual([]);
   });
 
-  it("passes when a lease is lost by time and its late completion is refused", () => {
+  it("passes when a lease expires and its late completion is refused", () => {
     expect(check(lostLease().entries(), succeededBy("new"))).toEqual([]);
   });
 
@@ -68,7 +69,7 @@ describe("a history in which every promise was kept", () => {
     expect(check(pages.entries(), wasCancelled())).toEqual([]);
   });
 
-  it("passes when a claim that was sent before a cancel is answered after it", () => {
+  it("passes when a claim that was sent before a cancel gets its response after the cancel", () => {
     const pages = writePages();
     pages.start(0);
     pages.at(5, "worker-1", { kind: "claim-sent", claim: 900 });
@@ -78,7 +79,7 @@ describe("a history in which every promise was kept", () => {
     expect(check(pages.entries(), wasCancelled())).toEqual([]);
   });
 
-  it("passes when a start without an answer left no run behind", () => {
+  it("passes when a start without a response has created no run", () => {
     const pages = writePages();
     pages.at(0, "client", { kind: "run-start-sent", request: 1, workflow: "w" });
     pages.at(1, "client", { kind: "run-start-unanswered", request: 1, why: "connection refused" });
@@ -87,45 +88,45 @@ describe("a history in which every promise was kept", () => {
 });
 
 describe("nothing acknowledged is lost", () => {
-  it("an acknowledged run that the server does not know is named", () => {
+  it("an acknowledged run that the server does not know is reported", () => {
     const pages = writePages();
     pages.start(0);
     expect(rulesOf(pages, { runs: [], tasks: [] })).toEqual(["acknowledged-run-kept"]);
   });
 
-  it("an acknowledged completion of a task that ended as failed is named", () => {
+  it("an acknowledged completion of a task that ended as failed is reported", () => {
     expect(rulesOf(finished(), succeededBy("a", { completed: false, state: "failed", token: null }))).toEqual([
       "acknowledged-completion-kept",
     ]);
   });
 
-  it("an acknowledged completion of a task that the server does not know is named", () => {
+  it("an acknowledged completion of a task that the server does not know is reported", () => {
     expect(rulesOf(finished(), { ...succeededBy("a"), tasks: [] })).toEqual(["acknowledged-completion-kept"]);
   });
 
-  it("an acknowledged completion whose output was replaced is named", () => {
+  it("an acknowledged completion whose output was replaced is reported", () => {
     expect(rulesOf(finished(), succeededBy("another"))).toEqual(["acknowledged-completion-kept"]);
   });
 
-  it("a completed task that is handed out again is named", () => {
+  it("a completed task that is handed out again is reported", () => {
     const pages = finished();
     pages.claim(5000, "worker-2", { leaseId: "b", attempt: 1 });
     expect(rulesOf(pages, succeededBy("a"))).toContain("acknowledged-completion-kept");
   });
 
-  it("a dependent that is given another output than the accepted one is named", () => {
+  it("a dependent that receives another output than the accepted one is reported", () => {
     const pages = finished();
     pages.claim(30, "worker-1", { leaseId: "b", step: "deploy", upstream: { [STEP]: "made up" } });
     expect(rulesOf(pages, succeededBy("a"))).toEqual(["acknowledged-completion-kept"]);
   });
 
-  it("a dependent that is given the accepted output passes", () => {
+  it("a dependent that receives the accepted output passes", () => {
     const pages = finished();
     pages.claim(30, "worker-1", { leaseId: "b", step: "deploy", upstream: { [STEP]: tokenOf("a") } });
     expect(rulesOf(pages, succeededBy("a"))).toEqual([]);
   });
 
-  it("an acknowledged failure that was not counted is named", () => {
+  it("an acknowledged failure that was not counted is reported", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.report(20, "worker-1", "a", "fail");
@@ -134,7 +135,7 @@ describe("nothing acknowledged is lost", () => {
     expect(rulesOf(pages, succeededBy("b", { failures: 0 }))).toEqual(["acknowledged-failure-kept"]);
   });
 
-  it("a log line that was acknowledged and is missing, or is there twice, is named", () => {
+  it("an acknowledged log line that is missing or stored twice is reported", () => {
     const withLine = (lines: string[], status: number | undefined): RuleName[] => {
       const pages = finished();
       const line = { leaseId: "a", runId: RUN, line: "hello" };
@@ -150,7 +151,7 @@ describe("nothing acknowledged is lost", () => {
     for (const lines of [[], ["hello"]]) expect([withLine(lines, 409), withLine(lines, undefined)]).toEqual([[], []]);
   });
 
-  it("an acknowledged cancel that the server forgot is named", () => {
+  it("an acknowledged cancel that the server forgot is reported", () => {
     const pages = writePages();
     pages.start(0);
     pages.claim(10, "worker-1", { leaseId: "a" });
@@ -169,7 +170,7 @@ describe("nothing acknowledged is lost", () => {
 });
 
 describe("at most one completion of a task is accepted", () => {
-  it("two accepted completions of one task are named", () => {
+  it("two accepted completions of one task are reported", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.claim(10, "worker-2", { leaseId: "b" });
@@ -178,15 +179,15 @@ describe("at most one completion of a task is accepted", () => {
     expect(rulesOf(pages, succeededBy("a"))).toContain("one-accepted-completion");
   });
 
-  it("one completion sent twice and answered twice counts once", () => {
+  it("one completion that is sent twice and acknowledged twice counts once", () => {
     const pages = finished();
     pages.report(30, "worker-1", "a", "complete");
     expect(rulesOf(pages, succeededBy("a"))).toEqual([]);
   });
 });
 
-describe("an accepted completion carries the newest hold", () => {
-  it("a stale completion that is accepted is named, with its lines of evidence", () => {
+describe("an accepted completion has the newest hold", () => {
+  it("a stale completion that is accepted is reported with the relevant lines", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "old" });
     pages.claim(10 + TERM_MS, "worker-2", { leaseId: "new", attempt: 1 });
@@ -203,7 +204,7 @@ describe("an accepted completion carries the newest hold", () => {
   });
 });
 
-describe("a hold is obeyed only while it is the newest and within its term", () => {
+describe("a hold is valid only while it is the newest and within its term", () => {
   const accepts = (act: (pages: ReturnType<typeof writePages>) => void): RuleName[] => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
@@ -211,13 +212,13 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
     return rulesOf(pages, succeededBy("a"));
   };
 
-  it("a failure that is accepted after another worker has the task is named", () => {
+  it("a failure that is accepted after another worker has the task is reported", () => {
     const pages = lostLease();
     pages.report(1050, "worker-1", "old", "fail");
     expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold"]);
   });
 
-  it("a completion first sent after the term is named, one sent again then is not", () => {
+  it("a completion that is first sent after the term is reported; one that is repeated after the term is not", () => {
     expect(accepts((pages) => pages.report(2000, "worker-1", "a", "complete"))).toEqual(["accepted-within-term"]);
     const again = accepts((pages) => {
       pages.at(500, "worker-1", { kind: "report-sent", leaseId: "a", verb: "complete", token: tokenOf("a") });
@@ -227,7 +228,7 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
     expect(again).toEqual([]);
   });
 
-  it("a heartbeat that is accepted after the term is named", () => {
+  it("a heartbeat that is accepted after the term is reported", () => {
     expect(accepts((pages) => pages.heartbeat(2000, "worker-1", "a"))).toEqual(["accepted-within-term"]);
   });
 
@@ -249,7 +250,7 @@ describe("a hold is obeyed only while it is the newest and within its term", () 
     }
   });
 
-  it("a report that is answered once this way and once that way is named", () => {
+  it("a report that gets two different responses is reported", () => {
     const pages = finished();
     pages.report(30, "worker-1", "a", "complete", 409);
     expect(rulesOf(pages, succeededBy("a"))).toEqual(["repeats-are-answered-alike"]);
@@ -264,7 +265,7 @@ describe("steps run in order, and a success is complete", () => {
     return pages;
   };
 
-  it("a step that is handed out before the completion of its dependency was sent is named", () => {
+  it("a step that is handed out before the completion of its dependency was sent is reported", () => {
     const pages = created({ [STEP]: [], deploy: [STEP] });
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.claim(20, "worker-2", { leaseId: "b", step: "deploy", upstream: { [STEP]: tokenOf("a") } });
@@ -274,34 +275,34 @@ describe("steps run in order, and a success is complete", () => {
     expect(rulesOf(pages, final)).toEqual(["dependencies-first"]);
   });
 
-  it("a step that is given outputs of others than its dependencies is named", () => {
+  it("a step that receives outputs of other steps than its dependencies is reported", () => {
     const pages = created({ [STEP]: [] });
     pages.claim(10, "worker-1", { leaseId: "a", upstream: { other: "x" } });
     pages.report(30, "worker-1", "a", "complete");
     expect(rulesOf(pages, succeededBy("a"))).toEqual(["dependencies-first"]);
   });
 
-  it("a run that succeeded without one of its steps is named", () => {
+  it("a run that succeeded without one of its steps is reported", () => {
     const pages = created({ [STEP]: [], deploy: [STEP] });
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.report(30, "worker-1", "a", "complete");
     expect(rulesOf(pages, succeededBy("a"))).toEqual(["success-is-complete"]);
   });
 
-  it("a run that no start was answered with is named", () => {
+  it("a run that no response to a start contained is reported", () => {
     expect(rulesOf(finished(), { ...succeededBy("a"), listed: [RUN, "twin"] })).toEqual(["one-run-a-start"]);
   });
 });
 
 describe("no two live holds overlap", () => {
-  it("a claim granted before the earlier term is over is named", () => {
+  it("a claim granted before the end of the earlier term is reported", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.claim(500, "worker-2", { leaseId: "b", attempt: 1 });
     expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
   });
 
-  it("a claim granted within the stated tolerance passes, and one just outside it does not", () => {
+  it("a claim granted within the tolerance passes, and one just outside it does not", () => {
     const claimAt = (ms: number): RuleName[] => {
       const pages = writePages();
       pages.claim(10, "worker-1", { leaseId: "a" });
@@ -312,7 +313,7 @@ describe("no two live holds overlap", () => {
     expect(claimAt(10 + TERM_MS - CLOCK_TOLERANCE_MS - 1)).toEqual(["holds-never-overlap"]);
   });
 
-  it("a claim granted in the term that a heartbeat renewed is named", () => {
+  it("a claim granted in a term that a heartbeat renewed is reported", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.heartbeat(900, "worker-1", "a");
@@ -320,7 +321,7 @@ describe("no two live holds overlap", () => {
     expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
   });
 
-  it("a heartbeat that renews an old hold in addition to a newer one is named", () => {
+  it("a heartbeat that renews an old hold in addition to a newer one is reported", () => {
     const pages = lostLease();
     pages.heartbeat(1050, "worker-1", "old");
     expect(rulesOf(pages, succeededBy("new"))).toEqual(["accepted-from-newest-hold", "holds-never-overlap"]);
@@ -342,7 +343,7 @@ describe("no two live holds overlap", () => {
     expect(rulesOf(pages, succeededBy("b"))).toEqual(["holds-never-overlap"]);
   });
 
-  it("a lease that is handed out twice is named", () => {
+  it("a lease that is handed out twice is reported", () => {
     const pages = writePages();
     pages.claim(10, "worker-1", { leaseId: "a" });
     pages.claim(5000, "worker-2", { leaseId: "a", attempt: 1 });
@@ -351,7 +352,7 @@ describe("no two live holds overlap", () => {
 });
 
 describe("nothing starts after an acknowledged cancel", () => {
-  it("a claim that was sent after the acknowledgement is named", () => {
+  it("a claim that was sent after the acknowledgement is reported", () => {
     const pages = writePages();
     pages.start(0);
     pages.cancel(10);
@@ -359,7 +360,7 @@ describe("nothing starts after an acknowledged cancel", () => {
     expect(rulesOf(pages, wasCancelled())).toEqual(["no-start-after-cancel"]);
   });
 
-  it("a waiting claim that the server granted after the acknowledgement is named", () => {
+  it("a waiting claim that the server granted after the acknowledgement is reported", () => {
     const pages = writePages();
     pages.start(0);
     pages.at(5, "worker-1", { kind: "claim-sent", claim: 900 });
@@ -383,11 +384,11 @@ describe("a run that was restarted continues", () => {
     runs: [...wasCancelled().runs, { id: "parent", state: "cancelled", ended: true }],
   });
 
-  it("one that is cancelled is named", () => {
+  it("a restarted run that is cancelled is reported", () => {
     expect(rulesOf(restarted(), final())).toEqual(["restarted-run-goes-on"]);
   });
 
-  it("one that is cancelled after an order to cancel it or a run around it is not", () => {
+  it("a restarted run that is cancelled after a cancel of itself or of a parent run is not reported", () => {
     for (const runId of [RUN, "parent"]) {
       const pages = restarted();
       pages.cancel(20, runId);
@@ -395,7 +396,7 @@ describe("a run that was restarted continues", () => {
     }
   });
 
-  it("one whose restart was never answered is not", () => {
+  it("a run whose restart got no response is not reported", () => {
     const pages = writePages();
     pages.start(0, "parent");
     pages.at(10, "client", { kind: "restart-sent", runId: RUN, family: ["parent"] });
@@ -404,19 +405,19 @@ describe("a run that was restarted continues", () => {
 });
 
 describe("every run ends", () => {
-  it("a run that is still running is named", () => {
+  it("a run that is still running is reported", () => {
     const final = { ...succeededBy("a"), runs: [{ id: RUN, state: "running", ended: false }] };
     expect(rulesOf(finished(), final)).toEqual(["every-run-ends"]);
   });
 
-  it("a task that is still queued in a run that ended is named", () => {
+  it("a task that is still queued in a run that ended is reported", () => {
     const final = succeededBy("a");
     final.tasks.push({ id: "task-2", runId: RUN, step: "deploy", state: "queued", ended: false, completed: false });
     expect(rulesOf(finished(), final)).toEqual(["every-run-ends"]);
   });
 });
 
-it("a violation reads as a sentence followed by its lines", () => {
+it("a violation is shown as a sentence and its lines", () => {
   const text = describeViolations(check(finished().entries(), succeededBy("another")));
   expect(text).toContain(`acknowledged-completion-kept: ${TASK}: its completion said done by a and the server recorded done by another`);
   expect(text).toContain('worker-1.0.jsonl:4 {"at":21,');

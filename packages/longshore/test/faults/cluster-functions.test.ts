@@ -1,5 +1,5 @@
-// Durable functions, signals, schedules and single tasks through a node that does not own the data. The owner is killed, then the node that clients
-// and workers use is restarted: no client sees an error, and everything happens once.
+// Durable functions, signals, schedules and single tasks through a node that does not own the data. The owner is killed, then the node of the
+// clients and workers is restarted: no client gets an error, and everything happens once.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect as connectCli } from "../../src/cli/client.ts";
@@ -17,11 +17,11 @@ import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.t
 import { untilElsewhere } from "../support/until.ts";
 import { inCluster } from "./cluster-load.ts";
 
-/** Rounds that run side by side. */
+/** Rounds that run at the same time. */
 const CALLERS = 4;
-/** What ends between two faults. */
+/** The number of rounds that end between two faults. */
 const ROUNDS = 6;
-/** Schedules of this interval, with times between each other's. */
+/** Schedules with this interval, at different times. */
 const EVERY_MS = 1_000;
 const SCHEDULES = 4;
 
@@ -45,7 +45,7 @@ const order = workflow(
 );
 const tick = workflow("tick", async (_w, { at }: { at: string }) => at);
 
-/** One run with a signal that is sent twice, its events, its result, and a task of its own. */
+/** One run with a signal that is sent twice, its events, its result, and a task without a run. */
 async function round(client: Client, n: number): Promise<void> {
   const run = await client.start(order, n, n % 2 === 0 ? { delay: 30, priority: n % 3 } : {});
   const states: string[] = [];
@@ -89,11 +89,12 @@ else
     }, startMsMax);
     afterAll(() => postgres.remove(), startMsMax);
 
-    it("performs each turn, task, signal and tick once when its nodes end, and no client sees an error", { timeout: 120_000 }, async () => {
+    it("performs each turn, task, signal and tick once when its nodes end, and no client gets an error", { timeout: 120_000 }, async () => {
       await inCluster({ postgres, nodes: 2, flags: ["--lease", "1s"] }, async ({ cluster }) => {
         const [owner, other] = cluster.nodes as [NodeProcess, NodeProcess];
         const client = connect(other.url);
-        // Longer than a restart of its node, so that no task is handed out again while it runs; a grant whose answer was lost is given again after it.
+        // Longer than a restart of its node, so that no task is handed out again while it runs. A task whose hand-out was lost is handed out
+        // again after this time.
         const on = workflowGraph(other.url, { leaseTtl: "20s" });
         const worker = await work({ tasks: [double], workflows: [order, half, tick], on, slots: 8, logger: false, signals: false });
         try {

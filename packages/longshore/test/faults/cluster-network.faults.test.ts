@@ -1,4 +1,4 @@
-// A cluster whose network, database and clocks fail: what was acknowledged is kept, and it serves again by itself.
+// A cluster whose network, database and clocks fail: it keeps all acknowledged data, and serves again automatically.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NodeProcess } from "../support/cluster.ts";
@@ -9,7 +9,7 @@ import { type Link, openLink } from "./link.ts";
 import { until } from "./until.ts";
 
 const lease = ["--lease", "1s"];
-/** How long PostgreSQL is away, or a network is silent: several leases, and longer than a node waits for its owner. */
+/** How long PostgreSQL is unavailable or a network is silent: several leases, and longer than a node waits for its owner. */
 const AWAY_MS = 20_000;
 const SILENT_MS = 4_000;
 const BACK_MS_MAX = 90_000;
@@ -22,7 +22,7 @@ function print(what: string, load: Load, { runs, completions, answers, history }
   );
 }
 
-/** As libfaketime would do it: the wall clock of this process is ahead. */
+/** The wall clock of this process is ahead, as with libfaketime. */
 function ahead(ms: number): string {
   const program = `const D=Date;globalThis.Date=class extends D{constructor(...a){a.length?super(...a):super(D.now()+${ms})}static now(){return D.now()+${ms}}}`;
   return `--import=data:text/javascript,${encodeURIComponent(program)}`;
@@ -38,13 +38,13 @@ else
     afterAll(() => postgres.remove(), startMsMax);
 
     const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-    /** It serves again: answers come. */
+    /** It serves again: requests get responses. */
     const back = async (work: Load) => {
       const before = work.answers;
       await until("answers", BACK_MS_MAX, () => work.answers > before + 50);
     };
 
-    it("serves again by itself after PostgreSQL was away for 20 s", async () => {
+    it("serves again automatically after PostgreSQL was unavailable for 20 s", async () => {
       const own = await TestPostgres.start({ durable: true });
       try {
         await inCluster({ postgres: own, nodes: 2, flags: lease }, async ({ load }) => {
@@ -63,7 +63,7 @@ else
       }
     });
 
-    it("passes over links between nodes that are cut and go silent, without an error at clients", async () => {
+    it("handles broken and silent links between nodes, without an error at clients", async () => {
       const links: Link[] = [];
       const own = async (_: number, port: number) => {
         const link = await openLink(port);
@@ -94,7 +94,7 @@ else
       });
     });
 
-    it("gives its data to another node when the owner cannot reach PostgreSQL, and the owner comes back", async () => {
+    it("gets another owner when the owner cannot reach PostgreSQL, and the old owner becomes a member again", async () => {
       const links: Link[] = [];
       const store = postgres.newUrl();
       const own = async (index: number) => {
@@ -110,7 +110,7 @@ else
         await work.more();
         const at = tickNow();
         for (const cut of [false, true]) {
-          // The node that is cut off owns the data.
+          // The disconnected node owns the data.
           if ((await cluster.owner()) !== owner) {
             await other.end();
             await until("the owner", BACK_MS_MAX, async () => (await owner.state()) === "owner");
@@ -132,7 +132,7 @@ else
       });
     });
 
-    it("knows what was committed when the connection to PostgreSQL breaks right behind a commit", async () => {
+    it("finds out what was committed when the connection to PostgreSQL breaks right after a commit", async () => {
       const proxies: PostgresProxy[] = [];
       const store = postgres.newUrl();
       const own = async () => {
@@ -174,7 +174,7 @@ else
       });
     });
 
-    it("goes over to a synchronous standby that is promoted, and loses nothing", async () => {
+    it("switches to a synchronous standby that is promoted, and loses nothing", async () => {
       const primary = await TestPostgres.start({ durable: true });
       const standby = await primary.standby();
       try {

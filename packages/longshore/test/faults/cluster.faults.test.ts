@@ -1,4 +1,4 @@
-// Long rounds of the fault proof on a cluster: its nodes and workers are killed, frozen, ended and cut off, over every protocol.
+// Long rounds of the fault test on a cluster: its nodes and workers are killed, frozen, ended and disconnected, over every protocol.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { javaMissing } from "../support/java-service.ts";

@@ -1,5 +1,5 @@
-// A cluster of real processes that are killed, frozen and restarted under load: nothing acknowledged is lost, nothing counts twice, and
-// clients of nodes that are there see no error. `npm run faults` plays the long form.
+// A cluster of real processes that are killed, frozen and restarted under load: no acknowledged data is lost, nothing counts twice, and
+// clients of running nodes get no error. `npm run faults` runs the long form.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NodeProcess } from "../support/cluster.ts";
@@ -10,7 +10,7 @@ import { inCluster, type Judged, outageMs, tickNow } from "./cluster-load.ts";
 import { type Link, openLink } from "./link.ts";
 import { independent } from "./shapes.ts";
 
-/** Short, so that a node that hangs is soon replaced. */
+/** Short, so that a hanging node is soon replaced. */
 const lease = ["--lease", "1s"];
 
 function print(what: string, { runs, completions, answers }: Judged, outage: number): void {
@@ -28,7 +28,7 @@ else
     }, startMsMax);
     afterAll(() => postgres.remove(), startMsMax);
 
-    it("loses nothing when its owner is killed, and clients of the other node see no error", async () => {
+    it("loses nothing when its owner is killed, and clients of the other node get no error", async () => {
       await inCluster({ postgres, nodes: 2, flags: lease }, async ({ cluster, load }) => {
         const owner = await cluster.owner();
         const [other] = await cluster.members();
@@ -48,7 +48,7 @@ else
       });
     });
 
-    it("loses nothing when each node is restarted in turn, and no client sees an error", async () => {
+    it("loses nothing when the nodes are restarted one after the other, and no client gets an error", async () => {
       await inCluster({ postgres, nodes: 3, flags: lease }, async ({ cluster, load }) => {
         const work = load();
         await work.begin();
@@ -67,7 +67,7 @@ else
       });
     });
 
-    it("replaces an owner that hangs, whose word does not count afterwards and which comes back as a member", async () => {
+    it("replaces a hanging owner, whose later commits and responses do not count and which becomes a member again", async () => {
       await inCluster({ postgres, nodes: 2, flags: lease }, async ({ cluster, load }) => {
         const owner = await cluster.owner();
         const [other] = await cluster.members();
@@ -89,7 +89,7 @@ else
       });
     });
 
-    it("makes one run of a start without a key whose owner dies between its commit and its answer", async () => {
+    it("creates one run for a start without a key whose owner dies between its commit and its response", async () => {
       const links: Link[] = [];
       const own = async (index: number, port: number) => {
         if (index > 0) return {};
@@ -117,7 +117,7 @@ else
       });
     });
 
-    it("ends at once when all its nodes are stopped, and long polls are answered", async () => {
+    it("ends at once when all its nodes are stopped, and long polls get a response", async () => {
       await inCluster({ postgres, nodes: 2 }, async ({ cluster, load }) => {
         const [owner, other] = cluster.nodes as [NodeProcess, NodeProcess];
         const { client, troubles } = load({ through: () => [other] });
@@ -134,7 +134,7 @@ else
       });
     });
 
-    it("resumes by itself when PostgreSQL was ended at once and started again", async () => {
+    it("resumes automatically when PostgreSQL was stopped immediately and started again", async () => {
       const own = await TestPostgres.start({ durable: true });
       try {
         await inCluster({ postgres: own, nodes: 2, flags: lease }, async ({ cluster, load }) => {

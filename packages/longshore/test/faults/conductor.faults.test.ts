@@ -1,4 +1,4 @@
-// Conductor's server, killed up to two hundred times at any moment while workers of its wire poll, report and start runs.
+// Our Conductor server, killed up to two hundred times at any time while Conductor workers poll, report and start runs.
 import { Agent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
@@ -11,11 +11,11 @@ import { seededRandom } from "./random.ts";
 
 const KILLS_MAX = 200;
 const KILLS_MIN = 20;
-/** A loaded machine takes seconds for each start: after this long it has been killed often enough. */
+/** A loaded machine needs seconds for each start. After this time the server has been killed often enough. */
 const KILLING_MS_MAX = 240_000;
 const RUNS = 60;
 const TYPES = ["before", "left", "inner", "after"];
-/** How long a server lives at most before it is killed. */
+/** The longest time before a server is killed. */
 const LIFE_MS_MAX = 120;
 const END_MS_MAX = 120_000;
 
@@ -29,7 +29,7 @@ async function define(c: Conversation): Promise<void> {
   await c.workflow({ name: "w", tasks: [simple("before"), ...branches, simple("after")] });
 }
 
-/** Works until it is told to stop; answers what each acknowledged report said. */
+/** Works until it is stopped. Returns the content of each acknowledged report. */
 async function work(c: Conversation, type: string, stopped: () => boolean, said: Map<string, string>): Promise<void> {
   for (let count = 0; !stopped(); count++) {
     const tasks = JSON.parse(await insist(c, "GET", `/tasks/poll/batch/${type}?count=5&timeout=100&workerid=w-${type}`)) as RestTask[];
@@ -41,9 +41,9 @@ async function work(c: Conversation, type: string, stopped: () => boolean, said:
   }
 }
 
-it("[C126] brings every run to its one end over up to two hundred kills of the server", () => playKills());
+it("[C126] every run has one end over up to two hundred kills of the server", () => playKills());
 
-it("brings every run to its one end over kills of either node of a cluster", async (context) => {
+it("every run has one end over kills of both nodes of a cluster", async (context) => {
   if (postgresMissing !== undefined) return context.skip(`needs ${postgresMissing}`);
   const postgres = await TestPostgres.start();
   onTestFinished(() => postgres.remove());
@@ -92,7 +92,7 @@ async function playKills(other?: ArenaOptions, killsMax = KILLS_MAX): Promise<vo
       for (const task of [...run.tasks, ...child.tasks]) {
         if (task.status !== "COMPLETED" || !TYPES.includes(task.taskType)) continue;
         completed++;
-        // A report that was acknowledged is the one that was kept, or a repetition of one whose answer was lost.
+        // An acknowledged report is the stored one, or repeats a report whose response was lost.
         expect(said.has(task.taskId)).toBe(true);
         expect(String(task.outputData.token)).toMatch(new RegExp(`^${task.taskId} `));
       }

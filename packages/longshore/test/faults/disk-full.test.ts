@@ -1,4 +1,5 @@
-// A disk without room: new work is refused in words a client understands, reads go on, and nothing has to be restarted afterwards.
+// A disk without space: new work is refused with an error that clients understand, reads continue, and nothing has to be restarted
+// afterwards.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,10 +12,10 @@ import { chain } from "./shapes.ts";
 import { DISK_WAYS, type SmallDisk } from "./small-disk.ts";
 import { until } from "./until.ts";
 
-/** Starts that may still fit into room that the database had taken before the disk was full. */
+/** Starts that may still fit into space that the database had allocated before the disk was full. */
 const STARTS_MAX = 2000;
 const RESUME_MS_MAX = 30_000;
-/** The term of the job that is kept. It is renewed ten times as often as it must be: a busy machine may be late. */
+/** The lease of the job that a worker keeps. It is renewed ten times as often as needed, because a busy machine may be late. */
 const TERM_SECS = 4;
 const BEATS_A_TERM = 10;
 
@@ -31,7 +32,7 @@ async function startUntilRefused(connection: Connection, workflow: string): Prom
   throw new Error(`${STARTS_MAX} runs were started on a full disk`);
 }
 
-/** A worker that is well: sends heartbeats from now on, until the function that is returned tells how each was answered. */
+/** A healthy worker: sends heartbeats from now on. The returned function stops it and returns the response to each heartbeat. */
 function keepBeating(connection: Connection, { leaseId, ttlMs }: Claim): () => Promise<number[]> {
   const over = new AbortController();
   const beat = async (): Promise<number[]> => {
@@ -43,7 +44,7 @@ function keepBeating(connection: Connection, { leaseId, ttlMs }: Claim): () => P
     return statuses;
   };
   const beating = beat();
-  // A test that has failed asks no more how they were answered.
+  // A failed test does not need the responses.
   beating.catch(() => undefined);
   return () => {
     over.abort();
@@ -59,7 +60,7 @@ async function fillAndResume(disk: SmallDisk): Promise<void> {
       const pid = server.pid() ?? 0;
       const first = await client.start(workflow);
       const held = (await claimJob(connection, { workerId: "busy", ttlSecs: TERM_SECS, waitSecs: 1 })) as Claim;
-      // From the beginning: how long it takes until nothing fits any more is up to the disk.
+      // From the beginning, because the time until the disk is full depends on the disk.
       const beats = keepBeating(connection, held);
       disk.fill(pid);
       const filledAt = Date.now();
@@ -70,7 +71,7 @@ async function fillAndResume(disk: SmallDisk): Promise<void> {
       const claim = await connection.request("POST", "/api/jobs/claim", { worker_id: "w", labels: [], lease_ttl_secs: 30 });
       expect({ status: claim.status, text: claim.text }).toEqual({ status: 200, text: "null" });
       expect((await connection.request("GET", "/api/longshore/v1/runs")).status).toBe(200);
-      // It keeps its job for more than a term, although its result cannot be taken yet.
+      // It keeps its job for longer than a lease, although the server cannot accept its result yet.
       await until("more than a term", 2 * held.ttlMs, () => Date.now() > filledAt + 1.5 * held.ttlMs);
       await expect(report(connection, held.leaseId, "complete", "during")).rejects.toMatchObject({ status: 503 });
 
@@ -104,11 +105,11 @@ async function dieAndComeBack(disk: SmallDisk): Promise<void> {
       const known = async (): Promise<void> => {
         for (const id of [runId, ...runIds]) expect(await readRun(connection, id)).toMatchObject({ state: "running" });
       };
-      // After kill -9 its files are as large as they were, so it comes back even so.
+      // After kill -9 its files have the same size, so it can start again.
       await server.kill();
       await server.start();
       await known();
-      // An orderly end gives some of that room back, which another process takes.
+      // A graceful stop frees some of that space, and another process uses it.
       await server.end();
       disk.fill(pid);
       await expect(server.start()).rejects.toThrow("did not become ready");
@@ -136,7 +137,7 @@ describe("a disk that is full", () => {
     }
   });
 
-  it.concurrent("a server that dies on it restarts, one that cannot start reports why, and nothing is lost", async (context) => {
+  it.concurrent("a killed server restarts, a server that cannot start reports why, and nothing is lost", async (context) => {
     const way = ways.find(({ outlivesServer }) => outlivesServer);
     if (way?.missing !== undefined) return context.skip(`needs ${way.missing}`);
     const disk = way?.open() as SmallDisk;

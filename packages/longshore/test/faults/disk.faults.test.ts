@@ -6,7 +6,7 @@ import { seededRandom } from "./random.ts";
 import { playRound } from "./round.ts";
 import { type SmallDisk, smallTmpfs } from "./small-disk.ts";
 
-/** Room for the whole round, its write-ahead log included, when nothing else is there. */
+/** Space for the whole round, including its write-ahead log, when nothing else is on the disk. */
 const MEGABYTES = 64;
 const RUNS = 120;
 const FREE_MS: [number, number] = [300, 1500];

@@ -1,13 +1,13 @@
-// The short form of the fault proof, for every run of the tests; `npm run faults` plays the long one.
+// The short form of the fault test, for every run of the tests. `npm run faults` runs the long form.
 import { expect, it } from "vitest";
 import { faultSeed, inArena } from "./arena.ts";
 import { playRound } from "./round.ts";
 
-/** It takes some fifteen seconds; a machine that is busy with other things may need several times as long to start all those processes. */
+/** It takes about fifteen seconds. A busy machine may need several times as long to start all processes. */
 const ROUND_MS_MAX = 180_000;
 
 it(
-  "no promise is broken while the server and its workers are killed, stopped, cut off and brought back",
+  "no promise is broken while the server and its workers are killed, stopped, disconnected and restarted",
   async () => {
     const seed = faultSeed();
     await inArena(async (arena) => {

@@ -1,4 +1,4 @@
-// Stories of absences, each from a seed: nothing is lost or missed, everything ends, and no node begins again without cause.
+// Sequences of absences, each from a seed: nothing is lost or missed, everything ends, and no node begins again without a reason.
 import { expect, it } from "vitest";
 import { playAbsences } from "./flowkit-absences.ts";
 

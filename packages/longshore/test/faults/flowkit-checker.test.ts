@@ -1,4 +1,4 @@
-// The checker of streams notices every kind of broken promise, and nothing else.
+// The checker of streams reports every kind of broken promise, and nothing else.
 import { describe, expect, it } from "vitest";
 import { checkGraphs, type FinalGraph, type FinalPart } from "./flowkit-checker.ts";
 import { expectedOf, sumOf } from "./flowkit-shape.ts";
@@ -6,7 +6,7 @@ import type { Entry } from "./history.ts";
 
 const shape = { batches: 4, ms: 0 };
 
-/** A true history: every batch was processed once, by the first epoch, and is counted. */
+/** A correct history: every batch was processed once, in the first epoch, and is counted. */
 function setup() {
   let tick = 0;
   const history: Entry[] = [];
@@ -34,23 +34,23 @@ function setup() {
 }
 
 describe("the checker of streams", () => {
-  it("finds nothing in a correct history", () => {
+  it("reports nothing in a correct history", () => {
     expect(setup().rules()).toEqual([]);
   });
 
-  it("notices a batch that is not counted", () => {
+  it("reports a batch that is not counted", () => {
     const { partsOf, rules } = setup();
     partsOf("d").splice(2, 1);
     expect(new Set(rules())).toEqual(new Set(["no-batch-lost", "nothing-missed"]));
   });
 
-  it("notices a batch without some of its items", () => {
+  it("reports a batch without some of its items", () => {
     const { partsOf, rules } = setup();
     partsOf("e")[0] = { ...(partsOf("e")[0] as FinalPart), items: ["item-0"] };
     expect(rules()).toEqual(["no-batch-lost"]);
   });
 
-  it("notices a batch that is counted twice, and one that was not requested", () => {
+  it("reports a batch that is counted twice, and one that was not requested", () => {
     const { partsOf, rules } = setup();
     partsOf("j").push(partsOf("j")[0] as FinalPart);
     expect(rules()).toEqual(["no-batch-twice"]);
@@ -58,14 +58,14 @@ describe("the checker of streams", () => {
     expect(new Set(rules())).toEqual(new Set(["no-batch-twice", "counted-was-processed", "nothing-missed"]));
   });
 
-  it("notices a finished reader that has missed output of its source, although everything expected is there", () => {
+  it("reports a finished reader that has missed output of its source, although all expected output exists", () => {
     const { write, partsOf, rules } = setup();
     write({ kind: "batch-processed", task: "T", node: "u", epoch: 1, uid: "b4", token: "u-b4" });
     partsOf("u").push({ uid: "b4", epoch: 1, sequence: 5, items: ["item-12"], token: "u-b4" });
     expect(rules()).toEqual(["no-batch-twice", "nothing-missed", "nothing-missed"]);
   });
 
-  it("notices a node that is begun again and again, and none that was begun again for an absence", () => {
+  it("reports a node that begins again and again, but not one that began again because of an absence", () => {
     const { write, rules } = setup();
     for (let epoch = 3; epoch <= 5; epoch += 2) write({ kind: "node-begun", task: "T", node: "d", epoch });
     expect(rules()).toEqual(["progress"]);
@@ -73,13 +73,13 @@ describe("the checker of streams", () => {
     expect(rules()).toEqual([]);
   });
 
-  it("notices an invented result", () => {
+  it("reports an invented result", () => {
     const { partsOf, rules } = setup();
     partsOf("u")[1] = { ...(partsOf("u")[1] as FinalPart), token: "invented" };
     expect(rules()).toEqual(["counted-was-processed"]);
   });
 
-  it("notices a result of an attempt whose successor had begun", () => {
+  it("reports a result of an attempt after the next attempt had begun", () => {
     const { history, partsOf, rules, write } = setup();
     write({ kind: "process-killed", name: "worker-0" });
     const made = history.find((entry) => entry.kind === "batch-processed" && entry.token === partsOf("d")[3]?.token) as Entry;
@@ -87,7 +87,7 @@ describe("the checker of streams", () => {
     expect(new Set(rules())).toEqual(new Set(["counted-from-newest-attempt"]));
   });
 
-  it("notices a wrong sum, a graph that has not finished, and a missing one", () => {
+  it("reports a wrong sum, a graph that has not finished, and a missing graph", () => {
     const { history, rules } = setup();
     expect(rules({ sum: 1 })).toEqual(["sums-are-right"]);
     expect(rules({ status: "running" })).toEqual(["every-run-ends"]);

@@ -1,4 +1,4 @@
-// Long rounds of the fault proof on FlowKit: ten workers, the coordinator and the broker are killed at random.
+// Long rounds of the fault test on FlowKit: ten workers, the coordinator and the broker are killed at random.
 import { expect, it } from "vitest";
 import { javaMissing } from "../support/java-service.ts";
 import { faultSeed } from "./arena.ts";

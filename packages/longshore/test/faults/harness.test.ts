@@ -1,4 +1,4 @@
-// Tries the harness itself on a model server in a process of its own, with the same kills, stops and cancels as the real one.
+// Tests the fault test's own harness on a model server in a separate process, with the same kills, stops and cancels as for the real server.
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { inArena } from "./arena.ts";
@@ -8,11 +8,11 @@ const model = (kind: "durable" | "volatile"): { command: string[] } => ({
   command: [process.execPath, "--import", "tsx", fileURLToPath(new URL("./model-process.ts", import.meta.url)), kind],
 });
 
-/** Two rounds of a few seconds; a busy machine may need several times as long to start their processes. */
+/** Two rounds of a few seconds. A busy machine may need several times as long to start their processes. */
 const ROUND_MS_MAX = 180_000;
 
 it(
-  "the harness finds nothing wrong with a model that writes everything down",
+  "the harness reports no fault of a model that stores everything",
   async () => {
     await inArena(async (arena) => {
       const counts = { "kill-server": 1, "kill-worker": 1, "stop-worker": 1, "cancel-run": 2 };
@@ -25,7 +25,7 @@ it(
 );
 
 it(
-  "the harness catches a model that forgets its runs when it is killed",
+  "the harness detects a model that forgets its runs when it is killed",
   async () => {
     await inArena(async (arena) => {
       const counts = { "kill-server": 1, "kill-worker": 0, "stop-worker": 0, "cancel-run": 0 };

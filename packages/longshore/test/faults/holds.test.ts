@@ -1,4 +1,4 @@
-// Holds whose worker or server was stopped, cut off, or dead while it waited. Each test is one such story, step by step.
+// Holds whose worker or server was stopped, disconnected, or killed while it waited. Each test is one such case, step by step.
 import { once } from "node:events";
 import { connect as dial } from "node:net";
 import { expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { chain, independent } from "./shapes.ts";
 import { until } from "./until.ts";
 
 const WAIT_MS_MAX = 15_000;
-/** Far longer than a test waits: a worker that is handed a job in time was not waiting for this lease to end. */
+/** Far longer than a test waits: a worker that gets a job in time has not waited for the end of this lease. */
 const LONG_TTL_SECS = 600;
 
 const claimOne = (connection: Connection, ttlSecs: number): Promise<Claim> =>
@@ -20,7 +20,7 @@ const untilOver = ({ expiresAt }: Claim): Promise<boolean> => until("the end of 
 
 const startOne = async ({ client }: Arena, jobs = independent(1)): Promise<string> => client.start(await client.create("holds", jobs));
 
-/** How many claims wait at the server, by its own count. */
+/** The number of claims that wait at the server, as it reports it. */
 const untilWaiting = ({ client }: Arena, count: number): Promise<boolean> =>
   until(`${count} waiting claims`, WAIT_MS_MAX, async () => {
     const { text } = await client.connection.request("GET", "/metrics");
@@ -33,7 +33,7 @@ it.concurrent("a server that was stopped past a lease refuses its late heartbeat
     const { connection } = arena.client;
     const first = await claimOne(connection, 1);
     arena.server.pause();
-    // Sent in time, by a worker that is well: they wait in the server's sockets.
+    // A healthy worker sends them in time, and they wait in the server's sockets.
     const beat = heartbeat(connection, first.leaseId);
     const late = report(connection, first.leaseId, "complete", "late");
     await untilOver(first);
@@ -48,7 +48,7 @@ it.concurrent("a server that was stopped past a lease refuses its late heartbeat
   });
 });
 
-it.concurrent("a job handed out into a silent network is given to another worker at the end of its lease, and the late answer is refused", async () => {
+it.concurrent("a job that was handed out into a silent network goes to another worker after its lease, and the late report is refused", async () => {
   await inArena(async (arena) => {
     const link = await arena.addLink();
     const cutOff = connect(link.url, 2);
@@ -74,7 +74,7 @@ it.concurrent("a job handed out into a silent network is given to another worker
   });
 });
 
-it.concurrent("a completion that the network held back past the lease is refused, and the next holder's is kept", async () => {
+it.concurrent("a completion that the network delayed beyond the lease is refused, and that of the next holder counts", async () => {
   await inArena(async (arena) => {
     const link = await arena.addLink();
     const slow = connect(link.url, 2);
@@ -93,7 +93,7 @@ it.concurrent("a completion that the network held back past the lease is refused
   });
 });
 
-it.concurrent("claims that were waiting when their worker was killed -9 keep no job from others", async () => {
+it.concurrent("claims that wait when their worker is killed -9 do not withhold jobs from others", async () => {
   await inArena(async (arena) => {
     const slots = 16;
     const habits = { slots, ttlSecs: LONG_TTL_SECS, waitSecs: 20, workMs: [0, 0] as [number, number], failRate: 0, dozeRate: 0 };
@@ -111,7 +111,7 @@ it.concurrent("claims that were waiting when their worker was killed -9 keep no 
   });
 });
 
-it.concurrent("a waiting claim whose client has closed its half of the connection keeps no job from others", async () => {
+it.concurrent("a waiting claim whose client has closed its half of the connection does not withhold jobs from others", async () => {
   await inArena(async (arena) => {
     const body = JSON.stringify({ worker_id: "half", labels: [], lease_ttl_secs: LONG_TTL_SECS, wait_secs: 20 });
     const { port } = new URL(arena.url);

@@ -1,10 +1,10 @@
-// Plain load without any fault, counted exactly: every job is handed out once, completed once and recorded.
+// Load without faults, counted exactly: every job is handed out once, completed once and recorded.
 import { expect, it } from "vitest";
 import { type Arena, inArena, type Verdict } from "./arena.ts";
 import { fanOut, independent } from "./shapes.ts";
 
 const CONNECTIONS = 16;
-/** Minutes on a slow disk: what is proved is that everything ends, not how fast. */
+/** It takes minutes on a slow disk: the test shows that everything ends, not how fast. */
 const END_MS_MAX = 240_000;
 
 async function finishAll(arena: Arena, runIds: string[]): Promise<Verdict> {

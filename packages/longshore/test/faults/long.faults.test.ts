@@ -1,4 +1,4 @@
-// The long form of the fault proof: several rounds, each longer and rougher than the one in `npm test`.
+// The long form of the fault test: several rounds, each longer and with more faults than the one in `npm test`.
 import { expect, it } from "vitest";
 import { faultSeed, inArena } from "./arena.ts";
 import { playRound } from "./round.ts";
@@ -20,7 +20,7 @@ it.each(numbers(CHAOS_ROUNDS))("no promise is broken in round %i of long chaos",
   });
 });
 
-// Jobs that take no time keep the server writing without a pause, so that a kill nearly always meets a commit with many changes in it.
+// With jobs that take no time, the server writes without a pause, so that a kill nearly always interrupts a commit with many changes.
 it.each(numbers(STORM_ROUNDS))("no promise is broken in storm %i, with the server killed under full load", async (round) => {
   await inArena(async (arena) => {
     const counts = { "kill-server": 10, "end-server": 2, "kill-worker": 4, "cut-link": 8, "cancel-run": 25 };

@@ -1,4 +1,4 @@
-// Tries the proof itself: the same worker, client and checker that judge the real server judge a model that has one defect at a time.
+// Tests the fault test itself: the same worker, client and checker that test the real server test a model with one defect at a time.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,11 +13,14 @@ import { runWorker } from "./raw-worker.ts";
 import { chain, diamond, fanOutAndIn } from "./shapes.ts";
 import type { RuleName, Violation } from "./violation.ts";
 
-/** Nothing was handed out or reported for several terms of the longest lease: what has not ended by then never will. */
+/** Nothing was handed out or reported for several terms of the longest lease: a run that has not ended by then never will. */
 const STUCK_MS = 3_000;
-/** Whether a worker dozes, fails or repeats itself when it matters is up to chance, and to how busy the machine is: then more runs are played. */
+/**
+ * Chance and the load of the machine decide whether a worker sleeps, fails or repeats a report at the right time. So the test may play more
+ * runs.
+ */
 const ROUNDS_MAX = 8;
-/** A round takes two seconds, on a machine that does nothing else. */
+/** A round takes two seconds on an idle machine. */
 const TEST_MS_MAX = 240_000;
 
 const CAUGHT: [Defect, RuleName][] = [
@@ -38,7 +41,10 @@ const CAUGHT: [Defect, RuleName][] = [
   ["starts runs twice", "one-run-a-start"],
 ];
 
-/** What the checker finds after as many rounds as it takes to find the rule broken; after one where none is looked for. */
+/**
+ * The checker's findings after as many rounds as are needed to find the broken rule, or after one round when no rule is expected to be
+ * broken.
+ */
 async function judge(defect: Defect, looksFor?: RuleName): Promise<Violation[]> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-model-"));
   const server = await startModelServer(defect);
@@ -70,7 +76,7 @@ async function judge(defect: Defect, looksFor?: RuleName): Promise<Violation[]> 
     await untilStill(server, client, started);
     if (looksFor !== undefined && (await violations()).some(({ rule }) => rule === looksFor)) break;
   }
-  // Workers that doze report after the end of their run as well, and the checker must see those answers.
+  // Sleeping workers also report after the end of their run, and the checker must see those responses.
   stopping.abort();
   await Promise.all(workers);
   const found = await violations();
@@ -80,7 +86,7 @@ async function judge(defect: Defect, looksFor?: RuleName): Promise<Violation[]> 
   return found;
 }
 
-/** Resolves when the runs have ended, or nothing moves any more. */
+/** Resolves when the runs have ended, or when nothing changes any more. */
 async function untilStill(server: { moves(): number }, client: Client, runIds: readonly string[]): Promise<void> {
   for (let moves = -1; moves !== server.moves(); ) {
     moves = server.moves();
@@ -90,9 +96,9 @@ async function untilStill(server: { moves(): number }, client: Client, runIds: r
   }
 }
 
-describe("the proof, tried on a model server", () => {
+describe("the fault test on a model server", () => {
   it.concurrent(
-    "finds nothing in a server that keeps every promise",
+    "reports nothing for a server that keeps every promise",
     async () => {
       expect(describeViolations(await judge("none"))).toBe("");
     },
@@ -100,7 +106,7 @@ describe("the proof, tried on a model server", () => {
   );
 
   it.concurrent.each(CAUGHT)(
-    "catches a server that %s",
+    "detects a server that %s",
     async (defect, rule) => {
       const violations = await judge(defect, rule);
       expect(violations.map((found) => found.rule)).toContain(rule);

@@ -1,4 +1,4 @@
-// Our own worker, unchanged, while the server behind it dies again and again: work in hand outlives every death.
+// Our own worker, unchanged, while its server is killed again and again: running work continues each time.
 import { expect, it } from "vitest";
 import { readLog } from "./api.ts";
 import { faultSeed, inArena } from "./arena.ts";
@@ -12,7 +12,7 @@ const DURATION_MS = 15_000;
 const TTL_SECS = 3;
 const END_MS_MAX = 120_000;
 
-it("our own workers lose no job in hand while the server is killed, ended and stopped", async () => {
+it("our own workers lose no running job while the server is killed, ended and stopped", async () => {
   const seed = faultSeed();
   await inArena(async (arena) => {
     for (let worker = 0; worker < WORKERS; worker++) await arena.addShellWorker("--slots", "4", "--lease-ttl", `${TTL_SECS}s`).start();
@@ -29,14 +29,14 @@ it("our own workers lose no job in hand while the server is killed, ended and st
 
     const { final } = await arena.judge(runIds);
     expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
-    // A command that ran to its end was reported, however long there was no answer: no result was thrown away, no failure invented.
+    // Every command that ended was reported, also after a long time without a response: no result was dropped, and no failure was invented.
     expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
     let missing = 0;
     for (const runId of runIds) {
       const lines = await readLog(arena.client.connection, runId);
       for (const { step } of final.tasks.filter((task) => task.runId === runId && task.lost === 0)) {
         const times = lines.filter((line) => line === `${step}\n`).length;
-        // A log never holds up a result, so a line may be given up when the server dies twice in a row; but it is never stored twice.
+        // A log never delays a result, so a line may be dropped when the server dies twice in a row. But no line is stored twice.
         expect(times).toBeLessThan(2);
         missing += 1 - times;
       }

@@ -1,4 +1,4 @@
-// Two requests for the same task at the same moment, many times: in any order, exactly one of them succeeds.
+// Two requests for the same task at the same time, many times: in any order, exactly one of them succeeds.
 import { expect, it } from "vitest";
 import { cancelRun, claimJob, heartbeat, readRun, readTasks, report } from "./api.ts";
 import { inArena } from "./arena.ts";
@@ -11,10 +11,13 @@ const ROUNDS = 60;
 const JOBS = 40;
 const SOCKETS = 2 * JOBS;
 const WAIT_MS_MAX = 15_000;
-/** Between two completions: together they reach from well before the end of a lease to well after it, also on a busy machine. */
+/**
+ * The time between two completions. Together the completions cover the time from well before the end of a lease to well after it, also on a
+ * busy machine.
+ */
 const STEP_MS = 8;
 
-it.concurrent("a cancel that races a claim leaves nothing to claim, and a worker that was handed the job is informed", async () => {
+it.concurrent("after a cancel that races with a claim there is nothing to claim, and a worker that got the job is notified", async () => {
   await inArena(async ({ client, url }) => {
     const workflow = await client.create("race", independent(1));
     const worker = connect(url, 2);
@@ -49,7 +52,7 @@ it.concurrent("a completion at the very end of its lease either counts or leaves
     const claimOne = (ttlSecs: number): Promise<Claim> =>
       until("a claim", WAIT_MS_MAX, () => claimJob(worker, { workerId: "w", ttlSecs, waitSecs: 1 }));
     const firsts = await Promise.all(Array.from({ length: JOBS }, () => claimOne(1)));
-    // The other worker waits in line all along, so that a job which is lost is handed over in the very commit that takes it away.
+    // The other worker waits with a claim all the time, so that a lost job is handed over in the same commit that ends its lease.
     const seconds = new Map<string, Claim>();
     let open = true;
     const taking = Array.from({ length: JOBS }, async () => {

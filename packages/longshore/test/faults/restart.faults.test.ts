@@ -1,4 +1,5 @@
-// Single deaths at the worst moment: of the server right after an answer, of the server while leases are live, of a worker in the middle of a job.
+// Single kills at the worst time: of the server right after a response, of the server while leases are valid, of a worker in the middle of a
+// job.
 import { expect, it } from "vitest";
 import { claimJob, heartbeat, readRun, readTasks, report } from "./api.ts";
 import { inArena } from "./arena.ts";
@@ -12,7 +13,7 @@ const CLAIM_MS_MAX = 10_000;
 const claimOne = (connection: Connection, ttlSecs: number): Promise<Claim> =>
   until("a claim", CLAIM_MS_MAX, () => claimJob(connection, { workerId: "hand", ttlSecs, waitSecs: 1 }));
 
-it("[G39] every completion answered 200 survives kill -9 of the server right after the answer", async () => {
+it("[G39] every completion with the response 200 is kept after kill -9 of the server right after the response", async () => {
   await inArena(async ({ client, server }) => {
     const length = 12;
     const runId = await client.start(await client.create("chain", chain(length)));
@@ -29,7 +30,7 @@ it("[G39] every completion answered 200 survives kill -9 of the server right aft
   });
 });
 
-it("[G28] after kill -9 of the server live leases are still renewed, and their completions accepted", async () => {
+it("[G28] after kill -9 of the server, valid leases can still be renewed, and their completions are accepted", async () => {
   await inArena(async ({ client, server }) => {
     const runId = await client.start(await client.create("independent", independent(3)));
     const claims = [await claimOne(client.connection, 30), await claimOne(client.connection, 30), await claimOne(client.connection, 30)];

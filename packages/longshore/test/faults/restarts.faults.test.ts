@@ -1,4 +1,4 @@
-// Runs that are restarted directly after their end, before the run around them has heard of it, while the server is killed again and again.
+// Runs that are restarted directly after their end, before their parent run is notified, while the server is killed again and again.
 import { Agent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -12,23 +12,23 @@ import { seededRandom } from "./random.ts";
 
 const FAMILIES = 40;
 const KILLS = 20;
-/** How long a server lives at most before it is killed. */
+/** The longest time before a server is killed. */
 const LIFE_MS_MAX = 400;
 const END_MS_MAX = 120_000;
-/** A parent is asked so often until it has ended; it never does when the child was restarted first. */
+/** How often a parent is read until it has ended. It never ends when the child was restarted first. */
 const ASKED_MAX = 50;
 
 const sub = (name: string) => operator("SUB_WORKFLOW", `to_${name}`, { subWorkflowParam: { name: `${name}_child` } });
 
 async function define(c: Conversation): Promise<void> {
-  // A task whose poll was answered by a server that died comes back; one that is failed permanently does not.
+  // A task of a poll whose server died is queued again. A task that failed permanently is not.
   const patient = { retryCount: 1_000, retryDelaySeconds: 0, responseTimeoutSeconds: 3, timeoutPolicy: "RETRY" };
   await c.taskDef(...["left", "right"].map((name) => ({ name, ...patient })));
   for (const name of ["left", "right"]) await c.workflow({ name: `${name}_child`, tasks: [simple(name)] });
   await c.workflow({ name: "w", tasks: fork("f", [[sub("left")], [sub("right")]], ["to_left", "to_right"]) });
 }
 
-/** Fails the first task of each left child and restarts the family at once; completes all others. */
+/** Fails the first task of each left child and restarts the family at once. Completes all other tasks. */
 async function work(c: Conversation, type: string, stopped: () => boolean, restart: (task: RestTask, count: number) => Promise<void>) {
   const failed = new Set<string>();
   while (!stopped()) {
@@ -42,7 +42,7 @@ async function work(c: Conversation, type: string, stopped: () => boolean, resta
   }
 }
 
-/** One of three orders, by turns. What is answered with a refusal may have been carried out before its answer was lost. */
+/** One of three commands, in turn. A refused command may have been performed before its first response was lost. */
 async function restartFamily(c: Conversation, note: Arena["note"], child: string, count: number): Promise<void> {
   const { parentWorkflowId: parent = "" } = JSON.parse(await insist(c, "GET", `/workflow/${child}`)) as RestRun;
   const orders = [`${child}/rerun`, `${child}/retry`, `${parent}/retry?resumeSubworkflowTasks=true`];
@@ -75,7 +75,7 @@ it("a run that is restarted directly after its end succeeds with its parent, ove
       Array.from({ length: FAMILIES }, (_, at) => insist(c, "POST", "/workflow", { name: "w", idempotencyKey: `start ${at}` })),
     );
     for (let kills = 0; kills < KILLS; kills++) {
-      // A worker that fails ends the test at once.
+      // An error of a worker ends the test at once.
       await Promise.race([pause(random.between(0, LIFE_MS_MAX)), working]);
       await server.kill();
       await server.start();
@@ -89,7 +89,7 @@ it("a run that is restarted directly after its end succeeds with its parent, ove
     expect(restarts).toBe(FAMILIES);
     process.stdout.write(`faults: ${restarts} restarts, the server was killed ${KILLS} times\n`);
     const children = await Promise.all(parents.map((id) => c.child(id, "to_left")));
-    // Children are started by the server: which runs it lists is no matter here.
+    // The server starts children. Which runs it lists does not matter here.
     const final = { ...(await client.readFinal([...parents, ...children])), listed: undefined };
     expect(describeViolations(check(readHistory(directory), final))).toBe("");
     expect(final.runs.map(({ state }) => state)).toEqual([...parents, ...children].map(() => "succeeded"));

@@ -1,10 +1,10 @@
-// The short form of the fault proof through NATS, for every run of the tests; `npm run faults` plays the long one.
+// The short form of the fault test over NATS, for every run of the tests. `npm run faults` runs the long form.
 import { expect, it } from "vitest";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { faultSeed } from "./arena.ts";
 import { playPool } from "./stepflow-pool.ts";
 
-/** It takes some twenty seconds; a machine that is busy with other things may need several times as long to start all those processes. */
+/** It takes about twenty seconds. A busy machine may need several times as long to start all processes. */
 const ROUND_MS_MAX = 180_000;
 
 it(

@@ -1,5 +1,5 @@
-// Our own workers on our own server over each of Stepflow's transports, unchanged, while both are killed, ended and stopped. What a worker has
-// in hand outlives every death of the server; what a worker takes with it is done by another.
+// Our own workers, unchanged, on our own server over each of Stepflow's transports, while both are killed, ended and stopped. A worker's
+// running work continues when the server dies. When a worker dies, another worker does its work.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ const RUNS = 60;
 const DURATION_MS = 30_000;
 const END_MS_MAX = 120_000;
 const TASKS = fileURLToPath(new URL("./own-tasks.mjs", import.meta.url));
-/** In this very process, so that a kill leaves nothing of it. */
+/** In the worker's own process, so that a kill also ends it. */
 const INLINE = [TASKS, "--isolate", "inline", "--slots", "4"];
 const ON_SERVER = { "kill-server": 5, "end-server": 2, "stop-server": 1 };
 const ON_WORKERS = { "kill-worker": 6, "stop-worker": 3 };
@@ -53,7 +53,7 @@ async function play({ wire, workers, start, counts, beside }: Round): Promise<vo
 
       const { final } = await arena.judge(runIds);
       expect(final.runs.filter((run) => run.state !== "succeeded")).toEqual([]);
-      // Whatever a worker did to its end was reported, however long there was no answer: no failure was invented.
+      // All work that a worker completed was reported, also after a long time without a response: no failure was invented.
       expect(final.tasks.filter((task) => task.failures !== 0)).toEqual([]);
       const executions = executionsIn(marks);
       const wrong = final.tasks.filter(({ runId, step, lost = 0 }) => {
@@ -107,7 +107,7 @@ it("our own workers that are reached by NATS lose nothing while they, the server
   });
 });
 
-it("our own worker that is called over HTTP loses nothing while it and the server are killed, ended and stopped", async () => {
+it("our own worker, called over HTTP, loses nothing while it and the server are killed, ended and stopped", async () => {
   const port = await freePort();
   await play({
     wire: wireOf({ type: "stepflow", url: `http://127.0.0.1:${port}/` }),

@@ -1,4 +1,4 @@
-// Long rounds of the fault proof on Stepflow's queues: over gRPC, and through a NATS server that is killed as well.
+// Long rounds of the fault test on Stepflow's queues: over gRPC, and over a NATS server that is also killed.
 import { expect, it } from "vitest";
 import { natsMissing, TestNats } from "../support/nats.ts";
 import { faultSeed, inArena } from "./arena.ts";
@@ -22,7 +22,7 @@ it("no promise is broken over gRPC in a long round", async () => {
   );
 });
 
-/** How long NATS lives, at least and at most, before it is killed. */
+/** The shortest and the longest time before NATS is killed. */
 const NATS_LIFE_MS: [number, number] = [1_000, 4_000];
 
 it("no promise is broken through NATS in a long round, while NATS dies too", async (context) => {

@@ -1,14 +1,14 @@
-// The short form of the fault proof on Stepflow's queues, for every run of the tests; `npm run faults` plays the long one.
+// The short form of the fault test on Stepflow's queues, for every run of the tests. `npm run faults` runs the long form.
 import { expect, it } from "vitest";
 import { faultSeed, inArena } from "./arena.ts";
 import { playRound } from "./round.ts";
 import { STEPFLOW_TERM_MS, stepflowWire } from "./stepflow-wire.ts";
 
-/** It takes some twenty seconds; a machine that is busy with other things may need several times as long to start all those processes. */
+/** It takes about twenty seconds. A busy machine may need several times as long to start all processes. */
 const ROUND_MS_MAX = 180_000;
 
 it(
-  "no promise is broken while Stepflow's server and workers are killed, stopped, cut off and brought back",
+  "no promise is broken while Stepflow's server and workers are killed, stopped, disconnected and restarted",
   async () => {
     const seed = faultSeed();
     await inArena(

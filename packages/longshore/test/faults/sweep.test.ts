@@ -7,7 +7,7 @@ import { readOps } from "./sweep-trace.ts";
 const SWEEP_MS_MAX = 600_000;
 
 it(
-  "a crash at any write, sync or rename of the store loses nothing that was answered and does nothing twice",
+  "a crash at any write, sync or rename of the store loses nothing that was acknowledged and does nothing twice",
   async (context) => {
     if (missingForSweep) return context.skip(`needs ${missingForSweep}`);
     const report = await sweep(1);
@@ -21,7 +21,7 @@ it(
 );
 
 it(
-  "the sweep notices a disk that reports a sync without doing it",
+  "the sweep detects a disk that reports a sync without doing it",
   async (context) => {
     if (missingForSweep) return context.skip(`needs ${missingForSweep}`);
     const report = await sweep(1, { lies: true, every: 50 });
@@ -53,7 +53,7 @@ it("a recording is read in the order in which its calls ended", () => {
   ]);
 });
 
-it("a power cut takes what was not synced: bytes with their file, names with their folder", () => {
+it("a power cut loses what was not synced: bytes of files, and names in folders", () => {
   const disk = new SweepDisk("/d");
   const left = (crash: "kill" | "cut" | "late" | "torn") =>
     Object.fromEntries([...disk.after(crash)].map(([path, content]) => [path, content.toString()]));
@@ -64,7 +64,7 @@ it("a power cut takes what was not synced: bytes with their file, names with the
   for (const [at, text] of ["two ", "more"].entries()) disk.apply({ kind: "write", path: "/d/f", data: Buffer.from(text), at: 4 + 4 * at });
   expect([left("cut"), left("late"), left("torn")]).toEqual([{ f: "one " }, { f: "one \0\0\0\0more" }, { f: "one " }]);
   disk.apply({ kind: "write", path: "/d/f", data: Buffer.alloc(1_500, "x"), at: 0 });
-  // A sector is there or not.
+  // A sector is written completely or not at all.
   expect(left("torn")).toEqual({ f: "x".repeat(512) });
   disk.apply({ kind: "rename", path: "/d/f", to: "/d/g" });
   expect(left("cut")).toEqual({ f: "one " });

@@ -1,5 +1,5 @@
-// What a killed process cannot show: the server sends an answer only after it has synced what the answer promises. The test reads the
-// system calls of the server.
+// Tests what a kill cannot show: the server sends a response only after it has synced the data that the response acknowledges. The test reads
+// the system calls of the server.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,11 +14,11 @@ import { readTrace } from "./trace.ts";
 const JOBS = 20;
 const missing = spawnSync("strace", ["-V"]).status === 0 ? undefined : "the command strace (Debian package strace)";
 
-it("every start, claim, completion, failure and cancel is answered after its change was synced to the disk", async (context) => {
+it("every start, claim, completion, failure and cancel gets its response after its change was synced to the disk", async (context) => {
   if (missing) return context.skip(`needs ${missing}`);
   const directory = mkdtempSync(join(tmpdir(), "longshore-trace-"));
   const trace = join(directory, "trace");
-  // As a grandchild, so that the server is the process that the arena kills; without -f, so that only the thread of the store is traced.
+  // strace runs as a grandchild, so that the arena kills the server. Without -f, strace traces only the thread of the store.
   const calls = "trace=pwrite64,pwritev,fdatasync,fsync,write,writev,sendto,sendmsg";
   const command = ["strace", "-D", "-qq", "-yy", "-s", "16", "-e", calls, "-o", trace, process.execPath, SERVER_PROGRAM];
   await inArena(
