@@ -1,4 +1,4 @@
-// `.ci/run` decides whether a change is taken, so its arithmetic is tested: the stages are played by a false `npm`.
+// `.ci/run` decides whether a change is accepted, so its sums are tested. A fake `npm` replaces the stages.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs `.ci/run` with stages that print and answer what is given. */
+/** Runs `.ci/run` with stages that print the given text and end with the given code. */
 function run(stages: { test: string; check: string; conformance: string }): { code: number | null; lastLine: string; lineBefore: string } {
   const folder = mkdtempSync(join(tmpdir(), "longshore-ci-"));
   folders.push(folder);
@@ -56,15 +56,15 @@ describe("the CI run", () => {
     expect(run({ ...good, conformance })).toMatchObject({ code: 1, lastLine: "22 passed, 1 failed" });
   });
 
-  it("counts a stage that breaks off without a result as a failure", () => {
+  it("counts a stage that fails without a result as a failure", () => {
     expect(run({ ...good, check: "echo broken; exit 3" })).toMatchObject({ code: 1, lastLine: "14 passed, 1 failed" });
   });
 
-  it("counts a stage that ends well without a result as a failure", () => {
+  it("counts a stage that succeeds without a result as a failure", () => {
     expect(run({ ...good, conformance: "true" })).toMatchObject({ code: 1, lastLine: "19 passed, 1 failed" });
   });
 
-  it("counts a stage that claims no failures but ends badly as a failure", () => {
+  it("counts a stage that reports no failures but ends with an error code as a failure", () => {
     expect(run({ ...good, check: "echo '9 passed, 0 failed'; exit 1" })).toMatchObject({ code: 1, lastLine: "23 passed, 1 failed" });
   });
 });

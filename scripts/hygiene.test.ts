@@ -25,7 +25,7 @@ describe("machine traces", () => {
 });
 
 describe("test titles", () => {
-  it("finds a title that is used twice, with any quotes", () => {
+  it("finds a title that is used twice, with any kind of quotes", () => {
     const text = [`it("does one thing", () => {});`, "  it(`does one thing`, () => {});", `it("does another", () => {});`].join("\n");
     expect(findTitleProblems("a.test.ts", text)).toEqual([`a.test.ts: two tests are called "does one thing"`]);
   });

@@ -11,7 +11,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Writes a small source tree and answers what the rule says about it. */
+/** Writes a small source tree and returns the problems that the rule reports for it. */
 function check(files: Record<string, string>, rule = findImportViolations): string[] {
   const root = mkdtempSync(join(tmpdir(), "longshore-imports-"));
   folders.push(root);
@@ -47,7 +47,7 @@ describe("import rule", () => {
     expect(check(clean)).toEqual([]);
   });
 
-  it("lets the command line import the shapes of our own API, and of no other protocol", () => {
+  it("allows the command line to import the message formats of our own API, but of no other protocol", () => {
     const own = {
       ...clean,
       "protocols/longshore/wire/shapes.ts": "",
@@ -65,7 +65,7 @@ describe("import rule", () => {
     ]);
   });
 
-  it("refuses a store that knows what decides about rows", () => {
+  it("refuses a store that imports decisions about rows", () => {
     const store = `import type { LocalBoard } from "../../engine/board/local-board.ts";`;
     expect(check({ ...clean, "store/sqlite/reader.ts": store })).toEqual([
       "store/sqlite/reader.ts: the store layer may not import engine/board/local-board.ts (operations)",
@@ -101,12 +101,12 @@ describe("import rule", () => {
     expect(check({ ...clean, "engine/commit.ts": store })).toHaveLength(1);
   });
 
-  it("refuses a protocol that takes part in operations", () => {
+  it("refuses a protocol that imports operations", () => {
     const local = `import { LocalBoard } from "../../../engine/board/local-board.ts";`;
     expect(check({ ...clean, "protocols/alpha/server/helper.ts": local })).toHaveLength(1);
   });
 
-  it("refuses one protocol that knows another, in every folder of it", () => {
+  it("refuses a protocol that imports another one, in each of its folders", () => {
     const shape = `import { shape } from "../../alpha/wire/shapes.ts";`;
     for (const folder of ["wire", "worker", "server", "dialect"]) {
       expect(check({ ...clean, [`protocols/beta/${folder}/one.ts`]: shape })).toEqual([
@@ -115,7 +115,7 @@ describe("import rule", () => {
     }
   });
 
-  it("refuses a worker half that knows the engine, its dialect or its server half", () => {
+  it("refuses a worker half that imports the engine, its dialect or its server half", () => {
     for (const [target, layer] of [
       ["engine/board/board.ts", "engine"],
       ["protocols/alpha/dialect/parse.ts", "dialect"],
@@ -127,7 +127,7 @@ describe("import rule", () => {
     }
   });
 
-  it("refuses a server half that knows the runner or its worker half", () => {
+  it("refuses a server half that imports the runner or its worker half", () => {
     for (const [target, layer] of [
       ["runner/runner.ts", "runner"],
       ["protocols/alpha/worker/worker.ts", "worker"],
@@ -138,7 +138,7 @@ describe("import rule", () => {
     }
   });
 
-  it("refuses a server and a command that know a protocol by another way than the registry", () => {
+  it("refuses a server or a command that imports a protocol without the registry", () => {
     for (const target of ["wire/shapes.ts", "worker/worker.ts", "server/routes.ts", "dialect/parse.ts", "protocol.ts"]) {
       for (const file of ["server/door.ts", "cli/work.ts"]) {
         expect(check({ ...clean, [file]: `import { x } from "../protocols/alpha/${target}";` })).toHaveLength(1);
@@ -146,7 +146,7 @@ describe("import rule", () => {
     }
   });
 
-  it("refuses a protocol that reaches another through its value or the registry", () => {
+  it("refuses a protocol that imports another one through its `protocol.ts` or the registry", () => {
     const value = `import { alpha } from "../alpha/protocol.ts";`;
     expect(check({ ...clean, "protocols/beta/protocol.ts": value })).toHaveLength(1);
     const registry = `import { protocols } from "../../index.ts";`;
@@ -155,7 +155,7 @@ describe("import rule", () => {
     }
   });
 
-  it("refuses a wire that knows a half, so that neither half reaches the other through it", () => {
+  it("refuses a `wire/` that imports a half, so that no half imports the other through it", () => {
     for (const target of ["worker/worker.ts", "server/routes.ts", "dialect/parse.ts"]) {
       expect(check({ ...clean, "protocols/alpha/wire/one.ts": `import { x } from "../${target}";` })).toHaveLength(1);
     }
@@ -181,7 +181,7 @@ describe("import rule", () => {
     expect(check({})).toHaveLength(1);
   });
 
-  it("holds for the real source", () => {
+  it("accepts the real source", () => {
     expect(findImportViolations(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)))).toEqual([]);
   });
 });
@@ -195,7 +195,7 @@ describe("names of protocols", () => {
     expect(named({ "core/clock.test.ts": "alpha" })).toEqual([]);
   });
 
-  it("are refused elsewhere, in comments too and in any spelling", () => {
+  it("are refused elsewhere, also in comments and in any spelling", () => {
     expect(named({ "core/clock.ts": "// As Alpha does.", "cli/work.ts": "x\nconst twoWords = 1;", "net/a.ts": "TWO_WORDS_URL" })).toEqual([
       "cli/work.ts:2: names a protocol (twoWords); its folder must bring this",
       "core/clock.ts:1: names a protocol (Alpha); its folder must bring this",
@@ -203,19 +203,19 @@ describe("names of protocols", () => {
     ]);
   });
 
-  it("may be in a file of the list, which holds no file without a name", () => {
+  it("may be in a file of the list, and each file of the list must contain one", () => {
     expect(named({ "store/sqlite/schema.ts": "" })).toEqual([
       "store/sqlite/schema.ts: names no protocol; remove it from the list in scripts/import-rule.ts",
     ]);
   });
 
-  it("are looked for in a tree that has protocols", () => {
+  it("are searched in a tree that has protocols", () => {
     expect(check({ "protocols/index.ts": "", "core/clock.ts": "" }, findNamedProtocols)).toEqual([
       expect.stringContaining("no protocols found, so nothing was checked"),
     ]);
   });
 
-  it("are not in our own source", () => {
+  it("are in no other file of our source", () => {
     expect(findNamedProtocols(fileURLToPath(new URL("../packages/longshore/src", import.meta.url)))).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ it("accepts packages with a hash, workspaces and links", () => {
   expect(findLockfileProblems("lock", { packages })).toEqual([]);
 });
 
-it("finds a package without a hash, with a weak one, and with an address", () => {
+it("finds a package without a hash, with a weak hash, and with an address", () => {
   const resolved = "registry.example/c.tgz";
   const packages = { "node_modules/a": {}, "node_modules/@s/b": { integrity: "sha1-AAAA" }, "node_modules/c": { integrity, resolved } };
   expect(findLockfileProblems("lock", { packages })).toEqual([
@@ -25,7 +25,7 @@ it("finds a package without a hash, with a weak one, and with an address", () =>
   ]);
 });
 
-it("finds a platform that npm has dropped", () => {
+it("finds a platform that npm has left out", () => {
   const packages = { "node_modules/x/node_modules/a": { integrity, optionalDependencies: { "@a/win32-x64": "1.0.0" } } };
   expect(findLockfileProblems("lock", { packages })).toEqual(["lock: @a/win32-x64, a platform of a, is missing"]);
 });

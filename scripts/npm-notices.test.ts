@@ -1,5 +1,5 @@
-// What npm reports when the repository is installed: nothing. A package whose `engines` leave out a supported Node, or that wants to run a script
-// while it is installed, is a line that a newcomer has to judge.
+// npm must print no warning when the repository is installed. A package whose `engines` exclude a supported Node, or that has an install
+// script, causes a line that a newcomer would have to understand.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -14,7 +14,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a real vitest over the given test files and answers its exit code and last lines. */
+/** Runs a real vitest with the given test files and returns its exit code and last lines. */
 function run(files: Record<string, string>, env: Record<string, string> = {}): { code: number | null; lastLine: string; before: string[] } {
   const folder = mkdtempSync(join(tmpdir(), "longshore-reporter-"));
   folders.push(folder);
@@ -52,7 +52,7 @@ describe("plain reporter", () => {
 
   const skipping = { "a.test.js": `it("a", () => {}); it("b", (ctx) => ctx.skip("no b here; get it with: make b"));` };
 
-  it("names skipped tests and what they missed, lets them pass by default, and ends with the same line as ever", () => {
+  it("names skipped tests and what they need, does not count them as failures by default, and ends with the usual line", () => {
     const { code, lastLine, before } = run(skipping);
     expect(before).toEqual(["SKIPPED a.test.js > b: no b here; get it with: make b", "1 SKIPPED"]);
     expect(lastLine).toBe("1 passed, 0 failed");

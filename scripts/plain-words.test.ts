@@ -18,16 +18,16 @@ describe("plain words", () => {
     ]);
   });
 
-  it("leaves fenced blocks of documents alone", () => {
+  it("ignores fenced blocks of documents", () => {
     expect(findWordProblems("docs/a.md", "```js\nthrow new Error('nobody');\n```\n")).toEqual([]);
   });
 
-  it("finds words in comments and strings of source files, and not in names", () => {
+  it("finds words in comments and strings of source files, but not in names", () => {
     const lines = findWordProblems("packages/longshore/src/a.ts", source).map((line) => line.split(":")[1]);
     expect(lines).toEqual(["1", "2"]);
   });
 
-  it("takes strings of tests for data, except for titles", () => {
+  it("treats strings of tests as data, except for titles", () => {
     const text = ['it("is told of a cancel", () => {', '  expect(get("nobody")).toBeUndefined();', "});"].join("\n");
     expect(findWordProblems("scripts/a.test.ts", text)).toHaveLength(1);
   });

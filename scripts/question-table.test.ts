@@ -41,7 +41,7 @@ describe("the table of questions", () => {
     expect(findQuestionProblems("# A\n", source)).toHaveLength(1);
   });
 
-  it("leaves the sections after the table alone", () => {
+  it("ignores the sections after the table", () => {
     const document = `${head}| A worker claims. | \`board/board.ts\` |\n\n## Words\n\n| a | \`board/none.ts\` |\n`;
     expect(findQuestionProblems(document, source)).toEqual([]);
   });

@@ -16,7 +16,7 @@ export const protocols = [
 `;
 
 describe("the registry without a protocol", () => {
-  it("has no import of it and no line that uses one", () => {
+  it("has no import of it and no line that uses its imports", () => {
     expect(withoutLines(registry, "beta")).toBe(`import { alphaProtocol } from "./alpha/protocol.ts";
 
 export interface Options extends NoFields {}
@@ -27,11 +27,11 @@ export const protocols = [
 `);
   });
 
-  it("is refused when the registry does not know it, so that a check of nothing cannot look like success", () => {
+  it("is refused when the registry does not contain it, so that an empty check cannot look like success", () => {
     expect(() => withoutLines(registry, "gamma")).toThrow("imports nothing from ./gamma/");
   });
 
-  it("can be made of the real one for each protocol", () => {
+  it("can be made from the real registry for each protocol", () => {
     const real = readFileSync(new URL("../packages/longshore/src/protocols/index.ts", import.meta.url), "utf8");
     const names = listedIn(real);
     expect(names.length).toBeGreaterThan(3);
@@ -51,7 +51,7 @@ describe("what is removed with a protocol", () => {
     ["bench/beta-side.ts", `import { beta } from "longshore/alphabet";`],
   ]);
 
-  it("are its folder and everything outside the source that reaches it, through any number of files", () => {
+  it("are its folder and all files outside the source that import it, through any number of files", () => {
     expect(aboutIt(tree, "alpha").sort()).toEqual([
       "bench/alpha-side.ts",
       "packages/longshore/src/protocols/alpha/wire/shapes.ts",
@@ -60,11 +60,11 @@ describe("what is removed with a protocol", () => {
     ]);
   });
 
-  it("is never source, so that source which needs it fails the type check", () => {
+  it("do not include source, so that source that needs it fails the type check", () => {
     expect(aboutIt(tree, "alpha")).not.toContain(`${src}/server/door.ts`);
   });
 
-  it("are tests that name it, in any spelling", () => {
+  it("include tests that name it, in any spelling", () => {
     const tests = new Map([
       ["a.test.ts", "alphaBeta"],
       ["b.test.ts", "Alpha-Beta"],

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-/** A built package with these declaration files; `index.d.ts` and `more.d.ts` are its entries. */
+/** A built package with these declaration files. `index.d.ts` and `more.d.ts` are its entry points. */
 function packageOf(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "longshore-api-"));
   folders.push(folder);
@@ -49,7 +49,7 @@ describe("the API reference", () => {
     expect(page?.indexOf("## open")).toBeLessThan(page?.indexOf("## Options") ?? -1);
   });
 
-  it("shows types that signatures use although no entry exports them, below the others", () => {
+  it("shows types that signatures use but no entry exports, below the others", () => {
     const page = pagesOf(readEntries(packageOf(files))).get("sample.md");
     expect(page).toContain('### Mode (type)\n\nHow it is opened.\n\n```ts\ntype Mode = "read" | "write";\n```');
   });

@@ -24,7 +24,7 @@ describe("documentation blocks", () => {
     expect(states).toEqual(["ran", "ran", "ran", "ran"]);
   });
 
-  it("fails on a shell block that ends with an error and stops there", async () => {
+  it("fails on a shell block that ends with an error, and stops there", async () => {
     const { states, message } = await run(block("sh", "echo before\nfalse\necho after"), block("sh", "true"));
     expect(states).toEqual(["failed"]);
     expect(message).toContain("ended with 1");
@@ -52,7 +52,7 @@ describe("documentation blocks", () => {
     expect((await run(block("cobol", "DISPLAY 1"))).states).toEqual(["failed"]);
   });
 
-  it("gives a saved file to the blocks after it", async () => {
+  it("makes a saved file available to the blocks after it", async () => {
     expect((await run(block("js", `console.log("saved");`, "file: a/b.js"), block("sh", "node a/b.js", "expect: saved"))).states).toEqual([
       "ran",
       "ran",
@@ -78,7 +78,7 @@ describe("documentation blocks", () => {
     expect(message).toContain("ended before it was ready");
   });
 
-  it("shows an illustrative block without running it, and demands a reason", async () => {
+  it("accepts an illustrative block without running it, and requires a reason", async () => {
     expect((await run(block("sh", "exit 1", "illustrative: it would fail"))).states).toEqual(["shown"]);
     expect((await run(block("sh", "exit 1", "illustrative:"))).message).toContain("needs a text");
   });
@@ -95,7 +95,7 @@ describe("documentation blocks", () => {
 });
 
 describe("parsing", () => {
-  it("keeps inner fences of a longer fence and removes the indent of a list item", () => {
+  it("keeps inner fences of a longer fence, and removes the indent of a list item", () => {
     const actions = parseDocument("````text\n```sh\nfalse\n```\n````\n\n- item\n\n  ```sh\n  echo one\n    two\n  ```\n");
     expect(actions.map((one) => one.kind === "block" && one.text)).toEqual(["```sh\nfalse\n```\n", "echo one\n  two\n"]);
   });
@@ -104,7 +104,7 @@ describe("parsing", () => {
     expect(() => parseDocument("```sh\necho\n")).toThrow("never closed");
   });
 
-  it("treats pattern characters of a shown output as text", () => {
+  it("treats special characters of a shown output as text", () => {
     expect(() => compareOutput("a+b (c)", "a+b (c)")).not.toThrow();
     expect(() => compareOutput("a.b", "axb")).toThrow("not printed");
   });

@@ -1,4 +1,4 @@
-// `longshore backup`, and what a server makes of the copy.
+// `longshore backup`, and a server that uses the copy.
 
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { longshore, temporaryFolder } from "../support/cli.ts";
 import { dataFolder, startRunServer } from "../support/run-server.ts";
 
 describe("longshore backup", () => {
-  it("copies a server's data while it takes work, and the copy holds everything acknowledged before", async () => {
+  it("copies a server's data while it accepts work, and the copy has everything that was acknowledged before", async () => {
     const data = dataFolder();
     const copy = join(temporaryFolder(), "copy");
     const server = await startRunServer(data);
@@ -18,7 +18,7 @@ describe("longshore backup", () => {
     const backup = longshore(["backup", copy, "--data", data, "--json"]).finally(() => {
       isOver = true;
     });
-    // Work goes on for as long as the copy takes.
+    // Work continues while the copy is made.
     let meanwhile = 0;
     while (!isOver && meanwhile < 10_000) {
       expect(await server.startRuns(1)).toEqual([201]);
@@ -52,7 +52,7 @@ describe("longshore backup", () => {
     expect(await restored.countRuns()).toBe(5);
   });
 
-  it("refuses a folder with something in it, and a source without data", async () => {
+  it("refuses a folder that is not empty, and a source without data", async () => {
     const data = dataFolder();
     await (await startRunServer(data)).stop();
     const taken = join(temporaryFolder(), "taken");
@@ -66,7 +66,7 @@ describe("longshore backup", () => {
     expect(existsSync(join(taken, "new"))).toBe(false);
   });
 
-  it("refuses a link to nothing, and a folder inside of the data", async () => {
+  it("refuses a broken link, and a folder inside the data", async () => {
     const data = dataFolder();
     await (await startRunServer(data)).stop();
     const link = join(temporaryFolder(), "link");

@@ -1,16 +1,16 @@
-// A run of a durable function that is blocked, as a person at a terminal meets it: in `dev`, in the lists, and with --follow.
+// A blocked run of a durable function as a person sees it in a terminal: in `dev`, in the lists, and with --follow.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { longshore, startLongshore, temporaryFolder } from "../support/cli.ts";
 
-/** It waits for what the server does not know; fixed, it ends. */
+/** It waits for something that is not a command, and ends after the code is fixed. */
 const appOf = (line: string) => `import { workflow } from "longshore";
 export const order = workflow("order", async (w) => { ${line} });
 `;
 
-it("a run that is blocked ends --follow with its reason and what resumes it, is listed with the reason, and goes on after a retry", async () => {
+it("a blocked run ends --follow with its reason and how to resume it, is listed with the reason, and continues after a retry", async () => {
   const folder = temporaryFolder();
   const file = join(folder, "app.mjs");
   writeFileSync(file, appOf("await new Promise(() => {});"));

@@ -1,4 +1,4 @@
-// Configuration of the built command: files of every kind, variables, `longshore config`, and servers that use them.
+// Configuration of the built command: all file formats, environment variables, `longshore config`, and servers that use them.
 
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ describe("longshore config", () => {
 });
 
 describe("a server", () => {
-  it("takes a file in TypeScript, whose types are checked by defineConfig", async () => {
+  it("accepts a TypeScript file, whose types defineConfig checks", async () => {
     const file = `import { defineConfig } from "longshore/server";
 export default defineConfig({ port: 0, data: "service-data", tokens: ["${secret}"], logLevel: "error" satisfies string });\n`;
     const cwd = folderWith({ "longshore.config.ts": file });
@@ -81,11 +81,11 @@ export default defineConfig({ port: 0, data: "service-data", tokens: ["${secret}
     expect(data).toBe(join(cwd, "service-data"));
     expect((await fetch(`${url}/api/longshore/v1/runs`)).status).toBe(401);
     expect((await fetch(`${url}/api/longshore/v1/runs`, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200);
-    // Nothing was typed, so there is nothing to warn about.
+    // No secret was typed, so there is no warning.
     expect(server.text()).not.toContain("list of processes");
   });
 
-  it("is refused two files, and one that LONGSHORE_CONFIG names counts alone", async () => {
+  it("refuses two files, and uses only the file that LONGSHORE_CONFIG names", async () => {
     const cwd = folderWith({ "longshore.config.json": '{ "port": 1 }', "longshore.config.yaml": "port: 2\n" });
     expect(await longshore(["start"], { cwd })).toMatchObject({
       code: 2,
@@ -95,7 +95,7 @@ export default defineConfig({ port: 0, data: "service-data", tokens: ["${secret}
     expect((await shown([], cwd, { LONGSHORE_CONFIG: "longshore.config.yaml" })).of("port")).toMatchObject({ value: 2 });
   });
 
-  it("of dev says that it uses no store of a file", async () => {
+  it("in dev reports that it ignores the store of a file", async () => {
     const cwd = folderWith({ "longshore.config.json": '{ "store": "postgres://ann@db/shop", "ephemeral": false }' });
     const dev = startLongshore(["dev", "--port", "0"], { cwd });
     await dev.printed(/dev does not use store \(longshore\.config\.json:1:3\): its data are in \.longshore, on SQLite/);

@@ -10,9 +10,9 @@ const start = fileURLToPath(new URL("../../../../scripts/start.mjs", import.meta
 
 it("npm start -- --once builds, runs the sample and ends with 0", async () => {
   const folder = temporaryFolder();
-  // What `npm start` runs, in a folder of its own so that the repository gets no data.
+  // What `npm start` runs, in a separate folder so that the repository gets no data.
   const { code, stdout, stderr } = await startProgram(process.execPath, [start, "--once", "--port", "0"], { cwd: folder }).ended;
-  // A loaded machine may hold the server up, which it reports.
+  // A loaded machine may delay the server, which the server reports.
   expect(stderr.replace(/^.* warn {2}The event loop was blocked.*\n/gm, "")).toBe("");
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Building Longshore \.\.\. done in [\d.]+ s\.\nLongshore serves on/);

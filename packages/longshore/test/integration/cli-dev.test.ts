@@ -1,4 +1,4 @@
-// `longshore dev`: what it prints, what it says about waiting tasks, the files it runs. The workers of `longshore snippets` run against it.
+// `longshore dev`: its output, its reports about waiting tasks, and the files that it runs. The workers of `longshore snippets` run with it.
 
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -34,13 +34,13 @@ async function snippetsFor(dev: Dev, protocol: string, env: Readonly<Record<stri
   return stdout;
 }
 
-/** The program printed between a heading and the next remark. */
+/** The program that is printed between a heading and the next comment. */
 function printedBelow(text: string, heading: RegExp): string {
   const [, ...rest] = text.split(heading);
   return (rest[0] ?? "").split("Something for it to do")[0]?.trim() ?? "";
 }
 
-/** Node and npm are all that the tests may ask for. */
+/** The tests may require only Node and npm. */
 function skipWithoutPython(context: TestContext): void {
   if (spawnSync("python3", ["--version"]).status !== 0)
     context.skip("needs python3, which is not on the PATH; on Debian: apt-get install python3");
@@ -60,7 +60,7 @@ const tasksOf = (word: string) =>
   `import { task } from "longshore";\nexport const greet = task("greet", ({ name }, ctx) => ctx.log("${word}, " + name));\n`;
 
 describe("what dev prints", () => {
-  it("names what a durable function does differently in each replay", async () => {
+  it("names calls of a durable function that differ in each replay", async () => {
     const source = `import { workflow } from "longshore";
 export const late = workflow("late", async (w) => {
   await w.sleep("1ms");
@@ -108,7 +108,7 @@ describe("the workers of snippets", () => {
     return { dev, place: { cwd: dev.folder, env: { LONGSHORE_TOKEN: secret } } };
   };
 
-  it("take their token from the environment where the server requires one, and the secret is not printed", async () => {
+  it("read their token from the environment when the server requires one, and the secret is not printed", async () => {
     const { dev, place } = await startWithToken();
     const printed = await snippetsFor(dev, "workflow-graph", place.env);
     writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /worker in TypeScript.*\n/));
@@ -117,7 +117,7 @@ describe("the workers of snippets", () => {
     expect(dev.text() + printed).not.toContain(secret);
   });
 
-  it("take their token from the environment in Python as well", async (context) => {
+  it("also read their token from the environment in Python", async (context) => {
     skipWithoutPython(context);
     const { dev, place } = await startWithToken();
     const printed = await snippetsFor(dev, "workflow-graph", place.env);
@@ -177,7 +177,7 @@ describe("the workers of snippets", () => {
     }
   });
 
-  it("come with definitions that can be run with the printed commands", async () => {
+  it("are printed with definitions that can be run with the printed commands", async () => {
     const dev = await startDev();
     const printed = await snippetsFor(dev, "workflow-graph");
     for (const name of ["greeting", "hello"]) {
@@ -189,7 +189,7 @@ describe("the workers of snippets", () => {
   });
 });
 
-it("snippets refuses a protocol that it does not know, and prints JSON for programs", async () => {
+it("snippets refuses an unknown protocol, and prints JSON for programs", async () => {
   const { code, stderr } = await longshore(["snippets", "temporal"]);
   expect({ code, stderr }).toEqual({
     code: 2,
@@ -212,7 +212,7 @@ describe("a task that waits", () => {
     expect(dev.text().match(/waits train/g)).toHaveLength(1);
   });
 
-  it("for a task by name shows which task a worker must have", async () => {
+  it("for a named task is reported with the task that a worker must have", async () => {
     const dev = await startDev(["--workflows", "."], { "g.yml": greetYml });
     startLongshore(["work", "--shell", "--on", dev.url]);
     await dev.run("run", "g");
@@ -240,7 +240,7 @@ describe("definition files with mistakes", () => {
 });
 
 describe("dev FILE", () => {
-  it("serves, works and defines, and does so again when the file changes", async () => {
+  it("starts a server and a worker and defines workflows, and repeats this when the file changes", async () => {
     const dev = await startDev(["app.mjs"], { "app.mjs": appOf("Hello") });
     const input = ["--input", '{"name":"Ada"}'];
     expect((await dev.run("run", "greeting", ...input, "--follow")).stdout).toContain('"Hello, Ada"');
@@ -264,7 +264,7 @@ export const never = schedule("never", { cron: "0 25 * * *", workflow: often });
     await dev.printed(/app \| tick 20\S+Z/);
   });
 
-  it("takes several files, and a file of workflows alone", async () => {
+  it("accepts several files, and a file with only workflows", async () => {
     const dev = await startDev(["tasks.mjs", "flows.mjs"], {
       "tasks.mjs": tasksOf("Hello"),
       "flows.mjs":
@@ -286,14 +286,14 @@ export const never = schedule("never", { cron: "0 25 * * *", workflow: often });
     await dev.printed(/app\.mjs:1:18: SyntaxError: Unexpected token ';'[\s\S]*app\.mjs ended with exit code 2/);
   });
 
-  it("refuses a definition file by its ending, with what to do", async () => {
+  it("refuses a definition file because of its ending, and reports what to do", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "g.yml"), greetYml);
     const { code, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "g.yml"], { cwd: folder });
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("name their folder: --workflows FOLDER") });
   });
 
-  it("works for a file that exports tasks, and starts it again when it changes", async () => {
+  it("runs a worker for a file that exports tasks, and restarts it when the file changes", async () => {
     const dev = await startDev(["--workflows", ".", "tasks.mjs"], { "g.yml": greetYml, "tasks.mjs": tasksOf("Hello") });
     expect((await dev.run("run", "g", "--follow")).stdout).toContain("Hello, Ada");
     writeFileSync(join(dev.folder, "tasks.mjs"), tasksOf("Goodbye"));
@@ -337,7 +337,7 @@ console.log("up");`;
     expect(stdout).toContain("Hello, Ada");
   });
 
-  it("reports what is wrong with a file that fails, and tries again when it is fixed", async () => {
+  it("reports the mistake in a file that fails, and tries again when it is fixed", async () => {
     const dev = await startDev(["tasks.mjs"], { "tasks.mjs": "throw new Error('not yet');\n" });
     await dev.printed(/not yet[\s\S]*tasks\.mjs ended with exit code 2/);
     writeFileSync(join(dev.folder, "tasks.mjs"), "export const nothing = 1;\n");
@@ -346,7 +346,7 @@ console.log("up");`;
     await dev.printed(/tasks\.mjs: task greet\./);
   });
 
-  it("refuses a file that does not exist before anything is served", async () => {
+  it("refuses a file that does not exist before it starts a server", async () => {
     const { code, stdout, stderr } = await longshore(["dev", "--port", "0", "--ephemeral", "missing.mjs"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("missing.mjs does not exist");
@@ -366,7 +366,7 @@ console.log("up");`;
 });
 
 describe("tokens of dev", () => {
-  it("stay with dev: its worker gets a token of its own that starts no run, also where the environment has another", async () => {
+  it("are not passed on: the worker gets its own token, which cannot start runs, also when the environment has another", async () => {
     const secret = "kV3mQ0rT8xLw2ZpB";
     const look = `
       const headers = { authorization: "Bearer " + process.env.LONGSHORE_TOKEN, "content-type": "application/json" };
@@ -379,7 +379,7 @@ describe("tokens of dev", () => {
     expect((await dev.printed(/has it (\w+)/))[1]).toBe("false");
   });
 
-  it("let the worker in that dev runs", async () => {
+  it("allow the worker that dev runs", async () => {
     const secret = "kV3mQ0rT8xLw2ZpB";
     const dev = await startDev(["--workflows", ".", "--token", secret, "tasks.mjs"], {
       "g.yml": greetYml,

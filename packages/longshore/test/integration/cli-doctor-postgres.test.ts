@@ -1,4 +1,4 @@
-// `longshore doctor --store` on real servers: a good one, weak ones, full ones, and behind a pooler.
+// `longshore doctor --store` on real servers: a good one, ones with bad settings, full ones, and one behind a pooler.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { longshore, startServer } from "../support/cli.ts";
@@ -30,7 +30,7 @@ else
     }, startMsMax);
     afterAll(() => postgres.remove(), startMsMax);
 
-    it("finds a good PostgreSQL good, and makes no schema in it", async () => {
+    it("reports no problem with a good PostgreSQL, and creates no schema in it", async () => {
       const url = postgres.newUrl();
       const { code, ok, of } = await findings(url);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
@@ -69,7 +69,7 @@ else
       expect((await findings(url)).of.Data?.seen).toMatch(/no server has it \(epoch 1\)$/);
     });
 
-    it.each([false, true])("finds a transaction pooler between (first in, first out: %s)", async (fifo) => {
+    it.each([false, true])("detects a transaction pooler in between (first in, first out: %s)", async (fifo) => {
       const pooler = await openPooler(postgres.port, { fifo });
       onTestFinished(() => pooler.close());
       const { code, of } = await findings(postgres.newUrl().replace(`:${postgres.port}/`, `:${pooler.port}/`));
@@ -77,7 +77,7 @@ else
       expect(of.Sessions).toMatchObject({ state: "bad", advice: expect.stringContaining("session mode") });
     });
 
-    it("warns of settings with which work may be lost, and of tables that would grow without end", async () => {
+    it("warns of settings that may lose work, and of tables that would grow without a limit", async () => {
       const weak = await TestPostgres.start();
       onTestFinished(() => weak.remove());
       await weak.query("ALTER DATABASE postgres SET synchronous_commit = off");
@@ -89,7 +89,7 @@ else
       expect(of.Vacuum).toMatchObject({ state: "warn" });
     });
 
-    it("says what is missing: rights, connections, PostgreSQL itself", async () => {
+    it("reports what is missing: rights, connections, PostgreSQL itself", async () => {
       const url = postgres.newUrl();
       const as = (role: string) => findings(url.replace("longshore@", `${role}@`));
       const stranger = await as("stranger");

@@ -67,7 +67,7 @@ it("ends with 1 when another program has the port, and prints what to do", async
   );
 });
 
-it("ends with 1 when the data folder cannot be made", async () => {
+it("ends with 1 when the data folder cannot be created", async () => {
   const { code, of } = await findings(["--data", "/proc/longshore", "--port", "0"]);
   expect(code).toBe(1);
   expect(of.Disk).toMatchObject({ state: "bad", advice: expect.stringContaining("--data") });

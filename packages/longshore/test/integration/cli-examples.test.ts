@@ -1,4 +1,4 @@
-// Every folder of examples/ is run the way its README says.
+// Every folder of examples/ is run as its README describes.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ it("workflow: the tasks and the workflow of one file", async () => {
   expect(unknown.stderr).toContain("there is no anchor in stock");
 });
 
-it("conductor: tasks of a file for a workflow of Conductor's", async () => {
+it("conductor: tasks of a file for a Conductor workflow", async () => {
   const dev = startLongshore(["dev", "--port", "0", "--ephemeral"], { cwd: root });
   const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
   startLongshore(["work", "examples/conductor/worker.ts", "--conductor", url], { cwd: root });
@@ -57,7 +57,7 @@ it("conductor: tasks of a file for a workflow of Conductor's", async () => {
   expect(await execute({ item: "anchor", count: 1 })).toMatchObject({ status: "FAILED" });
 });
 
-it("stepflow: components of a file for a flow of Stepflow's", async () => {
+it("stepflow: components of a file for a Stepflow flow", async () => {
   const dev = startLongshore(["dev", "--port", "0", "--ephemeral", "--stepflow-config", "examples/stepflow"], { cwd: root });
   const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
   startLongshore(["work", "examples/stepflow/worker.ts"], {
@@ -75,7 +75,7 @@ it("stepflow: components of a file for a flow of Stepflow's", async () => {
   expect(JSON.parse(unknown.stdout)).toMatchObject({ state: "failed", error: expect.stringContaining("there is no anchor in stock") });
 });
 
-it("flowkit: roles of a file for a graph of FlowKit's", async () => {
+it("flowkit: roles of a file for a FlowKit graph", async () => {
   const dev = startLongshore(["dev", "--port", "0", "--ephemeral"], { cwd: root });
   const [, url = ""] = await dev.printed(/serves on (http:\S+?),/);
   startLongshore(["work", "examples/flowkit/worker.ts"], { cwd: root, env: { FLOWKIT_URL: url } });
@@ -83,7 +83,7 @@ it("flowkit: roles of a file for a graph of FlowKit's", async () => {
   const body = readFileSync(join(examples, "flowkit/graph.json"), "utf8");
   const submitted = await fetch(tasks, { method: "POST", headers: { "content-type": "application/json" }, body });
   const { task_id } = (await submitted.json()) as { task_id: string };
-  // Ends with the run.
+  // It ends when the run ends.
   await (await fetch(`${url}/api/longshore/v1/runs/${task_id}/logs/stream`)).text();
   const shown = await (await fetch(`${tasks}/${task_id}`)).json();
   const stats = { items: 4, grams: 10_370 };

@@ -8,13 +8,13 @@ import { longshore, startLongshore, startProgram, temporaryFolder } from "../sup
 
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
 
-/** The packages that the project asks for besides this one, and where the repository has them. */
+/** The packages that the project needs besides this one, and where the repository has them. */
 const needed = { tsx: "tsx", typescript: "typescript-6", "@types": "@types" };
 
 const timeoutMs = 120_000;
 
 it(
-  "init writes five files that compile, whose test passes and which dev serves",
+  "init writes five files that compile, pass their test and run in dev",
   async () => {
     const folder = temporaryFolder();
     for (const [name, place] of Object.entries(needed)) symlinkSync(join(modules, place), join(folder, "node_modules", name));
@@ -53,7 +53,7 @@ it(
   timeoutMs,
 );
 
-it("init in the current folder needs no cd, and takes a name that npm accepts", async () => {
+it("init in the current folder needs no cd, and chooses a name that npm accepts", async () => {
   const folder = join(temporaryFolder(), "longshore");
   mkdirSync(folder);
   const { code, stdout } = await longshore(["init"], { cwd: folder });

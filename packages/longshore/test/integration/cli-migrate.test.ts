@@ -1,4 +1,5 @@
-// `longshore migrate` and `longshore verify --store`: a server's data, with open runs, go to PostgreSQL and back, and work goes on on each side.
+// `longshore migrate` and `longshore verify --store`: a server's data, with open runs, are moved to PostgreSQL and back, and work continues
+// on each side.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,7 +52,7 @@ else
     }, startMsMax);
     afterAll(() => postgres.remove(), startMsMax);
 
-    it("takes a server's data to PostgreSQL and back, and open runs go on on each side", { timeout: 180_000 }, async () => {
+    it("moves a server's data to PostgreSQL and back, and open runs continue on each side", { timeout: 180_000 }, async () => {
       const cwd = temporaryFolder();
       writeFileSync(join(cwd, "flows.mjs"), flows);
       const [data, back, url] = [join(cwd, "data"), join(cwd, "back"), postgres.newUrl()];
@@ -102,7 +103,7 @@ else
       });
     });
 
-    it("leaves a target that no server serves when it is killed, and begins again", async () => {
+    it("leaves a target that no server uses when it is killed, and can begin again", async () => {
       const cwd = temporaryFolder();
       const [data, url] = [join(cwd, "data"), postgres.newUrl()];
       const server = await startServer(["--data", data]);
@@ -119,7 +120,7 @@ else
       await startServer(["--store", url]);
     });
 
-    it("wants one folder and one address", async () => {
+    it("requires one folder and one address", async () => {
       expect(await longshore(["migrate", "--from", "a", "--to", "b"])).toMatchObject({
         ...{ code: 2, stderr: expect.stringContaining("--from and --to name one of each") },
       });
@@ -151,7 +152,7 @@ else
       });
     });
 
-    it("is not needed to verify the data that LONGSHORE_STORE names, where no option names another place", async () => {
+    it("verify uses the data that LONGSHORE_STORE names by default", async () => {
       const nothing = { code: 2, stderr: expect.stringContaining("There are no data of a server in postgres:") };
       const env = { LONGSHORE_STORE: postgres.newUrl() };
       expect(await longshore(["verify"], { env })).toMatchObject(nothing);

@@ -1,4 +1,4 @@
-// Commands for people who operate runs: a signal with a wrong name, many runs cancelled at once, a journal saved for later.
+// Commands for operators: a signal with a wrong name, many runs cancelled at once, a journal saved to a file.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ async function world() {
   return { server, start, run };
 }
 
-it("a signal that no step waits for is kept, and the answer names what the run waits for", async () => {
+it("a signal that no step waits for is kept, and the response names what the run waits for", async () => {
   const { server, start, run } = await world();
   const { id } = await start("Ada");
   expect(await run("signal", id, "aprove", "1")).toMatchObject({
@@ -43,7 +43,7 @@ it("a signal that no step waits for is kept, and the answer names what the run w
   expect(await server.run(id).signal("approve")).not.toHaveProperty("awaited");
 });
 
-it("cancel and runs choose runs by workflow, state and a value in their data", async () => {
+it("cancel and runs select runs by workflow, state and a value in their data", async () => {
   const { start, run } = await world();
   const [ada, bob, eve] = [await start("Ada"), await start("Bob"), await start("Eve")];
   expect((await run("runs", "--where", "input.customer:Ada")).stdout).toMatch(
@@ -66,7 +66,7 @@ it("cancel and runs choose runs by workflow, state and a value in their data", a
   });
 });
 
-it("history saves a journal, which replay reads without a server", async () => {
+it("history saves a journal that replay reads without a server", async () => {
   const { start, run, server } = await world();
   const { id, ...handle } = await start("Ada");
   await server.run(id).signal("approve", { ok: true });

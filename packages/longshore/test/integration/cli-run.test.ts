@@ -1,4 +1,4 @@
-// Starting, following and looking at runs from the command line.
+// Starting, following and showing runs from the command line.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ describe("longshore run", () => {
     expect(stdout).toMatch(/✓ gated done after .*: through the gate\ngate succeeded after /);
   });
 
-  it("shows with --follow a run that is over already, to its output", async () => {
+  it("shows with --follow a run that has already ended, with its output", async () => {
     const { run } = await setup();
     const start = ["run", "mean", "--key", "k", "--input", '{"a":3,"b":5}', "--follow"];
     expect((await run(...start, "--json")).code).toBe(0);
@@ -72,7 +72,7 @@ describe("longshore run", () => {
     );
   });
 
-  it("takes its input from a file or from standard input, and answers JSON for programs", async () => {
+  it("reads its input from a file or from standard input, and prints JSON for programs", async () => {
     const { run, options } = await setup();
     writeFileSync(join(options.cwd ?? "", "input.json"), '{"a":1,"b":1}');
     const fromFile = JSON.parse((await run("run", "mean", "--input", "@input.json", "--follow", "--json")).stdout);
@@ -81,7 +81,7 @@ describe("longshore run", () => {
     expect(JSON.parse(piped.stdout)).toMatchObject({ output: { mean: 2 } });
   });
 
-  it("starts once for one key", async () => {
+  it("starts one run for one key", async () => {
     const { run } = await setup();
     const start = () => run("run", "mean", "--key", "k", "--input", '{"a":1,"b":3}');
     const [first, second] = [await start(), await start()];
@@ -105,7 +105,7 @@ describe("longshore run", () => {
     expect((await run("run", "billing")).stderr).toContain('there is no workflow "billing". Defined are: forever, gate, mean.');
   });
 
-  it("says on Ctrl-C that the run goes on, and so do its logs", async () => {
+  it("prints on Ctrl-C that the run continues, and so does `longshore logs`", async () => {
     const { run, options } = await setup();
     const following = startLongshore(["run", "forever", "--follow"], options);
     await following.printed(/waiting/);
@@ -143,7 +143,7 @@ describe("longshore runs ID", () => {
     });
   });
 
-  it("takes the beginning of an id, as do the other commands, and names the runs when there are several", async () => {
+  it("accepts the beginning of an id, like the other commands, and names the runs when there are several", async () => {
     const { run } = await setup();
     const ids = [];
     for (const a of [1, 2]) ids.push((await run("run", "mean", "--input", `{"a":${a},"b":1}`)).stdout.trim());
@@ -186,7 +186,7 @@ describe("errors with --json", () => {
 });
 
 describe("a run that failed", () => {
-  it("is listed by its state, tried again and run again", async () => {
+  it("is listed by its state, retried and run again", async () => {
     const { run } = await setup();
     await run("run", "mean", "--input", '{"a":1,"b":2}', "--follow");
     const [failed] = JSON.parse((await run("runs", "--state", "failed", "--workflow", "mean", "--json")).stdout).items;
@@ -224,7 +224,7 @@ describe("a run that waits for a signal", () => {
   const nap = { name: "nap", taskReferenceName: "nap", type: "WAIT", inputParameters: { duration: "2 hours" } };
   const definition = { name: "ask", version: 1, schemaVersion: 2, tasks: [human, nap], ownerEmail: "a@example.org", timeoutSeconds: 0 };
 
-  it("shows what it waits for, takes the signal, and shows the signals that no step has taken", async () => {
+  it("shows what it waits for, receives the signal, and shows the signals that no step has received", async () => {
     const server = await startServer();
     const run = (...args: string[]) => longshore([...args, "--on", server.url]);
     const post = async (path: string, body: unknown) => {
@@ -258,7 +258,7 @@ describe("a run that waits for a signal", () => {
 });
 
 describe("a restart of the server", () => {
-  it("does not end what follows a run or its log", async () => {
+  it("does not end commands that follow a run or its log", async () => {
     const folder = temporaryFolder();
     writeFileSync(
       join(folder, "one.yml"),
@@ -283,7 +283,7 @@ describe("a restart of the server", () => {
   });
 });
 
-describe("what waits", () => {
+describe("a waiting task", () => {
   it("is listed with the reason", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "gpu.yml"), "name: gpu\non: push\njobs:\n  train: { run: echo train, labels: [gpu] }\n");

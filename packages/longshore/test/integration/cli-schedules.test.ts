@@ -1,4 +1,4 @@
-// `longshore schedules` against a server: what it prints for people and for programs, and how it refuses.
+// `longshore schedules` with a server: its output for people and for programs, and its errors.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ async function setup(): Promise<{ schedules: Schedules; cli: Schedules; folder: 
   return { cli, folder, schedules: (...args) => cli("schedules", ...args) };
 }
 
-it("a schedule is made, listed, shown, paused, resumed and deleted", async () => {
+it("a schedule is created, listed, shown, paused, resumed and deleted", async () => {
   const { schedules } = await setup();
   expect((await schedules()).stdout).toContain("There are no schedules. Try `longshore schedules set");
   const made = await schedules("set", "nightly", "backup", "--cron", "0 3 * * *", "--timezone", "Asia/Tokyo", "--jitter", "5m");
@@ -52,7 +52,7 @@ it("a schedule is run by hand and backfilled, and its ticks are shown", async ()
   expect((await schedules("backfill", "s")).stderr).toContain("backfill takes either --from TIME or --end, but none was given");
 });
 
-it("times are tried out without a schedule, over a change of daylight saving too", async () => {
+it("times are shown without a schedule, also over a change of daylight saving time", async () => {
   const { schedules } = await setup();
   const { stdout } = await schedules("next", "--at", "2199-12-24T18:00:00+01:00");
   expect(stdout).toMatch(/Tue 2199-12-24 17:00 {2}2199-12-24T17:00:00Z {2}\d+ d \d+ h\n$/);
@@ -63,7 +63,7 @@ it("times are tried out without a schedule, over a change of daylight saving too
   expect((await schedules()).stdout).not.toContain("30 2");
 });
 
-it("schedules that a module or a definition file has are made with their workflows", async () => {
+it("schedules of a module or a definition file are created with their workflows", async () => {
   const { cli, schedules, folder } = await setup();
   const app = `import { graph, schedule, task } from "longshore";
 export const copy = task("copy", async () => 1);
@@ -85,7 +85,7 @@ export const nightly = schedule("nightly", { cron: "0 3 * * *", workflow: order,
   expect((await schedules("set", "tick", "order", "--every", "1h")).stderr).toContain("belongs to the definition file of workflow tick");
 });
 
-it("mistakes name what is expected, and unknown names similar ones", async () => {
+it("errors name what is expected, and suggest similar names for unknown ones", async () => {
   const { schedules, cli } = await setup();
   await schedules("set", "nightly", "backup", "--cron", "0 3 * * *");
   expect((await schedules("show", "nigthly")).stderr).toBe('longshore: There is no schedule "nigthly". Did you mean "nightly"?\n');

@@ -5,7 +5,7 @@ import { longshore, temporaryFolder } from "../support/cli.ts";
 
 const fixtures = "test/fixtures/signatures";
 
-it("[C-SCH-02, C-SCH-03] prints what each task takes and gives, and writes the schemas into a file", async () => {
+it("[C-SCH-02, C-SCH-03] prints the input and output of each task, and writes the schemas to a file", async () => {
   const out = join(temporaryFolder(), "schemas.json");
   const { code, stdout, stderr } = await longshore(["schema", `${fixtures}/handlers.ts`, "--out", out]);
   expect({ code, stdout, stderr }).toEqual({
@@ -16,7 +16,7 @@ it("[C-SCH-02, C-SCH-03] prints what each task takes and gives, and writes the s
   expect(JSON.parse(readFileSync(out, "utf8"))).toMatchObject({ greet: { input: { required: ["name"], additionalProperties: true } } });
 });
 
-it("[C-SCH-04] reports why a side has no schema, and continues with the rest", async () => {
+it("[C-SCH-04] reports why an input or output has no schema, and continues with the others", async () => {
   const { code, stdout, stderr } = await longshore(["schema", `${fixtures}/tasks.ts`, "--json", "--strict"]);
   expect(code).toBe(1);
   expect(stderr).toContain("unsayable has no input schema: orders[].total is a bigint");

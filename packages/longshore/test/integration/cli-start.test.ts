@@ -1,4 +1,4 @@
-// `longshore start`: readiness, refusals, tokens, an orderly end.
+// `longshore start`: readiness, refusals, tokens, a graceful stop.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ describe("longshore start", () => {
     expect(stdout.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  it("keeps what was defined over a restart", async () => {
+  it("keeps definitions over a restart", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "ci.yml"), "name: CI\non: push\njobs:\n  a: { run: echo a }\n");
     const first = await startServer(["--data", join(folder, "data")]);
@@ -45,7 +45,7 @@ describe("longshore start", () => {
     expect(stderr).toMatch(/^longshore: Serving on 0\.0\.0\.0 without tokens.*--token.*--insecure\.\n$/m);
   });
 
-  it("refuses a workflows folder with a mistake, naming file, line and column", async () => {
+  it("refuses a workflows folder with a mistake, with file, line and column", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "bad.yml"), "name: bad\non: push\njobs:\n  a: { needs: [b], run: echo a }\n");
     const { code, stderr } = await longshore(["start", "--port", "0", "--ephemeral", "--workflows", folder]);
@@ -53,7 +53,7 @@ describe("longshore start", () => {
     expect(stderr).toContain(`${join(folder, "bad.yml")}:4:`);
   });
 
-  it("reports which port is taken and how to choose another", async () => {
+  it("reports which port is in use and how to choose another", async () => {
     const server = await startServer();
     const { code, stderr } = await longshore(["start", "--port", String(server.port), "--ephemeral"]);
     expect(code).toBe(2);
@@ -72,7 +72,7 @@ describe("longshore start", () => {
 describe("TLS", () => {
   const pem = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
 
-  it("is spoken with a certificate, and the other commands talk to it when they trust it", async () => {
+  it("is used with a certificate, and the other commands connect when they trust it", async () => {
     const server = await startServer(["--ephemeral", "--tls-cert", pem("cert"), "--tls-key", pem("key")]);
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
     const trusting = await longshore(["runs", "--on", server.url], { env: { NODE_EXTRA_CA_CERTS: pem("cert") } });
@@ -96,7 +96,7 @@ describe("TLS", () => {
 });
 
 describe("tokens", () => {
-  it("are required, taken from the option or the environment, and appear in no log", async () => {
+  it("are required, are read from the option or the environment, and appear in no log", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "tokens.txt"), `# for people\n${secret}\nread:readsecretreadsecret:viewer\n`);
     const server = await startServer(["--ephemeral", "--token-file", join(folder, "tokens.txt"), "--log-level", "debug"]);

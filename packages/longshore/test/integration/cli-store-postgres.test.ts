@@ -1,4 +1,4 @@
-// `longshore start --store`: the built command on a real PostgreSQL, which fails, hangs, moves and refuses as real ones do.
+// `longshore start --store`: the built command on a real PostgreSQL that fails, hangs, moves and refuses.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ function folderWithFlows(): string {
   return folder;
 }
 
-/** A server with a workflow, and what a test does with it. */
+/** A server with a workflow, and the functions that tests use. */
 async function withFlows(server: ServerProcess) {
   const options: CliOptions = { cwd: folderWithFlows(), env: { LONGSHORE_URL: server.url } };
   expect((await longshore(["define", "flows.mjs"], options)).code).toBe(0);
@@ -59,7 +59,7 @@ else
     }, startMsMax);
     afterAll(() => postgres.remove(), startMsMax);
 
-    it("prints where its data are, without the password, on the ready line and in no log", async () => {
+    it("prints the address of its data without the password, and only on the ready line", async () => {
       const url = postgres.newUrl().replace("longshore@", `longshore:${encodeURIComponent(password)}@`);
       const server = await startServer(["--log-level", "debug"], { env: { LONGSHORE_STORE: url } });
       const schema = new URL(url).searchParams.get("schema");
@@ -81,7 +81,7 @@ else
       expect(server.text()).not.toContain("hunter2");
     });
 
-    it("goes on after kill -9 with the runs that were open", async () => {
+    it("continues open runs after kill -9", async () => {
       const url = postgres.newUrl();
       const first = await startServer(["--store", url]);
       const { begin, cwd } = await withFlows(first);
@@ -96,7 +96,7 @@ else
       expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining("Checked 2 runs, 4 tasks") });
     });
 
-    it("serves beside a server that has the data, and takes them at once when that stops", async () => {
+    it("runs next to a server that owns the data, and takes over at once when that server stops", async () => {
       const url = postgres.newUrl();
       const first = await startServer(["--store", url]);
       const { begin } = await withFlows(first);
@@ -108,7 +108,7 @@ else
       expect(await stateOf(second.url, id)).toBe("running");
     });
 
-    it("refuses data that have moved elsewhere, at the start", async () => {
+    it("does not start with data that were moved elsewhere", async () => {
       const url = postgres.newUrl();
       const first = await startServer(["--store", url]);
       first.kill("SIGTERM");
@@ -119,7 +119,7 @@ else
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("./elsewhere") });
     });
 
-    it("refuses with 503 while PostgreSQL is away, and resumes by itself", async () => {
+    it("responds with 503 while PostgreSQL is unavailable, and resumes automatically", async () => {
       const own = await TestPostgres.start({ durable: true });
       onTestFinished(() => own.remove());
       const server = await startServer(["--store", own.newUrl()]);
@@ -145,7 +145,7 @@ else
       expect((await longshore(["verify", "--on", server.url])).code).toBe(0);
     });
 
-    it("uses the host that can be written, and goes over to a standby that is promoted", async () => {
+    it("uses the writable host, and switches to a standby that is promoted", async () => {
       const primary = await TestPostgres.start({ durable: true });
       onTestFinished(() => primary.remove());
       const standby = await primary.standby();
@@ -166,13 +166,13 @@ else
       expect((await standby.query("SELECT state FROM longshore.run"))[0]?.state).toBe("succeeded");
     });
 
-    it("tells at the start when PostgreSQL does not wait for its disk", async () => {
+    it("warns at the start when PostgreSQL does not wait for its disk", async () => {
       const server = await startServer(["--store", `${postgres.newUrl()}&options=-c%20synchronous_commit%3Doff`]);
       const [line] = await server.printed(/^.*synchronous_commit is off.*$/m);
       expect(JSON.parse(line)).toMatchObject({ level: "warn", message: expect.stringContaining("acknowledged work may be lost") });
     });
 
-    describe("one clear error and exit code 2", () => {
+    describe("the option --store", () => {
       const refusal = async (store: string) => {
         const { code, stdout, stderr } = await longshore(["start", "--port", "0", "--store", store]);
         expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -209,11 +209,11 @@ else
           () => "postgres://longshore@127.0.0.1:1/postgres",
           /cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1\. Start it, or/,
         ],
-      ])("for %s", async (_what, url, expected) => {
+      ])("is refused with one clear error and exit code 2 for %s", async (_what, url, expected) => {
         expect(await refusal(url())).toMatch(expected);
       });
 
-      it("for options that exclude each other", async () => {
+      it("is refused with one clear error and exit code 2 when another option excludes it", async () => {
         const url = postgres.newUrl();
         for (const other of [["--data", "x"], ["--ephemeral"], ["--accept-damage"]])
           expect(await longshore(["start", "--store", url, ...other])).toMatchObject({
@@ -228,12 +228,12 @@ else
       });
     });
 
-    it("is absent when the variable is empty", async () => {
+    it("is not set when the variable is empty", async () => {
       const server = await startServer(["--data", join(temporaryFolder(), "data")], { env: { LONGSHORE_STORE: "" } });
       expect(JSON.parse(server.stdout())).not.toHaveProperty("store");
     });
 
-    it("is not for dev, which says so", async () => {
+    it("is ignored by dev, which reports this", async () => {
       const dev = await longshore(["dev", "--port", "0", "--store", postgres.newUrl()]);
       expect(dev).toMatchObject({ code: 2, stderr: expect.stringContaining("dev keeps its data in a folder, on SQLite") });
       const running = startLongshore(["dev", "--port", "0", "--ephemeral"], { env: { LONGSHORE_STORE: postgres.newUrl() } });

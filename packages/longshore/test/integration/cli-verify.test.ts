@@ -1,5 +1,5 @@
-// `longshore verify` on a real data folder and on a running server, with recordings of a real worker and a real client; then on the same
-// folder with one row at a time broken by hand.
+// `longshore verify` on a real data folder and on a running server, with recordings of a real worker and a real client. Then on the same
+// folder with one damaged row at a time.
 
 import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ interface Played {
   verify(...args: string[]): ReturnType<typeof longshore>;
 }
 
-/** A run that succeeds, one that fails, a blob; checked on the running server, whose data are left behind. */
+/** A run that succeeds, one that fails, and a blob. They are checked on the running server, and its data stay. */
 async function play(): Promise<Played> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "flows.mjs"), definitions);
@@ -55,7 +55,7 @@ async function play(): Promise<Played> {
   return { folder, data, recordings, runIds, verify };
 }
 
-it("judges by how long the server keeps runs, on the running server and in its data", async () => {
+it("uses the server's retention time, on the running server and in its data", async () => {
   const folder = temporaryFolder();
   const data = join(folder, "data");
   const server = await startServer(["--data", data, "--keep-for", "60d"]);
@@ -72,7 +72,7 @@ it("judges by how long the server keeps runs, on the running server and in its d
 });
 
 describe("longshore verify", () => {
-  it("proves a data folder after kill -9, with recordings, and changes no byte of it", async () => {
+  it("finds no fault in a data folder after kill -9, with recordings, and changes no byte of it", async () => {
     const { data, recordings, verify } = await play();
     const files = ["longshore.db", "longshore.db-wal"].map((name) => join(data, name));
     const before = files.map((file) => readFileSync(file));
@@ -126,7 +126,7 @@ describe("longshore verify", () => {
     }
   });
 
-  it("reports what is wrong with its arguments, and ends with exit code 2", async () => {
+  it("reports mistakes in its arguments, and ends with exit code 2", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "notes.txt"), "hello\n");
     const verify = (...args: string[]) => longshore(["verify", ...args], { cwd: folder });

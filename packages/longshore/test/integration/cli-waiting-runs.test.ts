@@ -1,4 +1,4 @@
-// Runs of durable functions that wait: no list and no API shows them as work that is running or queued.
+// Waiting runs of durable functions: no list and no API shows them as running or queued.
 
 import { expect, it, onTestFinished } from "vitest";
 import { connect } from "../../src/client/index.ts";
@@ -8,7 +8,7 @@ import { workflow } from "../../src/workflow.ts";
 import { longshore } from "../support/cli.ts";
 import { untilElsewhere } from "../support/until.ts";
 
-it("shows runs that wait for a signal, sleep, or wait for a child as such, in the client, the API and the commands", async () => {
+it("the client, the API and the commands show that a run waits for a signal, sleeps, or waits for a child", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
   onTestFinished(() => server.close(0));
   const approval = workflow("approval", async (w) => w.signal("approve"));

@@ -1,4 +1,4 @@
-// `longshore work`: what it loads, what it runs, how it ends.
+// `longshore work`: the files that it loads, the tasks that it runs, and its end.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ describe("longshore work --shell", () => {
     expect((await longshore(["workers"], options)).stdout).toMatch(/w1 +idle +workflow-graph .* linux, fast/);
   });
 
-  it("is needed: without it a shell command fails at once and names the switch", async () => {
+  it("is required: without it, a shell command fails at once, and the error names the option", async () => {
     const { folder, options, follow } = await serverWith("{ run: echo no, retries: 5 }");
     writeFileSync(join(folder, "tasks.mjs"), 'import { task } from "longshore";\nexport default [task("greet", () => "hi")];\n');
     await startLongshore(["work", "tasks.mjs"], options).printed(/working for .*: greet/);
@@ -38,7 +38,7 @@ describe("longshore work --shell", () => {
 });
 
 it.each(["--token=secret", "--shell", "--labels=gpu", "--lease-ttl=5s", "--heartbeat=1s", "--log-flush=1s", "--cwd=."])(
-  "longshore work --conductor refuses %s, which would do nothing",
+  "longshore work --conductor refuses %s, which would have no effect",
   async (flag) => {
     const { code, stderr } = await longshore(["work", "tasks.mjs", "--conductor", "http://127.0.0.1:1", flag]);
     expect(code).toBe(2);
@@ -48,7 +48,7 @@ it.each(["--token=secret", "--shell", "--labels=gpu", "--lease-ttl=5s", "--heart
   },
 );
 
-it("longshore work reports that it works for a server only when the server accepts it", async () => {
+it("longshore work reports its server only after the server has accepted it", async () => {
   const server = await startServer(["--ephemeral", "--token", "worker:0123456789abcdef"]);
   const options = { env: { LONGSHORE_URL: server.url } };
   const stranger = startLongshore(["work", "--shell", "--token", "fedcba9876543210"], options);
@@ -57,7 +57,7 @@ it("longshore work reports that it works for a server only when the server accep
   await startLongshore(["work", "--shell", "--token", "0123456789abcdef"], options).printed(/working for .*: shell commands/);
 });
 
-it("longshore work exports its traces under the worker's name", async () => {
+it("longshore work exports its traces with the worker's name", async () => {
   const { folder, options, follow } = await serverWith("{ run: '@greet' }");
   writeFileSync(join(folder, "tasks.mjs"), 'import { task } from "longshore";\nexport default [task("greet", () => "hi")];\n');
   const collector = await httpCollector();
@@ -85,7 +85,7 @@ export const twice = workflow("twice", async (w, n) => w.step(double, n));
     expect(stdout).toContain("42");
   });
 
-  it("are refused at the start by a protocol that does not carry them", async () => {
+  it("are refused at the start when the protocol does not support them", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "app.mjs"), source);
     const { code, stderr } = await longshore(["work", "app.mjs", "--conductor", "http://127.0.0.1:1/api"], { cwd: folder });
@@ -108,7 +108,7 @@ describe("the files of longshore work", () => {
     expect(stdout).toContain("c1");
   });
 
-  it("may be TypeScript where tsx is installed", async () => {
+  it("may be TypeScript when tsx is installed", async () => {
     const { folder, options, follow } = await serverWith(`{ run: '@typed {"n":20}', labels: ["handler:typed"] }`);
     writeFileSync(
       join(folder, "tasks.ts"),
@@ -121,11 +121,11 @@ describe("the files of longshore work", () => {
     expect((await follow()).stdout).toContain("typed 21");
   });
 
-  it("in TypeScript without tsx run where Node can strip types, and are refused with advice elsewhere", async () => {
+  it("in TypeScript without tsx run when Node can strip types, and are otherwise refused with advice", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "tasks.mts"), 'import { task } from "longshore";\nexport const a = task("a", (n: number) => n);\n');
     const worker = startLongshore(["work", "tasks.mts", "--on", "http://127.0.0.1:9"], { cwd: folder });
-    // No server listens there: a worker that tries to register has loaded its file.
+    // No server listens at this address: a worker that tries to register has loaded its file.
     if ((process.features as { typescript?: unknown }).typescript) await worker.printed(/claim fails, trying on: .*workers\/register/);
     else await worker.printed(/tasks\.mts is TypeScript, which Node .* does not run by itself\. Run `npm install --save-dev tsx`/);
   });
@@ -146,7 +146,7 @@ describe("the files of longshore work", () => {
     }
   });
 
-  it("are needed unless shell commands are run", async () => {
+  it("are required, except for shell commands", async () => {
     const { code, stderr } = await longshore(["work"]);
     expect(code).toBe(2);
     expect(stderr).toContain("Name a file that exports tasks, or pass --shell");
@@ -156,7 +156,7 @@ describe("the files of longshore work", () => {
 describe("the end of longshore work", () => {
   it("lets the running task finish on SIGTERM", async () => {
     const { folder, options } = await serverWith(`{ run: '@slow', labels: ["handler:slow"] }`);
-    // The task ends when the test has seen that the worker drains.
+    // The task ends after the test has seen that the worker drains.
     writeFileSync(
       join(folder, "tasks.mjs"),
       'import { existsSync } from "node:fs";\nimport { task } from "longshore";\n' +

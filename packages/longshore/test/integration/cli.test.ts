@@ -1,4 +1,4 @@
-// The command as a whole: help, mistakes, exit codes.
+// The whole command: help, mistakes, exit codes.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -56,7 +56,7 @@ describe("a mistake in the arguments", () => {
     }
   });
 
-  it("in the input of a run is reported before anything is started", async () => {
+  it("in the input of a run is reported before the run is started", async () => {
     const { code, stderr } = await longshore(["run", "x", "--input", "{name:1}"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/--input is not JSON: .*Expected for example/);
@@ -65,7 +65,7 @@ describe("a mistake in the arguments", () => {
 
 describe("a server that is down", () => {
   it("is reported in one line with what to do, with exit code 2", async () => {
-    // Port 9 is the discard service, which is never running.
+    // Port 9 belongs to the discard service, which is never running.
     for (const args of [
       ["runs"],
       ["run", "x"],
@@ -93,7 +93,7 @@ describe("a server that is down", () => {
   });
 });
 
-it("output without a reader ends a command without complaint", async () => {
+it("a command ends without an error when its output has no reader", async () => {
   const command = startProgram("sh", ["-c", '{ "$0" "$1" help; echo "code $?" >&2; } | true', process.execPath, program]);
   const { stderr } = await command.ended;
   expect(stderr).toBe("code 0\n");

@@ -1,5 +1,5 @@
-// What a bundler makes of `longshore/client` for a browser, from the built files that are published: what it takes, and that it works where
-// there is nothing but what browsers have.
+// Bundles `longshore/client` for a browser, from the built files that are published: checks its content, and that it works with only the
+// functions of browsers.
 
 import { fileURLToPath } from "node:url";
 import { runInNewContext } from "node:vm";
@@ -15,10 +15,10 @@ import { work } from "../../src/work.ts";
 const dist = new URL("../../dist/", import.meta.url);
 const entry = fileURLToPath(new URL("client/index.js", dist));
 
-/** Minified, and not compressed: a page would notice more. */
+/** Minified and not compressed. A larger bundle would slow down a page. */
 const bytesMax = 25_000;
 
-/** All that the client may use. Browsers, Deno, Bun and Node have these. */
+/** The only globals that the client may use. Browsers, Deno, Bun and Node have them. */
 const web = ["AbortController", "AbortSignal", "TextDecoder", "URL", "btoa", "clearTimeout", "crypto", "fetch", "setTimeout"] as const;
 
 async function bundle(format: "es" | "iife") {
@@ -41,7 +41,7 @@ describe("a bundle of the client", () => {
     expect(files.filter((file) => !allowed.test(file))).toEqual([]);
   });
 
-  it("starts runs, follows them and calls tasks with nothing but what a browser has", async () => {
+  it("starts runs, follows them and calls tasks with only the functions of a browser", async () => {
     const { code } = await bundle("iife");
     const globals = Object.fromEntries(web.map((name) => [name, globalThis[name]]));
     const { connect } = runInNewContext(`${code};longshore`, { ...globals }) as typeof clientModule;

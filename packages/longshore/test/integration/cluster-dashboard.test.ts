@@ -1,4 +1,5 @@
-// What pages read and order, through a node that does not own the data: the owner answers, and the orders stay when another server opens the data.
+// What the dashboard's pages read and change through a node that does not own the data: the owner responds, and the changes stay when another
+// server opens the data.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
@@ -10,7 +11,7 @@ const unserved = task("unserved", async () => null);
 const idle = graph("idle", (g) => g.step(unserved, null));
 const ours = "/api/longshore/v1";
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads fields of answers.
+// biome-ignore lint/suspicious/noExplicitAny: a test reads fields of responses.
 type Body = any;
 
 if (postgresMissing !== undefined) it("a node passes on what pages need", (context) => context.skip(`needs ${postgresMissing}`));
@@ -33,7 +34,7 @@ else
       return { status: reply.status, body: (reply.status === 204 ? null : await reply.json()) as Body };
     };
 
-    it("read counts, figures and errors, and order pauses, dry runs and removals", async () => {
+    it("can read counts, metrics and errors, and can pause, preview and remove", async () => {
       const store = postgres.newUrl();
       const owner = await open(store);
       const node = await open(store);

@@ -1,5 +1,5 @@
-// A node that does not own the data reads runs, tasks, logs, blobs and definitions from PostgreSQL by itself. What it answers is what the owner
-// answers, and it asks the owner for what rows do not show.
+// A node that does not own the data reads runs, tasks, logs, blobs and definitions from PostgreSQL itself. Its responses must be the same as
+// the owner's, and it must pass on requests whose response is not in the rows.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
@@ -45,7 +45,7 @@ const conductorFlow = {
 };
 const flow = { name: "echo", output: { $input: "text" }, steps: [] };
 
-/** The paths of all routes that a node may perform by itself. */
+/** The paths of all routes that a node may perform itself. */
 async function storedRoutes(): Promise<string[]> {
   const logger = createLogger({ clock: systemClock, level: "silent", write: () => {} });
   const prepared = await prepareProtocols({}, logger);
@@ -100,7 +100,7 @@ else
       return { owner, node, schema: new URL(store).searchParams.get("schema") };
     };
 
-    it("are the answers of the owner, and do not trouble it where the rows show them", async () => {
+    it("return the same as the owner, without a request to it when the rows have the response", async () => {
       const { owner, node } = await setup();
       const ended = (await node.start(twice, { n: 5 })).id;
       const failed = (await node.start(refused, null)).id;
@@ -187,7 +187,7 @@ else
       expect(await readsOf(owner)).toBe(0);
     });
 
-    it("summarise runs as the owner does, but for their number", async () => {
+    it("summarise runs as the owner does, except for their number", async () => {
       const { owner, node } = await setup();
       await node.result((await node.start(refused, null)).id);
       await node.result((await node.start(twice, { n: 5 })).id);
@@ -203,7 +203,7 @@ else
       expect(await summaries(node, "&waiting=true")).toMatchObject({ of: 3, items: [{ waiting: { step: "unserved" } }, {}, {}] });
     });
 
-    it("are passed on for what is under way", async () => {
+    it("are passed on when they need the state of running work", async () => {
       const { owner, node } = await setup();
       const { id } = await node.start(idle, null);
       const ours = "/api/longshore/v1";
@@ -216,7 +216,7 @@ else
       expect((await answerOf(node, `${ours}/tasks/${id}.0`)).body).toContain("waiting");
     });
 
-    it("find what was acknowledged a moment ago", async () => {
+    it("find data that were acknowledged a moment ago", async () => {
       const { node } = await setup();
       for (let n = 0; n < 50; n++) {
         const { id } = await node.start(twice, { n });

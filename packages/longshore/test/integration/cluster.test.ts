@@ -1,4 +1,4 @@
-// Two servers on the same data in PostgreSQL, in one process: clients of either see one server.
+// Two servers on the same data in PostgreSQL, in one process: clients of both see one server.
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +30,7 @@ else
       return server;
     };
 
-    it("run a workflow that one starts with a worker of the other", async () => {
+    it("run a workflow that a client of one node starts with a worker of the other node", async () => {
       const store = postgres.newUrl();
       const first = await open(store);
       const second = await open(store);
@@ -41,7 +41,7 @@ else
       expect(await second.result(id)).toMatchObject({ state: "succeeded", output: { n: 20 } });
     });
 
-    it("show in their metrics the lease, the link, misses and how many operations share a commit", async () => {
+    it("show in their metrics the lease, the link, misses and the operations of each commit", async () => {
       const store = postgres.newUrl();
       const owner = await open(store);
       const other = await open(store);
@@ -77,13 +77,13 @@ else
       expect((await figures(other)).of("longshore_lease_seconds")).toBeGreaterThan(0);
     });
 
-    it("answer their long polls when they close, also those that wait at the owner", async () => {
+    it("end their long polls with a response when they close, also those that wait at the owner", async () => {
       const store = postgres.newUrl();
       const owner = await open(store);
       const other = await open(store);
       const performed = async () => /^longshore_link_performed_total (\d+)/m.exec(await (await fetch(`${owner.url}/metrics`)).text())?.[1];
       const before = await performed();
-      // It waits for longer than a listener that closes.
+      // Its wait is longer than the time that a closing listener waits.
       const body = JSON.stringify({ worker_id: "w", labels: [], lease_ttl_secs: 60, wait_secs: 30 });
       const claim = fetch(`${other.url}/api/jobs/claim`, { method: "POST", headers: { "content-type": "application/json" }, body });
       const answer = claim.then((reply) => reply.text(), String);
@@ -92,7 +92,7 @@ else
       expect(await answer).toBe("null");
     });
 
-    it("go on when the owner stops, and its clients see no error", async () => {
+    it("continue when the owner stops, and its clients get no error", async () => {
       const store = postgres.newUrl();
       const first = await open(store);
       const second = await open(store);

@@ -1,5 +1,5 @@
-// What importing the package loads. A hook in a process of its own notes every module that is resolved; the built files are looked at,
-// since they are what is published.
+// What importing the package loads. A hook in a separate process records every module that is resolved. The test reads the built files,
+// because these are published.
 
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
@@ -7,7 +7,9 @@ import { describe, expect, it } from "vitest";
 
 const dist = new URL("../../dist/", import.meta.url);
 
-/** Notes each module on standard output, one URL a line. The hook runs on a thread of its own, whose output is the process's. */
+/**
+ * Writes the URL of each module to standard output, one on each line. The hook runs on a separate thread, which shares the process's output.
+ */
 const hook = `
 import { writeSync } from "node:fs";
 export async function load(url, context, nextLoad) {
@@ -18,7 +20,10 @@ const register = `
 import { register } from "node:module";
 register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));`;
 
-/** Every module that importing `entry` loads, and using it by `use`, as paths below dist/, names of built-in modules, or paths of packages. */
+/**
+ * Every module that is loaded by importing `entry` and by the code in `use`: paths below dist/, names of built-in modules, or paths of
+ * packages.
+ */
 function loadedBy(entry: string, use = ""): string[] {
   const program = `const module = await import(${JSON.stringify(new URL(entry, dist).href)}); ${use}`;
   const preload = `data:text/javascript,${encodeURIComponent(register)}`;
@@ -36,7 +41,7 @@ const isPackage = (url: string) => url.includes("/node_modules/");
 const heavy = /^(server|store|cli|engine|protocols\/[\w-]+\/(server|dialect))\//;
 const network = /^node:(http|https|http2|net|tls|sqlite|dgram)$/;
 
-/** Before durable functions and schedules existed, 178,338 bytes in 46 modules were loaded: what they add must not make it more. */
+/** Before durable functions and schedules existed, 178,338 bytes in 46 modules were loaded. With them it must not be more. */
 const bytesMax = 120_000;
 
 describe("importing longshore", () => {
@@ -54,7 +59,7 @@ describe("importing longshore", () => {
     expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocols/"))).toEqual([]);
   });
 
-  it("for an author of a transport loads types only", () => {
+  it("for an author of a transport loads only types", () => {
     expect(loadedBy("transport.js")).toEqual(["transport.js"]);
   });
 
@@ -84,7 +89,7 @@ describe("importing longshore", () => {
     expect(loaded.filter(isPackage)).toEqual([]);
   });
 
-  it("for telemetry loads no way to send it before one is chosen", () => {
+  it("for telemetry loads no exporter before one is configured", () => {
     const loaded = loadedBy("telemetry/index.js");
     expect(loaded.filter((path) => heavy.test(path) || network.test(path) || path.startsWith("protocols/") || isPackage(path))).toEqual([]);
   });

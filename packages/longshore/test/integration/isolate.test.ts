@@ -1,5 +1,5 @@
-// Handlers in threads and processes of their own, with the built package: real threads, real crashes. No time is measured: a handler
-// that computes does so until the test has seen what it wanted to see meanwhile.
+// Handlers in separate threads and processes, with the built package: real threads, real crashes. The tests measure no time: a computing
+// handler continues until the test has checked everything.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { untilElsewhere as until } from "../support/until.ts";
 
 const { task, work } = longshore;
 
-/** The task module of most tests. `spin` computes without a pause until the file of its input is there. */
+/** The task module of most tests. `spin` computes without a pause until the file in its input exists. */
 const tasksModule = `
 import { existsSync } from "node:fs";
 import { threadId } from "node:worker_threads";
@@ -107,7 +107,7 @@ const spinning = (loop: InstanceType<typeof testing.Loopback>, count = 1) =>
   until(() => loop.logs.filter(({ text }) => text === "spinning\n").length === count);
 
 describe("a handler in a thread", () => {
-  it("[C-ARCH-12] runs in this process and in another thread, one call at a time in each, and threads are used again", async () => {
+  it("[C-ARCH-12] runs in this process in another thread, one call at a time in each, and threads are reused", async () => {
     const { loop, worker } = await setup({ slots: 3 });
     const first = await loop.run("where");
     expect(first).toMatchObject({ kind: "done", output: { pid: process.pid, threadId: expect.any(Number) } });
@@ -158,7 +158,7 @@ describe("a handler in a thread", () => {
     expect(beats).toBe(1);
   });
 
-  it("gives parts and reads those of other steps", async () => {
+  it("emits parts and reads those of other steps", async () => {
     const { loop } = await setup();
     const numbers = [1, 2, 3, 4].map((value) => ({ uid: `n${value}`, value }));
     const outcome = await loop.run("stream", {}, { parts: { numbers } });
@@ -169,12 +169,12 @@ describe("a handler in a thread", () => {
       { uid: "n3", value: 6 },
       { uid: "4", value: "last" },
     ]);
-    // A part that is refused fails the task, wherever its handler runs.
+    // A refused part fails the task, also in a thread.
     const refused = await loop.run("stream", { careless: true }, { parts: { numbers } });
     expect(refused).toMatchObject({ kind: "failed", error: { code: "LONGSHORE_BAD_INPUT" } });
   });
 
-  it("ends as it would anywhere: value, deferral, failure, final failure, what is not JSON", async () => {
+  it("ends in the same ways as elsewhere: value, deferral, failure, final failure, a value that is not JSON", async () => {
     const { loop } = await setup();
     expect(await loop.run("later")).toEqual({ kind: "deferred", delayMs: 300_000, output: { kept: 1 } });
     expect(await loop.run("fails", { how: "plain" })).toEqual({ kind: "done", output: "made plain" });
@@ -204,7 +204,7 @@ describe("a handler in a thread", () => {
     });
   });
 
-  it("that computes leaves polls, heartbeats and an asynchronous neighbour alone, also when there are ten", async () => {
+  it("that computes does not delay polls, heartbeats and other handlers, also when there are ten", async () => {
     const { folder, loop, worker } = await setup({ slots: 12 });
     const file = join(folder, "go");
     const beats = new Map<number, number>();
@@ -219,7 +219,7 @@ describe("a handler in a thread", () => {
     await spinning(loop, 10);
     for (let count = 0; count < 100; count++) expect(await loop.run("async1")).toMatchObject({ kind: "done" });
     await until(() => beats.size === 10 && [...beats.values()].every((count) => count >= 5));
-    // A poll still finds the slots that are free.
+    // A poll still finds the free slots.
     expect(loop.host.slots.free).toBe(2);
     expect(worker.status().running).toHaveLength(10);
     writeFileSync(file, "");
@@ -228,7 +228,7 @@ describe("a handler in a thread", () => {
     expect(threads).not.toContain("failed");
   });
 
-  it("that computes finds its abort when it looks at its signal", async () => {
+  it("that computes sees its abort when it checks its signal", async () => {
     const { loop } = await setup();
     let stop = () => {};
     const run = loop.run(
@@ -245,7 +245,7 @@ describe("a handler in a thread", () => {
     expect(await run).toMatchObject({ kind: "failed", retryable: false, error: { code: "LONGSHORE_CANCELLED" } });
   });
 
-  it("that never looks is ended with its thread after the grace period, and the next call gets another one", async () => {
+  it("that never checks its signal is ended with its thread after the grace period, and the next call gets another thread", async () => {
     const { loop, worker } = await setup({ slots: 1, abortGrace: 50, isolate: "thread" });
     const before = await loop.run("where");
     let stop = () => {};
@@ -289,7 +289,7 @@ describe("a handler in a thread", () => {
 });
 
 describe("a handler in a process", () => {
-  it("[C-ARCH-04] runs in one process of the task's own, which runs all its calls", async () => {
+  it("[C-ARCH-04] runs in a separate process for its task, which runs all its calls", async () => {
     const { loop } = await setup({ isolate: "process", slots: 4 });
     const [one, two] = await Promise.all([loop.run("where"), loop.run("where")]);
     expect(one).toEqual(two);
@@ -298,7 +298,7 @@ describe("a handler in a process", () => {
     expect(await loop.run("async1")).toMatchObject({ kind: "done" });
   });
 
-  it("that is killed fails and may be tried again, harms no other task, and is replaced", async () => {
+  it("that is killed fails and may be retried, does not affect other tasks, and is replaced", async () => {
     const { loop, worker } = await setup({ isolate: "process" });
     const neighbour = await loop.run("where");
     expect(await loop.run("crash", { how: "kill" })).toMatchObject({
@@ -313,7 +313,7 @@ describe("a handler in a process", () => {
 });
 
 describe("a process of handlers that crashes again and again", () => {
-  it("[C-SUP-07, C-SUP-08, C-SUP-10] is started again at once, then after 5 s, and every restart is counted", async () => {
+  it("[C-SUP-07, C-SUP-08, C-SUP-10] is restarted at once, then after 5 s, and every restart is counted", async () => {
     const clock = new testing.TestClock();
     const { loop, worker } = await setup({ isolate: "process", clock, metrics: true });
     const crash = () => loop.run("crash", { how: "exit" });
@@ -330,8 +330,8 @@ describe("a process of handlers that crashes again and again", () => {
   });
 });
 
-describe("where a handler runs", () => {
-  it("[C-ARCH-08] is chosen by its signature where requested: async functions here, others in a thread", async () => {
+describe("the place where a handler runs", () => {
+  it("[C-ARCH-08] depends on its signature when this is requested: async functions run here, others in a thread", async () => {
     const { loop } = await setup({ isolate: "auto" });
     expect(await loop.run("async1")).toMatchObject({ output: { threadId: (await import("node:worker_threads")).threadId } });
     const elsewhere = await loop.run("where");
@@ -339,7 +339,7 @@ describe("where a handler runs", () => {
     expect(elsewhere).not.toMatchObject({ output: { threadId: (await import("node:worker_threads")).threadId } });
   });
 
-  it("is the setting of the task before that of the worker", async () => {
+  it("comes from the task's setting, else from the worker's", async () => {
     const { loop } = await setup(
       {},
       'import { task } from "longshore";\nexport const here = task("here", () => process.pid, { isolate: "process" });\n',
@@ -363,7 +363,7 @@ describe("a module of handlers", () => {
     });
   });
 
-  it("must be named, must be there, and must export the task", async () => {
+  it("must be named, must exist, and must export the task", async () => {
     const tasks = [task("a", () => 1)];
     await expect(work({ tasks, on: on(), ...options })).rejects.toThrow(/"a" is to run in a thread of its own, which needs the module/);
     await expect(work({ tasks, on: on(), module: "/nowhere/tasks.mjs", ...options })).rejects.toThrow(/tasks\.mjs does not exist/);
@@ -371,7 +371,7 @@ describe("a module of handlers", () => {
     await expect(work({ tasks, on: on(), module, ...options })).rejects.toThrow(/does not export the task "a"/);
   });
 
-  it("may be TypeScript where tsx is installed", async () => {
+  it("may be TypeScript when tsx is installed", async () => {
     const { module } = moduleWith(
       'import { task } from "longshore";\nexport const typed = task("typed", (n: number) => n + 1);\n',
       "tasks.ts",

@@ -1,4 +1,4 @@
-// The commands that the files of ops/ start are carried out here, with other paths. What only Docker or systemd can do is not.
+// Runs the commands in the files of ops/, with other paths. It does not test what only Docker or systemd can do.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ function listOf(text: string, instruction: string): string[] {
   return JSON.parse(new RegExp(`\\b${instruction} (\\[.*\\])$`, "m").exec(text)?.[1] ?? "null") as string[];
 }
 
-it("the command of the Dockerfile serves, its health check notices that, and a signal ends it", async () => {
+it("the command of the Dockerfile starts a server, its health check succeeds, and a signal ends it", async () => {
   const text = textOf("Dockerfile");
   const { server, url } = await start(listOf(text.replace(/HEALTHCHECK.*\n.*\n/, ""), "CMD"), "/data", "/tokens");
   const [command, ...args] = listOf(/HEALTHCHECK.*\n.*\n/.exec(text)?.[0] ?? "", "CMD");
@@ -48,7 +48,7 @@ it("the command of the Dockerfile serves, its health check notices that, and a s
   expect(listOf(text, "ENTRYPOINT")).toEqual(["node", "node_modules/longshore/bin/longshore.js"]);
 });
 
-it("the command of the systemd unit serves", async () => {
+it("the command of the systemd unit starts a server", async () => {
   const line = /^ExecStart=(.*)$/m.exec(textOf("longshore.service"))?.[1] ?? "";
   const [program, ...args] = line.split(" ");
   expect(program).toMatch(/node_modules\/\.bin\/longshore$/);
@@ -73,7 +73,7 @@ interface Compose {
   readonly volumes: Record<string, unknown>;
 }
 
-it.each(["compose.yml", "compose-cluster.yml"])("%s refers only to what it defines, and its configurations are readable", (name) => {
+it.each(["compose.yml", "compose-cluster.yml"])("%s refers only to things that it defines, and its configurations are readable", (name) => {
   const compose = parse(textOf(name), { merge: true }) as Compose;
   const services = Object.values(compose.services);
   const configs = services.flatMap(({ configs = [] }) => configs.map(({ source }) => source));

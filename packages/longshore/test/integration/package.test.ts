@@ -1,4 +1,4 @@
-// The package as a stranger gets it: packed, installed into an empty folder, used. What npm needs comes from its registry or its cache.
+// The package as a user gets it: packed, installed into an empty folder, used. npm gets dependencies from its registry or its cache.
 
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startProgram } from "../support/cli.ts";
 
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
-/** No server listens there: a program that tries to reach anything but the registry through it fails. */
+/** No server listens at this address, so a program that uses it as a proxy for anything except the registry fails. */
 const deadProxy = "http://127.0.0.1:9";
 const timeoutMs = 240_000;
 
@@ -36,7 +36,7 @@ let packed: readonly { readonly path: string; readonly mode: number }[] = [];
 
 beforeAll(async () => {
   place = mkdtempSync(join(tmpdir(), "longshore-package-"));
-  // The build has been made before the tests; packing must not make it again beside other tests that use it.
+  // The package was built before the tests. Packing must not build it again while other tests use it.
   const said = await npm(["pack", "--ignore-scripts", "--json", "--pack-destination", place], { cwd: packageFolder });
   const [{ filename, files }] = JSON.parse(said) as [{ filename: string; files: typeof packed }];
   tarball = join(place, filename);
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 describe("the packed package", () => {
-  it("holds the built files and its papers, and no sources or tests", () => {
+  it("has the built files and its documents, and no sources or tests", () => {
     const paths = packed.map((file) => file.path);
     for (const path of [
       "LICENSE",
@@ -70,14 +70,14 @@ describe("the packed package", () => {
     expect((packed.find((file) => file.path === "bin/longshore.js")?.mode ?? 0) & 0o111).not.toBe(0);
   });
 
-  it("names its source, is published with provenance, and takes fixes of what it needs", () => {
+  it("names its source, is published with provenance, and accepts fixes of its dependencies", () => {
     const manifest = JSON.parse(readFileSync(join(packageFolder, "package.json"), "utf8"));
     const { homepage, bugs, repository, publishConfig } = manifest;
     expect(repository).toEqual({ type: "git", url: expect.stringMatching(/^git\+https:.+\.git$/), directory: "packages/longshore" });
     const address = repository.url.replace(/^git\+|\.git$/g, "");
     expect([homepage, bugs].filter((url: string) => !url.startsWith(address))).toEqual([]);
     expect(publishConfig).toEqual({ access: "public", provenance: true });
-    // An exact version would keep a user on it even after its authors have closed a hole.
+    // With an exact version, users would not get security fixes.
     const needed = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
     expect(Object.entries(needed).filter(([, range]) => !/^(\^|~|>=)/.test(range as string))).toEqual([]);
   });
@@ -171,7 +171,7 @@ async function npm(args: readonly string[], { cwd, env = {} }: { cwd: string; en
   return stdout;
 }
 
-/** Without what an outer `npm test` says about its own package, which would mislead an npm in another folder. */
+/** Without the variables that an outer `npm test` sets about its own package, which would confuse npm in another folder. */
 function npmEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_(?!config_)|npm_config_(local_prefix|global_prefix|workspace)|INIT_CWD)/i.test(name),
@@ -179,7 +179,7 @@ function npmEnvironment(): Record<string, string> {
   return Object.fromEntries(kept.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Where a proxy is the only way out it stays, and the lock file alone tells where things came from. */
+/** When a proxy is the only way to the network, it stays, and only the lock file shows where packages came from. */
 function onlyTheRegistry(): Record<string, string> {
   const hasProxy = Object.keys(process.env).some((name) => /^(npm_config_)?https?_proxy$/i.test(name));
   if (hasProxy) return {};

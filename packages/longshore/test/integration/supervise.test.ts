@@ -1,4 +1,4 @@
-// Several worker processes as one worker: what happens in them is told here. Real processes, whose server is a stub.
+// Several worker processes as one worker, whose events arrive here. Real processes with a stub as their server.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -71,7 +71,7 @@ describe("supervised processes", () => {
     expect(lines.join("\n")).toContain("a listener's own mistake");
   });
 
-  it("[C-HND-04, C-HND-08, C-ARCH-02] are shown by task, connect for themselves, and end with the block that holds them", async () => {
+  it("[C-HND-04, C-HND-08, C-ARCH-02] are listed by task, have their own connections, and end at the end of the block that declares them", async () => {
     const { stub, started } = await setup(["where", "fails"]);
     let pids: (number | undefined)[] = [];
     {
@@ -81,13 +81,13 @@ describe("supervised processes", () => {
       pids = Object.values(worker.workers()).map(({ pid }) => pid);
       expect(Object.keys(worker.workers())).toEqual(["where", "fails"]);
       expect(new Set([process.pid, ...pids]).size).toBe(3);
-      // This process has made no connection: every one belongs to a child, which made it after its start.
+      // This process has opened no connection: each belongs to a child process, which opened it after its start.
       expect(await stub.connections()).toBeGreaterThanOrEqual(2);
     }
     for (const pid of pids) expect(() => process.kill(pid as number, 0)).toThrow("ESRCH");
   });
 
-  it("[C-MET-08, C-SUP-04] count their restarts for their task, and stop after the allowed number", async () => {
+  it("[C-MET-08, C-SUP-04] count the restarts for each task, and stop after the allowed number", async () => {
     const { stub, started, lines } = await setup(["leaves"], { metrics: true, restarts: { maxAttempts: 1, backoff: 0, interval: 100 } });
     await using worker = await started;
     for (let count = 0; count < 2; count++) {
@@ -100,7 +100,7 @@ describe("supervised processes", () => {
     expect(worker.metrics()).toContain('worker_restart_total{task_type="leaves"} 1\n');
   });
 
-  it("that cannot work with their options end the start with their error", async () => {
+  it("that cannot use their options end the start with their error", async () => {
     const { started } = await setup(["where", "nobody"]);
     await expect(started).rejects.toThrow(/no longer exports everything of nobody/);
   });

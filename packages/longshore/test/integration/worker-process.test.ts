@@ -1,5 +1,5 @@
-// A worker process under signals, with real shell commands and a real parent. Commands say where they are by writing files, and the
-// test ends every wait by a signal or a file, so no time is measured.
+// A worker process that receives signals, with real shell commands and a real parent. Commands write files to show their progress, and the
+// test ends every wait by a signal or a file, so it measures no time.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,11 +23,11 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "longshore-test-"));
 });
 
-/** Starts the worker when its first job is there, and waits until it has looked for more and found none. */
+/** Starts the worker when its first job is queued, and waits until it has claimed again without a job. */
 async function startWorker(): Promise<void> {
   const args = ["--import", "tsx", script, server.url];
   worker = spawn(process.execPath, args, { env: { ...process.env, FOLDER: folder }, stdio: ["ignore", "ignore", "pipe"] });
-  // One claim brings the job, one is its helper's, one is the scout's next.
+  // One claim returns the job, one belongs to the helper, and one is the scout's next claim.
   await until(() => server.seen(/\/claim$/).length === 3);
 }
 
@@ -50,7 +50,7 @@ function alive(pid: number): boolean {
 }
 
 describe("a worker process", () => {
-  it("[G56] on SIGTERM claims no more, finishes what runs, and ends with code 0", async () => {
+  it("[G56] on SIGTERM claims no more, finishes running jobs, and ends with code 0", async () => {
     server.enqueue({
       command: "echo started > $FOLDER/started; until [ -e $FOLDER/go ]; do sleep 0.05; done; echo ::set-output v=1",
       job_id: "one",
@@ -68,7 +68,7 @@ describe("a worker process", () => {
     expect(server.failed).toEqual([]);
   });
 
-  it("[G56] on a second SIGTERM ends its commands with all their children and reports them as failures that may be tried again", async () => {
+  it("[G56] on a second SIGTERM ends its commands with all their children and reports them as failures that may be retried", async () => {
     server.enqueue({ command: "sleep 100000 & echo $! > $FOLDER/child; wait", job_id: "long" });
     await startWorker();
     await written("child");
@@ -78,7 +78,7 @@ describe("a worker process", () => {
     await stderr;
     expect(alive(child)).toBe(true);
     const exit = once(worker, "exit");
-    // Again until it helps, as an impatient person would: one that comes at once passes for an echo of the first.
+    // Repeats the signal until it has an effect, because one that comes at once counts as a duplicate of the first.
     const impatient = setInterval(() => alive(child) && worker.kill("SIGTERM"), 50);
     await until(() => !alive(child));
     clearInterval(impatient);
@@ -88,7 +88,7 @@ describe("a worker process", () => {
     expect(alive(child)).toBe(false);
   });
 
-  it("[G57] spends under one percent of a minute on a silent command: so many calls, and nothing in between", async () => {
+  it("[G57] uses less than one percent of a minute for a silent command: a known number of calls, and nothing in between", async () => {
     // `read` on a pipe without a writer waits in the kernel until the test opens the other end.
     server.enqueue({ command: "mkfifo $FOLDER/gate; echo $$ > $FOLDER/pid; read line < $FOLDER/gate; echo heard $line", job_id: "silent" });
     const args = ["--import", "tsx", fileURLToPath(new URL("../support/silent-worker.ts", import.meta.url)), server.url];
@@ -106,15 +106,15 @@ describe("a worker process", () => {
     const askedBefore = asked();
     let after = before;
     for (let round = 0; round < 6; round++) {
-      // Time goes on only after the beat was answered, or the lease would be over before the network's turn.
+      // Time continues only after the response to the heartbeat. Otherwise the lease would end before the network's turn.
       const beat = server.next(beats);
       for (let second = 0; second < 10; second++) after = await advance(1_000);
       await beat;
     }
-    // 60 looks at the event loop, 30 cancel polls, 6 beats of the lease, 6 of the worker.
+    // 60 checks of the event loop, 30 cancel polls, 6 heartbeats of the lease, 6 of the worker.
     expect(after.fired - before.fired).toBeLessThanOrEqual(60 + 30 + 6 + 6);
     expect(asked() - askedBefore).toBeLessThanOrEqual(30 + 6);
-    // A loop that spins turns tens of thousands of times a second; each timer, call and message takes a few turns.
+    // A busy loop has tens of thousands of turns a second. Each timer, call and message takes a few turns.
     expect(after.turns - before.turns).toBeLessThanOrEqual(20 * 60);
     expect(after.cpuMs - before.cpuMs).toBeLessThanOrEqual(600);
     expect(cpuTicks(command) - ticksBefore).toBeLessThanOrEqual(1);

@@ -1,5 +1,5 @@
-// `longshore work` for a Conductor server: one real process for each task, killed, wedged and stopped for real. The server is a stub of
-// which the test is the other half; waits end with what happens, not with time.
+// `longshore work` for a Conductor server: one real process for each task, which is really killed, blocked and stopped. The server is a stub
+// that the test controls. Waits end with events, not with time.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { existsSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { task } from "longshore";
 const later = () => new Promise((resolve) => setTimeout(resolve, 10));
-// Keeps its thread as computing would, and leaves the processor to others.
+// Blocks its thread like a computation, but leaves the processor to others.
 const stall = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 export const where = task("where", async () => ({ pid: process.pid, threadId }));
 export const computes = task("computes", ({ file }) => {
@@ -36,7 +36,7 @@ interface Setup {
   readonly worker: Running;
   readonly health: () => Promise<{ status: number; body: { status: string; workers: WorkerStatuses } }>;
   readonly metrics: () => Promise<string>;
-  /** Waits until the health is as wanted. */
+  /** Waits until the health is as expected. */
   readonly healthy: (wanted: (workers: WorkerStatuses, status: number) => boolean) => Promise<WorkerStatuses>;
 }
 
@@ -78,7 +78,7 @@ function alive(pid: number): boolean {
 }
 
 describe("longshore work for Conductor", () => {
-  it("[C-ARCH-01, C-ARCH-03] runs every task in its own process, which polls alone", async () => {
+  it("[C-ARCH-01, C-ARCH-03] runs every task in its own process, which polls only for this task", async () => {
     const { stub, worker, health } = await setup(["where", "slow"]);
     await worker.printed(/working for http:\/\/127\.0\.0\.1:\d+: slow, where/);
     const { pid } = await resultOf(stub, "where");
@@ -94,7 +94,7 @@ describe("longshore work for Conductor", () => {
     expect([...pollers("where")]).not.toEqual([...pollers("slow")]);
   });
 
-  it("[C-TEST-09, C-SUP-10] restarts at once a process that was killed, leaves the others alone, and counts it", async () => {
+  it("[C-TEST-09, C-SUP-10] restarts a killed process at once, counts the restart, and does not affect other processes", async () => {
     const { stub, worker, healthy, metrics } = await setup(["where", "slow"]);
     const before = await resultOf(stub, "where");
     const neighbours = await healthy(({ slow }) => slow?.pid !== undefined);
@@ -109,7 +109,7 @@ describe("longshore work for Conductor", () => {
     expect(await metrics()).toContain('worker_restart_total{task_type="where"} 1\n');
   });
 
-  it("[C-HND-11, C-TEST-09] answers 503 while a worker is dead, which a second crash within the backoff makes it", async () => {
+  it("[C-HND-11, C-TEST-09] responds with 503 while a worker is dead, as after a second crash within the backoff", async () => {
     const { stub, worker, healthy } = await setup(["where"]);
     process.kill((await resultOf(stub, "where")).pid, "SIGKILL");
     await worker.printed(/restart 1/);
@@ -139,7 +139,7 @@ describe("longshore work for Conductor", () => {
     expect(threads).not.toContain(0);
   });
 
-  it("[C-HND-09, C-HND-06] shows the counts of every process on one page", async () => {
+  it("[C-HND-09, C-HND-06] shows the metrics of every process on one page", async () => {
     const { stub, worker, metrics } = await setup(["where", "slow"]);
     await worker.printed(/working for/);
     await resultOf(stub, "where");
@@ -155,12 +155,12 @@ describe("longshore work for Conductor", () => {
     expect(text.match(/^# TYPE task_poll_total/gm)).toHaveLength(1);
   });
 
-  it("[C-PERF-04] takes little memory for each process", async () => {
+  it("[C-PERF-04] uses little memory for each process", async () => {
     const { stub } = await setup(["where"]);
     let pid = 0;
     for (let count = 0; count < 200; count++) pid = (await resultOf(stub, "where")).pid;
     const [, residentKb] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-    // Node alone takes about 45 MB; the worker, its HTTP client and the task share the rest.
+    // Node alone uses about 45 MB. The worker, its HTTP client and the task use the rest.
     expect(Number(residentKb) / 1024).toBeLessThan(120);
   });
 
@@ -190,7 +190,7 @@ describe("the end of worker processes", () => {
     expect(stub.results).toMatchObject([{ taskId, status: "COMPLETED" }]);
   });
 
-  it("happens with the end of their parent, for any end of it", async () => {
+  it("comes with the end of their parent, for any kind of end", async () => {
     const { worker, healthy } = await setup(["where", "slow"]);
     const workers = await healthy(({ where, slow }) => where?.pid !== undefined && slow?.pid !== undefined);
     worker.kill("SIGKILL");
@@ -217,7 +217,7 @@ describe("the files of worker processes", () => {
     expect(existsSync(join(folder, ".longshore"))).toBe(false);
   });
 
-  it("[C-HND-10] must not give two tasks the same name, and not call work() themselves", async () => {
+  it("[C-HND-10] must not have two tasks with the same name, and must not call work() themselves", async () => {
     const folder = temporaryFolder();
     const one = 'import { task } from "longshore";\nexport const one = task("one", async () => 1);\n';
     writeFileSync(join(folder, "a.mjs"), one);
@@ -232,7 +232,7 @@ describe("the files of worker processes", () => {
     expect(calling.stderr).toMatch(/program\.mjs calls work\(\) while it is loaded for the tasks it exports/);
   });
 
-  it("are worked for at one server", async () => {
+  it("are used for one server", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.mjs"), 'import { task } from "longshore";\nexport const one = task("one", async () => 1);\n');
     const servers = ["--on", "http://127.0.0.1:9", "--conductor", "http://127.0.0.1:9"];

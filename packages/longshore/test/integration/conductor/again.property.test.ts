@@ -1,5 +1,5 @@
-// Any definition that is tried again runs what it should, each step once, and none before those that it waits for: after a rerun from any of its tasks,
-// that task and what follows it; after a retry, what did not succeed and what follows it.
+// Any definition that is run again runs the correct steps, each once and in order. After a rerun from any task, it runs that task and the
+// tasks that follow it. After a retry, it runs the tasks that did not succeed and those that follow them.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -59,7 +59,7 @@ class Writer {
       return { tasks: [switchOn(ref, { a: a.tasks }, otherwise.tasks, shape.on)], steps: [{ ref, works: false, inside: [taken.steps] }] };
     }
     const branches = shape.branches.map((branch) => this.list(branch));
-    // A JOIN waits for the tasks that it names and for no others, also where one of them is a SWITCH.
+    // A JOIN waits only for the tasks that it names, also when one of them is a SWITCH.
     const join = operator("JOIN", `${ref}_join`, { joinOn: branches.flatMap(({ steps }) => refsIn(steps)) });
     return {
       tasks: [operator("FORK_JOIN", ref, { forkTasks: branches.map(({ tasks }) => tasks) }), join],
@@ -79,7 +79,7 @@ function workIn(steps: readonly Step[]): string[] {
   return steps.flatMap(({ ref, works, inside }) => [...(works ? [ref] : []), ...inside.flatMap(workIn)]);
 }
 
-/** The work of a step and of what follows it; undefined when it is not among these. */
+/** The work of a step and of the steps that follow it. Undefined when the step is not in the list. */
 function workFrom(steps: readonly Step[], ref: string): string[] | undefined {
   for (const [at, step] of steps.entries()) {
     const within =
@@ -89,7 +89,7 @@ function workFrom(steps: readonly Step[], ref: string): string[] | undefined {
   return undefined;
 }
 
-/** For each piece of work, what must be done before it. */
+/** For each piece of work, the work that must be done before it. */
 function waitsFor(steps: readonly Step[], before: readonly string[] = [], known = new Map<string, readonly string[]>()) {
   const done = [...before];
   for (const step of steps) {
@@ -100,7 +100,7 @@ function waitsFor(steps: readonly Step[], before: readonly string[] = [], known 
   return known;
 }
 
-/** Takes all tasks that there are, and then reports on them, until there is none. Fails where one comes too early or twice. */
+/** Claims all open tasks and then reports on them, until there is none. Fails when a task comes too early or twice. */
 async function workOff(c: ConductorServer, steps: readonly Step[], expected: readonly string[], failing?: string): Promise<string[]> {
   const order = waitsFor(steps);
   const done: string[] = [];
@@ -125,7 +125,7 @@ async function workOff(c: ConductorServer, steps: readonly Step[], expected: rea
 
 const numRuns = Number(process.env.LONGSHORE_AGAIN_RUNS ?? 60);
 
-it("a rerun from any task runs that task and what follows it, each once and in order", async () => {
+it("a rerun from any task runs that task and the tasks that follow it, each once and in order", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "work", retryCount: 0 });
   await fc.assert(
@@ -146,7 +146,7 @@ it("a rerun from any task runs that task and what follows it, each once and in o
   );
 }, 600_000);
 
-it("a retry runs what did not succeed and what follows it, and nothing twice", async () => {
+it("a retry runs the tasks that did not succeed and those that follow them, each once", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "work", retryCount: 0 });
   await fc.assert(

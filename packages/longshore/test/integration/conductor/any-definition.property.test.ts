@@ -1,5 +1,5 @@
-// Any definition, with tasks that fail, are forgiven, end the run or start runs of their own, has an end whose records agree with each
-// other; and has the very same end when the server is stopped and started in between.
+// Any definition, with tasks that fail, are optional, end the run or start other runs, has an end with consistent records. It has the same
+// end when the server is stopped and started in between.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -100,7 +100,7 @@ class Writer {
 const open = new Set(["SCHEDULED", "IN_PROGRESS"]);
 const endings: { [status: string]: string } = { COMPLETED: "COMPLETED", FAILED: "FAILED", TERMINATED: "CANCELED", TIMED_OUT: "TIMED_OUT" };
 
-/** Works for one run until it ends; `disturb` may put another server in the place of this one before each task. */
+/** Does the work of one run until it ends. `disturb` may replace the server before each task. */
 async function play(
   server: ConductorServer,
   id: string,
@@ -124,7 +124,7 @@ async function play(
   throw new Error(`Run ${id} does not end.`);
 }
 
-/** What there is to see of a run and of those inside it, with its own id taken out. Fails the test when it contradicts itself. */
+/** The visible state of a run and its child runs, without its own id. Fails the test when the state is inconsistent. */
 async function seen(c: ConductorServer, id: string, root = id): Promise<object> {
   const run = await c.run(id);
   expect(["COMPLETED", "FAILED", "TERMINATED"]).toContain(run.status);
@@ -144,7 +144,7 @@ async function seen(c: ConductorServer, id: string, root = id): Promise<object> 
     }
     const child = await c.run(task.subWorkflowId as string);
     expect(child.parentWorkflowTaskId).toBe(task.taskId);
-    // A step that was cancelled along with its run hears no more of its child, which may have come to another end just before.
+    // A step that was cancelled together with its run gets no notification of its child, which may have ended differently just before.
     if (task.status !== "COMPLETED_WITH_ERRORS" && task.status !== "CANCELED") expect(task.status).toBe(endings[child.status]);
     if (task.status === "CANCELED") expect(run.status).not.toBe("RUNNING");
     children.push(await seen(c, child.workflowId, root));
@@ -159,13 +159,13 @@ function recordOf({ referenceTaskName, status, outputData, retryCount, reasonFor
   return { referenceTaskName, status, outputData, retryCount, reasonForIncompletion };
 }
 
-/** Two ends at once, of which one is never come to. */
+/** Two ends in parallel branches. One of them is never reached. */
 const twoEnds: Shape = {
   kind: "fork",
   branches: [[{ kind: "terminate", status: "COMPLETED" }], [{ kind: "terminate", status: "COMPLETED" }]],
 };
 
-it("runs any definition to an end that agrees with itself, and to the same one over restarts of the server", async () => {
+it("any definition has a consistent end, and the same end over restarts of the server", async () => {
   let [calm, shaken] = [await startConductor(), await startConductor()];
   for (const c of [calm, shaken]) await c.taskDef({ name: "work", retryCount: 1, retryDelaySeconds: 0 });
   let cases = 0;

@@ -10,7 +10,7 @@ interface Refusal {
   validationErrors?: { path: string; message: string }[];
 }
 
-/** Fails unless it is refused with this status in Conductor's own shape; answers what was said about what. */
+/** Checks that the request is refused with this status in Conductor's own format. Returns the validation errors. */
 async function refused(c: ConductorServer, status: number, method: string, path: string, body?: unknown): Promise<string> {
   const answer = await c.send(method, path, body);
   expect([answer.status, answer.headers["content-type"]], `${method} ${path}: ${answer.text}`).toEqual([status, "application/json"]);
@@ -19,7 +19,7 @@ async function refused(c: ConductorServer, status: number, method: string, path:
   return [refusal.message, ...(refusal.validationErrors ?? []).map(({ path: at, message }) => `${at}: ${message}`)].join("\n");
 }
 
-/** A run that must not notice anything. */
+/** A run that must not be affected. */
 async function bystander(c: ConductorServer) {
   await c.taskDef({ name: "calm", retryCount: 0 });
   const id = await c.begin([simple("calm")], { name: "bystander" });
@@ -55,7 +55,7 @@ const bodied: readonly [string, string][] = [
 
 const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-it.each(bodied)("refuses broken, deep and wrong bodies of %s %s, and disturbs no other caller", async (method, pattern) => {
+it.each(bodied)("refuses broken, deep and wrong bodies of %s %s without an effect on other callers", async (method, pattern) => {
   const c = await startConductor();
   const done = await bystander(c);
   const [id] = await c.read<string[]>("/workflow/running/bystander");
@@ -90,7 +90,7 @@ it("names the field that has the wrong type", async () => {
   await done();
 });
 
-it("answers unknown ids with 404 and what was looked for", async () => {
+it("responds to unknown ids with 404 and the id", async () => {
   const c = await startConductor();
   const done = await bystander(c);
   const result = { workflowInstanceId: "no-run", taskId: "no-task", status: "COMPLETED" };
@@ -121,7 +121,7 @@ it("answers unknown ids with 404 and what was looked for", async () => {
   await done();
 });
 
-it("refuses what is too large to store, and continues", async () => {
+it("refuses values that are too large to store, and continues", async () => {
   const c = await startConductor();
   const done = await bystander(c);
   const input = { much: "x".repeat(10_240 * 1_024) };
@@ -132,7 +132,7 @@ it("refuses what is too large to store, and continues", async () => {
   await done();
 });
 
-it("refuses definitions that cannot be run, naming the task", async () => {
+it("refuses definitions that cannot run, and names the task", async () => {
   const c = await startConductor();
   const done = await bystander(c);
   const define = (tasks: object[]) => refused(c, 400, "POST", "/metadata/workflow", { name: "bad", tasks });
@@ -154,7 +154,7 @@ it("refuses definitions that cannot be run, naming the task", async () => {
   await done();
 });
 
-it("ends a workflow that leads to itself after a hundred levels", async () => {
+it("ends a workflow that starts itself after a hundred levels", async () => {
   const c = await startConductor({ ephemeral: true });
   const tasks = [operator("SUB_WORKFLOW", "again", { subWorkflowParam: { name: "endless", version: 1 } })];
   const id = await c.begin(tasks, { name: "endless", version: 1 });

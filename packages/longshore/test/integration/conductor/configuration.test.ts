@@ -15,7 +15,7 @@ it("[C55] continues after an optional task whose retries all failed", async () =
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C56] runs to the end after a permissive task that failed, and fails then", async () => {
+it("[C56] continues to the end after a failed permissive task, and then fails", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t1", retryCount: 0 });
   const id = await c.begin([simple("t1", { permissive: true }), simple("t2")]);
@@ -26,7 +26,7 @@ it("[C56] runs to the end after a permissive task that failed, and fails then", 
   expect(await c.statuses(id)).toEqual(["t1:FAILED", "t2:COMPLETED"]);
 });
 
-it("[C57] takes a task that is permissive and optional for optional", async () => {
+it("[C57] treats a task that is both permissive and optional as optional", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t1", retryCount: 0 });
   const id = await c.begin([simple("t1", { permissive: true, optional: true }), simple("t2")]);
@@ -36,7 +36,7 @@ it("[C57] takes a task that is permissive and optional for optional", async () =
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C58] tries a task again whose time was over, until the run times out", async () => {
+it("[C58] retries a task that timed out, until the run times out", async () => {
   const c = await startConductor();
   const times = { timeoutSeconds: 1, responseTimeoutSeconds: 1, timeoutPolicy: "RETRY", retryCount: 1, retryDelaySeconds: 0 };
   await c.taskDef({ name: "t", ...times });
@@ -60,7 +60,7 @@ it("[C59] ends the run with a timed-out task when the policy requires it", async
   expect([await c.status(id), await c.statuses(id)]).toEqual(["TIMED_OUT", ["t:TIMED_OUT"]]);
 });
 
-it("[C60] ends the run with a task that no worker polls in time", async () => {
+it("[C60] ends the run when no worker polls a task in time", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", pollTimeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
   const id = await c.begin([simple("t")]);
@@ -87,7 +87,7 @@ it("shows the poll timeout of an attempt that no worker polled, also when anothe
   ]);
 });
 
-it("[C61] times a whole run out, and gives it a fresh window when it is retried", async () => {
+it("[C61] ends a run that takes too long, and counts its time again when it is retried", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")], { timeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
   await c.clock.advance(5 * second);
@@ -103,7 +103,7 @@ it("[C61] times a whole run out, and gives it a fresh window when it is retried"
   expect(await c.status(id)).toBe("TIMED_OUT");
 });
 
-it("[C62] continues a run that timed out between its tasks", async () => {
+it("[C62] can continue a run that timed out between its tasks", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")], { timeoutSeconds: 5, timeoutPolicy: "TIME_OUT_WF" });
   const first = await c.work("t1", { output: { kept: true } });
@@ -162,7 +162,7 @@ it("[C66] refuses to resume a run that is not paused", async () => {
   expect((await c.order("PUT", id, "/resume")).status).toBe(409);
 });
 
-it("[C67] keeps to the limit of tasks at a time, and hands out the next as soon as one has ended", async () => {
+it("[C67] does not exceed the limit of concurrent tasks, and hands out the next as soon as one has ended", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", concurrentExecLimit: 1 });
   await c.begin([simple("t")]);
@@ -175,7 +175,7 @@ it("[C67] keeps to the limit of tasks at a time, and hands out the next as soon 
   expect(JSON.parse((await polled).text)).toMatchObject([{ workflowInstanceId: waiting }]);
 });
 
-it("[C68] keeps to the rate, and hands out the next when the window opens", async () => {
+it("[C68] does not exceed the rate, and hands out the next task when the window opens", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", rateLimitPerFrequency: 1, rateLimitFrequencyInSeconds: 10 });
   await c.begin([simple("t")]);
@@ -197,7 +197,7 @@ it("[C69] never hands out a task of a terminated run, at any priority", async ()
   expect((await c.pollMany("t", 5)).map(({ workflowInstanceId }) => workflowInstanceId)).toEqual([other]);
 });
 
-it("[C70] keeps a task with a start delay from workers until then", async () => {
+it("[C70] hands out a task with a start delay only after the delay", async () => {
   const c = await startConductor();
   await c.begin([simple("t", { startDelay: 3 })]);
   await c.clock.advance(3 * second - 1);
@@ -230,7 +230,7 @@ it("[C72] sends no operator to a domain", async () => {
   expect((await c.record(id, "t")).domain).toBe("d");
 });
 
-it("[C73] fails a task permanently whose output is too large to store", async () => {
+it("[C73] permanently fails a task whose output is too large to store", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   await c.work("t", { output: { much: "x".repeat(10_240 * 1_024 + 1) } });

@@ -4,7 +4,7 @@ import { fork, operator, simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
-it("gives a resumed run the events of its pause, in order", async () => {
+it("applies the events of a pause in order when the run is resumed", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "flaky", retryCount: 2, retryDelaySeconds: 5 }, { name: "soft", retryCount: 0 });
   const branches = [[simple("a"), simple("after_a")], [simple("flaky")], [simple("soft", { optional: true }), simple("after_soft")]];
@@ -29,7 +29,7 @@ it("gives a resumed run the events of its pause, in order", async () => {
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("hands out nothing of a paused run that was not handed out before, and everything after a restart of the server", async () => {
+it("hands out no new task of a paused run, also after a restart, and hands out its tasks after the resume", async () => {
   const c = await startConductor();
   const id = await c.begin([...fork("f", [[simple("a"), simple("b")], [simple("d")]], ["b", "d"])]);
   await c.order("PUT", id, "/pause");
@@ -45,7 +45,7 @@ it("hands out nothing of a paused run that was not handed out before, and everyt
   expect(await again.status(id)).toBe("COMPLETED");
 });
 
-it("ends a paused run that is terminated, and what it held", async () => {
+it("ends a paused run that is terminated, with the tasks that workers hold", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("a"), simple("b")]);
   const held = await c.take("a");
@@ -57,7 +57,7 @@ it("ends a paused run that is terminated, and what it held", async () => {
   expect((await c.order("PUT", id, "/resume")).status).toBe(409);
 });
 
-it("[C-LEASE-07] shows a worker that its task is cancelled, and takes its result without using it", async () => {
+it("[C-LEASE-07] shows a worker that its task is cancelled, and accepts its result without using it", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("a"), simple("b")]);
   const held = await c.take("a");
@@ -70,7 +70,7 @@ it("[C-LEASE-07] shows a worker that its task is cancelled, and takes its result
   expect(await c.status(id)).toBe("TERMINATED");
 });
 
-it("continues after a skipped task with the output that was given for it", async () => {
+it("continues after a skipped task with the given output", async () => {
   const c = await startConductor();
   const after = simple("t3", { inputParameters: { from: "${t2.output.x}" } });
   const id = await c.begin([simple("t1"), simple("t2"), after]);
@@ -122,7 +122,7 @@ it("reruns a completed run from any of its tasks, or from its beginning with ano
   expect(await c.statuses(id)).toEqual(["t1:COMPLETED", "t2:SCHEDULED"]);
 });
 
-it("gives a run another input and correlation id when it is rerun from a task", async () => {
+it("changes the input and correlation id of a run when it is rerun from a task", async () => {
   const c = await startConductor();
   const tasks = [simple("t1"), simple("t2"), simple("t3", { inputParameters: { a: "${workflow.input.a}" } })];
   const id = await c.begin(tasks, { start: { input: { a: 1 }, correlationId: "old" } });
@@ -134,7 +134,7 @@ it("gives a run another input and correlation id when it is rerun from a task", 
   expect((await c.work("t3")).inputData).toEqual({ a: 2 });
 });
 
-it("refuses a rerun from a task that has not begun, and one from a try that was never made", async () => {
+it("refuses a rerun from a task that has not begun, and from an attempt that does not exist", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);
   const { taskId } = await c.record(id, "t1");
@@ -145,7 +145,7 @@ it("refuses a rerun from a task that has not begun, and one from a try that was 
   expect(await c.status(id)).toBe("TERMINATED");
 });
 
-it("begins with the definition's variables again when a run is restarted", async () => {
+it("restarts a run with the definition's variables", async () => {
   const c = await startConductor();
   const set = operator("SET_VARIABLE", "set", { inputParameters: { n: "${workflow.input.n}" } });
   const seen = simple("t", { inputParameters: { n: "${workflow.variables.n}", kept: "${workflow.variables.kept}" } });
@@ -158,7 +158,7 @@ it("begins with the definition's variables again when a run is restarted", async
   expect((await c.take("t")).inputData).toEqual({ n: 0, kept: 1 });
 });
 
-it("retries a timed-out run from where it stood, with a time of its own", async () => {
+it("retries a timed-out run from its last task, with a new time limit", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")], { timeoutSeconds: 10, timeoutPolicy: "TIME_OUT_WF" });
   await c.work("t1");

@@ -11,7 +11,7 @@ interface Refusal {
 
 const refusalOf = (answer: { text: string }) => JSON.parse(answer.text) as Refusal;
 
-it("[C1] gives a task definition back with the defaults filled in", async () => {
+it("[C1] returns a task definition with the defaults filled in", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", ownerEmail: "a@b.c", timeoutSeconds: 10, responseTimeoutSeconds: 5 });
   const defaults = { retryCount: 3, retryDelaySeconds: 60, retryLogic: "FIXED", timeoutPolicy: "TIME_OUT_WF", backoffScaleFactor: 1 };
@@ -21,7 +21,7 @@ it("[C1] gives a task definition back with the defaults filled in", async () => 
   expect(await c.read("/metadata/taskdefs/plain")).toMatchObject({ responseTimeoutSeconds: 3_600, timeoutSeconds: 0 });
 });
 
-it("[C2] gives a workflow definition back by name alone and by version", async () => {
+it("[C2] returns a workflow definition by name, and by name and version", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", version: 1, tasks: [simple("t")], outputParameters: { o: "${t.output.x}" } });
   await c.workflow({ name: "w", version: 3, tasks: [simple("t"), simple("u")] });
@@ -51,7 +51,7 @@ it("[C13] reports that a removed definition does not exist", async () => {
   expect(refusalOf(answer)).toMatchObject({ status: 404, message: "No such workflow found by name: w, version: 1", retryable: false });
 });
 
-it("[C14] answers 404 and an error body for unknown objects", async () => {
+it("[C14] responds with 404 and an error body for unknown objects", async () => {
   const c = await startConductor();
   for (const path of ["/metadata/taskdefs/none", "/workflow/none", "/tasks/none", "/workflow/none/no/such/path", "/metadata/none"]) {
     const answer = await c.send("GET", path);
@@ -69,7 +69,7 @@ it("[C16] refuses an empty workflow definition, naming both faults", async () =>
   expect(messages).toContain("WorkflowTask list cannot be empty");
 });
 
-it("[C17] creates a task definition that PUT does not find, with and without its name in the path", async () => {
+it("[C17] creates a task definition that does not exist on PUT, with and without its name in the path", async () => {
   const c = await startConductor();
   expect((await c.send("PUT", "/metadata/taskdefs", { name: "a", retryCount: 1 })).status).toBe(200);
   expect((await c.send("PUT", "/metadata/taskdefs/b", { name: "ignored", retryCount: 2 })).status).toBe(200);
@@ -78,7 +78,7 @@ it("[C17] creates a task definition that PUT does not find, with and without its
   expect(await c.read("/metadata/taskdefs/b")).toMatchObject({ name: "b", retryCount: 2 });
 });
 
-it("[C18] refuses a reference that is used twice, in a branch too", async () => {
+it("[C18] refuses a reference that is used twice, also in a branch", async () => {
   const c = await startConductor();
   const tasks = [simple("t"), switchOn("s", { a: [simple("other", { taskReferenceName: "t" })] })];
   const answer = await c.send("POST", "/metadata/workflow", { name: "w", tasks });

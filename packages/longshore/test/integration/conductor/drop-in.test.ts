@@ -1,4 +1,4 @@
-// Programs written for the official JavaScript SDK, compiled and run with nothing changed but the name of the package they import.
+// Programs for the official JavaScript SDK, compiled and run with only the name of the imported package changed.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ symlinkSync(packageFolder, join(folder, "node_modules/longshore"), "dir");
 symlinkSync(join(dirname(require.resolve("@types/node/package.json")), ".."), join(folder, "node_modules/@types"), "dir");
 writeFileSync(join(folder, "package.json"), '{"type":"module"}');
 
-/** Throws with the compiler's words when the programs do not fit the types of this package. */
+/** Throws the compiler's messages when the programs do not fit the types of this package. */
 function compile(kind: string): string {
   const source = join(folder, kind);
   cpSync(join(fixtures, kind), source, { recursive: true });
@@ -89,7 +89,7 @@ describe("a program for the official SDK", () => {
     await ended(running);
   });
 
-  it("[C-EXEC-10, C-EXEC-11] fails permanently by NonRetryableException, and temporarily by any other error", async () => {
+  it("[C-EXEC-10, C-EXEC-11] fails permanently with NonRetryableException, and transiently with any other error", async () => {
     const { stub, running } = await run("current", "methods");
     stub.enqueue("process_payment", { inputData: { amount: -1 } }, "payments");
     stub.enqueue("process_payment", { inputData: { amount: 0 } }, "payments");
@@ -101,7 +101,7 @@ describe("a program for the official SDK", () => {
     await ended(running);
   });
 
-  it("[C-HND-04, C-HND-05, C-EVT-09] runs functions and workers without a decorator, listens, measures and is disposed", async () => {
+  it("[C-HND-04, C-HND-05, C-EVT-09] runs functions and workers without a decorator, with listeners, metrics and disposal", async () => {
     const { stub, running } = await run("current", "functions");
     await running.printed(/^polling add=true,length=true$/m);
     await until(() => stub.seen(/^PUT \/api\/metadata\/taskdefs$/).length > 0);
@@ -129,7 +129,7 @@ describe("a program for the official SDK", () => {
     });
   });
 
-  it("runs a TaskManager, whose callback can break nothing", async () => {
+  it("runs a TaskManager, also when its callback throws", async () => {
     const { stub, running } = await run("current", "manager");
     stub.enqueue("failing");
     await running.printed(/^error failing: It went wrong$/m);
@@ -156,7 +156,7 @@ describe("a program for the official SDK", () => {
     expect(schema).toContain('"required":["orderId"]');
   });
 
-  it("[C-ARCH-01, C-HND-02, C-SUP-03] runs the workers of imported modules in a process each, and starts one that crashed again", async () => {
+  it("[C-ARCH-01, C-HND-02, C-SUP-03] runs the workers of imported modules in separate processes, and restarts one that crashed", async () => {
     const { stub, running } = await run("current", "modules");
     const [line] = await running.printed(/^\{"pid".*$/m);
     const { pid, count } = JSON.parse(line);
@@ -180,7 +180,7 @@ describe("a program for the official SDK", () => {
     expect(await ended(running)).toContain("stopped");
   });
 
-  it("[C-ARCH-12, C-ARCH-08, C-CAP-03] runs as many synchronous handlers at once as configured, each in a thread", async () => {
+  it("[C-ARCH-12, C-ARCH-08, C-CAP-03] runs the configured number of synchronous handlers at the same time, each in a thread", async () => {
     const { stub, running } = await run("current", "modules");
     await running.printed(/^\{"pid".*$/m);
     const [one, two] = [join(folder, "one"), join(folder, "two")];

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../src/core/json/json.ts";
 import { startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";
 
-it("[C106] starts the failure workflow once, with what failed, for a run and for a child", async () => {
+it("[C106] starts the failure workflow once, with the failed task, for a run and for a child", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 0 });
   await c.workflow({ name: "mourning", tasks: [simple("mourn", { inputParameters: { all: "${workflow.input}" } })] });
@@ -35,7 +35,7 @@ it("[C106] starts the failure workflow once, with what failed, for a run and for
   expect(await c.status(parent)).toBe("FAILED");
 });
 
-it("a failure workflow gets no copy of the failed run that would make its input too large", async () => {
+it("a failure workflow gets no copy of the failed run when its input would become too large", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 0 });
   await c.workflow({ name: "mourning", tasks: [simple("mourn", { inputParameters: { id: "${workflow.input.workflowId}" } })] });
@@ -48,7 +48,7 @@ it("a failure workflow gets no copy of the failed run that would make its input 
   expect(Object.keys(input as JsonObject).sort()).toEqual(["failureStatus", "failureTaskId", "own", "reason", "workflowId"]);
 });
 
-it("[C106] starts another one when the run is tried again and fails again, and none twice over a restart of the server", async () => {
+it("[C106] starts another one when the run is retried and fails again, and starts each once over a restart of the server", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 0 });
   await c.workflow({ name: "mourning", tasks: [simple("mourn")] });

@@ -4,7 +4,7 @@ import { simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
-it("never lets more tasks run at a time than the limit, for any number of polls", async () => {
+it("never runs more tasks at the same time than the limit, for any number of polls", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", concurrentExecLimit: 3 });
   await c.workflow({ name: "w", tasks: [simple("t")] });
@@ -37,7 +37,7 @@ it("counts a task against the limit only while a worker has it", async () => {
   expect(await c.poll("t")).toBeUndefined();
 });
 
-it("shares a limit among all workflows and domains of a task, and leaves other tasks alone", async () => {
+it("shares a limit among all workflows and domains of a task, but not with other tasks", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", concurrentExecLimit: 1 });
   await c.begin([simple("t")], { name: "a" });
@@ -50,7 +50,7 @@ it("shares a limit among all workflows and domains of a task, and leaves other t
   await c.take("t", { domain: "d" });
 });
 
-it("hands out exactly the rate in every window", async () => {
+it("hands out exactly as many tasks in every window as the rate allows", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", rateLimitPerFrequency: 3, rateLimitFrequencyInSeconds: 5 });
   await c.workflow({ name: "w", tasks: [simple("t")] });

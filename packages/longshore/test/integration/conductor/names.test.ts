@@ -1,4 +1,4 @@
-// Conductor's workflows by name from elsewhere: our own lists and starts, definition files, a server without a port.
+// Conductor workflows that are used by name in other ways: our own lists and starts, definition files, a server without a port.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,11 +27,11 @@ it("a registered workflow is listed and can be started by our own API before its
   await c.settle();
   const task = await c.take("greet");
   await c.update(task);
-  // The input has the definition's own values for what is absent, as after a start over Conductor's wire.
+  // The input has the definition's defaults for absent values, as after a start with Conductor's protocol.
   expect(await c.run(started.id)).toMatchObject({ status: "COMPLETED", workflowVersion: 1, output: { all: { name: "Ada", count: 1 } } });
 });
 
-it("a start by name uses the newest version and the task definitions of now", async () => {
+it("a start by name uses the newest version and the current task definitions", async () => {
   const c = await startConductor();
   await c.workflow(parcel);
   await c.workflow({ ...parcel, version: 3, tasks: [simple("weigh")] });
@@ -59,7 +59,7 @@ it("an input that is not an object is refused by name", async () => {
   expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("The input of parcel is not an object")]);
 });
 
-it("a definition file in Conductor's JSON is registered under its own name, and mistakes have their place", async () => {
+it("a definition file in Conductor's JSON is registered with its own name, and mistakes are reported with their place", async () => {
   const c = await startConductor();
   const define = (text: string) => c.send("POST", "/longshore/v1/definitions?name=some-file", text);
   expect((await define(JSON.stringify(parcel))).status).toBe(201);
@@ -74,7 +74,7 @@ it("a definition file in Conductor's JSON is registered under its own name, and 
   expect([wrong.status, JSON.parse(wrong.text)]).toMatchObject([400, { error: { code: "LONGSHORE_BAD_DEFINITION", line: 2 } }]);
 });
 
-it("a folder of workflows may hold Conductor's JSON, also on a server without a port", async () => {
+it("a folder of workflows may contain Conductor's JSON, also on a server without a port", async () => {
   const workflows = temporaryFolder();
   writeFileSync(
     join(workflows, "a-parcel.json"),

@@ -5,7 +5,7 @@ import { fork, operator, simple, switchOn } from "../../support/conductor-world.
 
 const second = 1_000;
 
-it("[C74] takes the case that fits, else the default, else continues after the switch", async () => {
+it("[C74] runs the matching case, else the default, else continues after the switch", async () => {
   const c = await startConductor();
   const withDefault = [switchOn("s", { a: [simple("ta")] }, [simple("other")]), simple("after")];
   const hit = await c.begin(withDefault, { start: { input: { key: "a" } } });
@@ -24,7 +24,7 @@ it("[C74] takes the case that fits, else the default, else continues after the s
   expect(await c.statuses(hit)).toEqual(["s:COMPLETED", "ta:COMPLETED", "after:SCHEDULED"]);
 });
 
-it("[C76] follows switches in switches, a fork in a case, and a case with nothing in it", async () => {
+it("[C76] supports switches in switches, a fork in a case, and an empty case", async () => {
   const c = await startConductor();
   const inner = switchOn("inner", { x: [simple("deep")] }, [simple("shallow")], "${workflow.input.second}");
   const forked = fork("f", [[simple("left")], [simple("right")]], ["left", "right"]);
@@ -46,7 +46,7 @@ it("[C76] follows switches in switches, a fork in a case, and a case with nothin
   expect(await c.statuses(empty)).toEqual(["outer:COMPLETED", "after:SCHEDULED"]);
 });
 
-it("[C79] joins both branches of a fork, and gives their outputs on", async () => {
+it("[C79] joins both branches of a fork, and passes on their outputs", async () => {
   const c = await startConductor();
   const after = simple("after", { inputParameters: { got: "${f_join.output}" } });
   const id = await c.begin([...fork("f", [[simple("l1"), simple("l2")], [simple("r")]], ["l2", "r"]), after]);
@@ -61,7 +61,7 @@ it("[C79] joins both branches of a fork, and gives their outputs on", async () =
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C80] [C82] cancels the other branches when one fails permanently, and starts them again on retry", async () => {
+it("[C80] [C82] cancels the other branches when one fails permanently, and starts them again on a retry", async () => {
   const c = await startConductor();
   const id = await c.begin([...fork("f", [[simple("done")], [simple("bad")], [simple("idle")]], ["done", "bad", "idle"]), simple("after")]);
   await c.work("done");
@@ -74,7 +74,7 @@ it("[C80] [C82] cancels the other branches when one fails permanently, and start
   expect(await c.status(id)).toBe("RUNNING");
   expect((await c.record(id, "f_join")).status).toBe("IN_PROGRESS");
   expect(await c.poll("done")).toBeUndefined();
-  // What the worker of the cancelled try still says is taken without a complaint, and changes nothing.
+  // A later report of the cancelled attempt's worker is accepted without an error, and changes nothing.
   await c.update(idle, { output: { stale: true } });
   const [bad, again] = [await c.take("bad"), await c.take("idle")];
   expect(again.taskId).not.toBe(idle.taskId);
@@ -85,7 +85,7 @@ it("[C80] [C82] cancels the other branches when one fails permanently, and start
   expect((await c.record(id, "f_join")).outputData).toEqual({ idle: { fresh: true } });
 });
 
-it("[C81] waits for every branch when a permissive one fails, and fails then", async () => {
+it("[C81] waits for every branch when a permissive one fails, and then fails", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "soft", retryCount: 0 });
   const id = await c.begin([...fork("f", [[simple("soft", { permissive: true })], [simple("hard")]], ["soft", "hard"]), simple("after")]);
@@ -126,7 +126,7 @@ it("[C83] completes forks in forks, and sub-workflows in branches", async () => 
   expect(await c.status(forgiven)).toBe("COMPLETED");
 });
 
-it("[C84] does not wait in the join for a branch that it does not name, but in the run", async () => {
+it("[C84] the join does not wait for a branch that it does not name, but the run does", async () => {
   const c = await startConductor();
   const id = await c.begin([...fork("f", [[simple("named")], [simple("free")]], ["named"]), simple("after")]);
   await c.work("named");
@@ -215,7 +215,7 @@ it("[C114] waits exactly for its duration, until a date, or for a report", async
   expect((await c.send("POST", "/metadata/workflow", both)).status).toBe(400);
 });
 
-it("[C115] times a WAIT out by its task definition, and waits again", async () => {
+it("[C115] ends a WAIT by the timeout of its task definition, and waits again", async () => {
   const c = await startConductor();
   await c.taskDef({
     name: "wait",
@@ -234,7 +234,7 @@ it("[C115] times a WAIT out by its task definition, and waits again", async () =
   expect(await c.statuses(id)).toEqual(["wait:TIMED_OUT", "wait:COMPLETED", "t:SCHEDULED"]);
 });
 
-it("[C116] continues with the input of a person", async () => {
+it("[C116] continues with a person's input", async () => {
   const c = await startConductor();
   const id = await c.begin([operator("HUMAN", "ask"), simple("t", { inputParameters: { said: "${ask.output.said}" } })]);
   const { taskId } = await c.record(id, "ask");
@@ -242,7 +242,7 @@ it("[C116] continues with the input of a person", async () => {
   expect((await c.take("t")).inputData).toEqual({ said: "yes" });
 });
 
-it("ends a WAIT and a HUMAN by a signal with the reference name of the task, also by one that came before", async () => {
+it("ends a WAIT and a HUMAN by a signal with the reference name of the task, also by an earlier signal", async () => {
   const c = await startConductor();
   const wait = operator("WAIT", "pause", { inputParameters: {} });
   const timed = operator("WAIT", "nap", { inputParameters: { duration: "1 hour" } });
@@ -257,7 +257,7 @@ it("ends a WAIT and a HUMAN by a signal with the reference name of the task, als
   expect((await c.work("t")).inputData).toEqual({ by: "Ann" });
 });
 
-it("[C117] runs a DYNAMIC task as what its input names, and fails without a name", async () => {
+it("[C117] runs a DYNAMIC task as the task that its input names, and fails without a name", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "known", retryCount: 0, inputTemplate: { extra: 1 } });
   const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}" } });
@@ -270,13 +270,13 @@ it("[C117] runs a DYNAMIC task as what its input names, and fails without a name
   expect(await c.run(nameless)).toMatchObject({ status: "FAILED" });
   expect((await c.run(nameless)).reasonForIncompletion).toMatch(/^Cannot map a dynamic task .*Parameter= which/);
   const unknown = await c.begin([dynamic], { start: { input: { which: "nobody" } } });
-  // As the real server does, though its documents say otherwise: it runs, and is not tried again.
+  // As on the real server, although its documents say otherwise: it runs, and is not retried.
   await c.work("nobody", { status: "FAILED" });
   expect(await c.run(unknown)).toMatchObject({ status: "FAILED", failedTaskNames: ["nobody"] });
 });
 
 it.each(["NOOP", "TERMINATE", "SET_VARIABLE", "WAIT", "HTTP"])(
-  "fails a DYNAMIC task that names the operator %s, and says why",
+  "fails a DYNAMIC task that names the operator %s, with the reason",
   async (which) => {
     const c = await startConductor();
     const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}" } });
@@ -314,7 +314,7 @@ async function execute(c: ConductorServer, name: string, query = "", body: objec
   return c.send("POST", `/workflow/execute/${name}/1?requestId=r1${query}`, body);
 }
 
-it("[C119] starts a run and answers when it has ended, waits, has reached a task, or takes too long", async () => {
+it("[C119] starts a run and responds when it has ended, waits, has reached a task, or takes too long", async () => {
   const c = await startConductor();
   await c.workflow({ name: "quick", tasks: [operator("NOOP", "n"), operator("SET_VARIABLE", "s", { inputParameters: { x: 1 } })] });
   await c.workflow({ name: "waits", tasks: [operator("WAIT", "wait"), simple("t")] });
@@ -337,7 +337,7 @@ it("[C119] starts a run and answers when it has ended, waits, has reached a task
   expect(JSON.parse((await slow).text)).toMatchObject({ targetWorkflowStatus: "RUNNING", signalTimeout: true });
 });
 
-it("[C122] reads times, nested expressions and filters, escapes what is escaped, and fills texts", async () => {
+it("[C122] supports times, nested expressions, filters, escapes and expressions in texts", async () => {
   const c = await startConductor();
   const inputParameters = {
     ended: "${a.endTime}",
@@ -362,7 +362,7 @@ it("[C122] reads times, nested expressions and filters, escapes what is escaped,
   });
 });
 
-it("ends a WAIT whose time passed while the server was down, and one that is tried again after its date", async () => {
+it("ends a WAIT whose time passed while the server was down, and one that is retried after its date", async () => {
   const c = await startConductor();
   const timed = { retryCount: 1, retryDelaySeconds: 0, timeoutSeconds: 5, responseTimeoutSeconds: 5, timeoutPolicy: "RETRY" };
   await c.taskDef({ name: "late", ...timed });

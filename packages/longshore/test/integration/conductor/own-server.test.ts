@@ -1,4 +1,4 @@
-// Our worker on our server: both halves of the protocol, with real sockets and a real store.
+// Our worker on our server: both halves of the protocol with real sockets and a real store.
 
 import { describe, expect, it } from "vitest";
 import { TerminalError } from "../../../src/core/errors.ts";
@@ -51,7 +51,7 @@ async function setup() {
 }
 
 describe("our worker on our server", () => {
-  it.each([true, false])("runs chains of tasks, several at once, with update-v2 %s", async (updateV2) => {
+  it.each([true, false])("runs several chains of tasks at the same time, with update-v2 %s", async (updateV2) => {
     await using s = await setup();
     await s.define("sum", ["one", "two"]);
     const add = (name: string) => task(name, ({ n }: { n: number }) => ({ n: n + 1 }));
@@ -98,7 +98,8 @@ describe("our worker on our server", () => {
     const worker = await work({
       tasks: [task("idle", () => null)],
       on: conductor(s.url, { env: {}, outbox: false }),
-      // Listening from the beginning: the first poll has often begun when work() answers. The second one waits for seconds.
+      // The listener is set from the beginning, because the first poll has often begun when work() returns. The second poll waits for
+      // seconds.
       listeners: [{ pollStarted: () => (++polls === 2 ? secondPoll.resolve() : undefined) }],
       signals: false,
       logger: false,

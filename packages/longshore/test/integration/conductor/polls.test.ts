@@ -4,7 +4,7 @@ import { type RestTask, startConductor } from "../../support/conductor-rest.ts";
 import { simple } from "../../support/conductor-world.ts";
 import { eventually } from "../../support/workflow-graph.ts";
 
-it("[C30] gives a task to a poll that waits as soon as it is scheduled, without any time passing", async () => {
+it("[C30] gives a task to a waiting poll as soon as it is scheduled, without a delay", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   const polled = c.send("GET", "/tasks/poll/batch/t?workerid=w1&count=5&timeout=3000");
@@ -27,14 +27,14 @@ it("[C31] never gives one task to two pollers, in a thousand races", async () =>
   for (let race = 0; race < races; race++) {
     await Promise.all([c.ask("POST", "/workflow", { name: "w" }), pollOnce("a"), pollOnce("b")]);
   }
-  // What was started after both had looked.
+  // Tasks that were started after both had polled.
   await Promise.all([pollOnce("a"), pollOnce("b")]);
   for (let last = await c.poll("t"); last !== undefined; last = await c.poll("t")) handed.push(last.taskId);
   expect(handed).toHaveLength(races);
   expect(new Set(handed).size).toBe(races);
 });
 
-it("[C32] gives a task to another worker whose poller hung up before it read the answer", async () => {
+it("[C32] gives a task to another worker when its poller disconnected before it read the response", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", responseTimeoutSeconds: 10, retryDelaySeconds: 0 });
   const id = await c.begin([simple("t")]);
@@ -52,7 +52,7 @@ it("[C32] gives a task to another worker whose poller hung up before it read the
   expect([await c.status(id), await c.statuses(id)]).toEqual(["COMPLETED", ["t:TIMED_OUT", "t:COMPLETED"]]);
 });
 
-it("serves the larger priority first, and the older task among equals", async () => {
+it("hands out tasks with the larger priority first, and older tasks first among equal ones", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   const low = await c.start("w", { priority: 1 });
@@ -63,7 +63,7 @@ it("serves the larger priority first, and the older task among equals", async ()
   expect(order).toEqual([high, later, low, none]);
 });
 
-it("answers a batch poll by POST as by GET, and hands out no more than requested", async () => {
+it("responds to a batch poll by POST as by GET, and hands out no more than requested", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   for (let at = 0; at < 3; at++) await c.start("w");

@@ -30,7 +30,7 @@ it("reads a boolean in every form that the real server reads, and refuses other 
   }
 });
 
-it("reads a number with spaces, a sign, zeros before it and as hexadecimal, and refuses other texts", async () => {
+it("reads a number with spaces, a sign or leading zeros, and in hexadecimal, and refuses other texts", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const found = async (query: string) => (await c.read<{ results: unknown[] }>(`/workflow/${id}/tasks?${query}`)).results.length;
@@ -46,7 +46,7 @@ it("reads a number with spaces, a sign, zeros before it and as hexadecimal, and 
   }
 });
 
-it("reads a list as a repeated parameter or with commas, and leaves out the spaces", async () => {
+it("reads a list as a repeated parameter or with commas, without spaces", async () => {
   const c = await startConductor();
   await c.begin([simple("t")]);
   for (const query of ["taskType=t,%20other", "taskType=t&taskType=other"]) {
@@ -54,7 +54,7 @@ it("reads a list as a repeated parameter or with commas, and leaves out the spac
   }
 });
 
-it("refuses what is not served in Conductor's error shape, by its name", async () => {
+it("refuses unsupported requests in Conductor's error format, with their name", async () => {
   const c = await startConductor();
   const refusals = [
     ["GET", "/event", 404, "event handlers"],

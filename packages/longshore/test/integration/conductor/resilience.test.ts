@@ -5,10 +5,10 @@ import type { RestRun, RestTask } from "../../support/conductor-rest.ts";
 import { fork, operator, simple, switchOn } from "../../support/conductor-world.ts";
 
 const second = 1_000;
-/** Longer than a store rests after a write that failed. */
+/** Longer than the pause of a store after a failed write. */
 const restMs = 5 * second;
 
-/** A request whose write fails is refused as something to try again, changes nothing, and succeeds afterwards. */
+/** A request whose write fails is refused as transient, changes nothing, and succeeds afterwards. */
 async function refusedThenTaken(c: FaultyServer, method: string, path: string, body: unknown, unchanged: () => Promise<unknown>) {
   const before = await unchanged();
   c.faults.failNext = 1;
@@ -24,7 +24,7 @@ async function refusedThenTaken(c: FaultyServer, method: string, path: string, b
   await c.settle();
 }
 
-it("[C124] refuses what it cannot write as something to try again, and forgets nothing of it halfway", async () => {
+it("[C124] refuses what it cannot write as transient, and leaves no incomplete changes", async () => {
   const c = await startFaulty();
   await c.workflow({ name: "w", tasks: [simple("a"), simple("b")] });
   const running = () => c.read<string[]>("/workflow/running/w?version=1");
@@ -48,7 +48,7 @@ it("[C124] refuses what it cannot write as something to try again, and forgets n
   expect(await state()).toEqual(["TERMINATED", ["a:COMPLETED", "b:CANCELED"]]);
 });
 
-it("[C125] has every scheduled task queued again after a crash before any answer", async () => {
+it("[C125] has every scheduled task in the queue after a crash before any response", async () => {
   const first = await startFaulty();
   const earlier = await first.begin([simple("a"), simple("b")]);
   await first.order("DELETE", earlier, "");
@@ -68,7 +68,7 @@ it("[C125] has every scheduled task queued again after a crash before any answer
   expect(await third.status(id as string)).toBe("COMPLETED");
 });
 
-it("[C124] fires a timer and notifies a parent of its child once writing works again", async () => {
+it("[C124] fires a timer and notifies a parent of its child after writing works again", async () => {
   const c = await startFaulty();
   await c.workflow({ name: "child", tasks: [operator("WAIT", "wait", { inputParameters: { duration: "10 seconds" } })] });
   const timeout = { timeoutSeconds: 30, timeoutPolicy: "TIME_OUT_WF" };
@@ -130,7 +130,7 @@ interface Story {
   writes: number;
 }
 
-/** Plays the whole workflow; the server dies at one write, and is started again. Every answer that is not heard is asked for again. */
+/** Runs the whole workflow. The server dies at one write and is started again. Every request without a response is repeated. */
 async function play(dieAt: Faults["dieAt"]): Promise<Story> {
   let c = await startFaulty();
   await defineEverything(c);
@@ -200,7 +200,7 @@ for (const when of ["before", "after"] as const) {
   }, 240_000);
 }
 
-it("[C127] completes a join once, for any number of branches that end at the same moment", async () => {
+it("[C127] completes a join once, for any number of branches that end at the same time", async () => {
   const c = await startFaulty();
   const names = Array.from({ length: 40 }, (_, at) => `b${at}`);
   const branches = names.map((taskReferenceName) => [simple("branch", { taskReferenceName })]);
@@ -219,7 +219,7 @@ it("[C127] completes a join once, for any number of branches that end at the sam
   expect(await c.pollMany("after", 10)).toHaveLength(3);
 });
 
-it("[C128] touches as many rows with a thousand finished runs as with ten, and scans no table", async () => {
+it("[C128] reads and writes as many rows with a thousand finished runs as with ten, and scans no table", async () => {
   const c = await startFaulty();
   await c.workflow({ name: "w", tasks: [simple("a"), simple("b")] });
   const finish = async (runs: number) => {

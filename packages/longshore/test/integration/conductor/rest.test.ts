@@ -19,7 +19,7 @@ it("[C4] starts with a correlation id and a priority, and shows a run without it
   expect(run).toMatchObject({ status: "RUNNING", tasks: [], correlationId: "c1", priority: 50 });
 });
 
-it("[C5] counts what is queued, delayed tasks too, and lists what is running", async () => {
+it("[C5] counts queued tasks, also delayed ones, and lists running ones", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   expect(await c.read("/tasks/queue/size?taskType=t")).toBe(1);
@@ -33,7 +33,7 @@ it("[C5] counts what is queued, delayed tasks too, and lists what is running", a
   expect(await c.read("/workflow/running/w")).toEqual([]);
 });
 
-it("[C6] answers an empty batch with a list and an empty single poll with nothing", async () => {
+it("[C6] responds to an empty batch poll with an empty list and to an empty single poll with no content", async () => {
   const c = await startConductor();
   const batch = await c.send("GET", "/tasks/poll/batch/none?timeout=0&count=3");
   expect([batch.status, batch.text]).toEqual([200, "[]"]);
@@ -43,7 +43,7 @@ it("[C6] answers an empty batch with a list and an empty single poll with nothin
   expect(await single).toMatchObject({ status: 204, text: "" });
 });
 
-it("[C7] answers an update with the task's id, and shows who did what when", async () => {
+it("[C7] responds to an update with the task's id, and shows worker and times", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);
   await c.clock.advance(5);
@@ -68,7 +68,7 @@ it("[C8] finds runs by type in every spelling, with and without a status", async
   expect((await c.send("GET", `/workflow/search?query=${encodeURIComponent("workflowType ~ x")}`)).status).toBe(400);
 });
 
-it("[C9] turns pages of what it finds, newest first", async () => {
+it("[C9] returns search results in pages, newest first", async () => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("t")] });
   const ids: string[] = [];
@@ -82,7 +82,7 @@ it("[C9] turns pages of what it finds, newest first", async () => {
   expect([second.totalHits, second.results.map(({ workflowId }) => workflowId)]).toEqual([3, [ids[0]]]);
 });
 
-it("[C10] finds tasks and the runs that they belong to, in short and in full", async () => {
+it("[C10] finds tasks and their runs, as summaries and in full", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t", { inputParameters: { k: 1 } })]);
   const query = encodeURIComponent("taskType='t'");
@@ -94,7 +94,7 @@ it("[C10] finds tasks and the runs that they belong to, in short and in full", a
   expect(runs.results[0]).toMatchObject({ workflowId: id, workflowDefinition: { name: "w" } });
 });
 
-it("[C11] terminates a run once and for all, but not one that completed", async () => {
+it("[C11] terminates a run permanently, but not one that has completed", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   expect((await c.order("DELETE", id, "?reason=enough")).status).toBe(200);
@@ -106,7 +106,7 @@ it("[C11] terminates a run once and for all, but not one that completed", async 
   expect((await c.order("DELETE", done, "")).status).toBe(409);
 });
 
-it("[C12] restarts a run that has ended under its own id, and no other", async () => {
+it("[C12] restarts a run under its own id, but only after it has ended", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   expect((await c.order("POST", id, "/restart")).status).toBe(409);
@@ -130,7 +130,7 @@ it("[C20] refuses to wait longer than five seconds for a poll", async () => {
   expect([answer.status, JSON.parse(answer.text).message]).toEqual([400, "Long Poll Timeout value cannot be more than 5 seconds"]);
 });
 
-it("[C21] takes a second report on a task that has ended, and changes nothing", async () => {
+it("[C21] accepts a second report on a task that has ended, and changes nothing", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const task = await c.work("t", { output: { first: true } });
@@ -140,7 +140,7 @@ it("[C21] takes a second report on a task that has ended, and changes nothing", 
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C22] takes a report on a task of a terminated run, which stays canceled", async () => {
+it("[C22] accepts a report on a task of a terminated run, which stays canceled", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const task = await c.take("t");
@@ -150,7 +150,7 @@ it("[C22] takes a report on a task of a terminated run, which stays canceled", a
   expect(await c.status(id)).toBe("TERMINATED");
 });
 
-it("[C23] keeps logs of results and of the log endpoint, oldest first", async () => {
+it("[C23] stores logs from results and from the log endpoint, oldest first", async () => {
   const c = await startConductor();
   await c.begin([simple("t")]);
   const task = await c.take("t");
@@ -168,7 +168,7 @@ it("[C23] keeps logs of results and of the log endpoint, oldest first", async ()
   expect(new Set(kept.map(({ taskId }) => taskId))).toEqual(new Set([task.taskId]));
 });
 
-it("[C24] answers update-v2 with the next task, or with nothing", async () => {
+it("[C24] responds to update-v2 with the next task, or with no content", async () => {
   const c = await startConductor();
   await c.begin([simple("t")]);
   const second = await c.start("w");
@@ -184,7 +184,7 @@ it("[C24] answers update-v2 with the next task, or with nothing", async () => {
   expect((await v2({ ...c.resultOf(handed), taskId: "no-such-task" })).status).toBe(204);
 });
 
-it("[C-V2-10] answers update-v2 with a task of the same type and domain alone, for the worker of the result", async () => {
+it("[C-V2-10] responds to update-v2 only with a task of the same type and domain, for the worker of the result", async () => {
   const c = await startConductor();
   await c.poll("t", { domain: "east" });
   await c.workflow({ name: "w", tasks: [simple("t")] });
@@ -217,7 +217,7 @@ it("[C25] lists which worker polled for what, separately for each domain", async
   expect(await c.read("/tasks/queue/polldata/all")).toHaveLength(2);
 });
 
-it("[C26] does what it can of a bulk order, and reports what it could not", async () => {
+it("[C26] performs a bulk command as far as possible, and reports the failures", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const answer = await c.send("PUT", "/workflow/bulk/pause", [id, "unknown"]);
@@ -233,7 +233,7 @@ it("[C27] refuses more than a thousand ids at once", async () => {
   expect((await c.send("PUT", "/workflow/bulk/pause", ids.slice(1))).status).toBe(200);
 });
 
-it("runs of one correlation id are listed oldest first, open ones alone where the caller does not want closed ones", async () => {
+it("lists runs of one correlation id oldest first, without closed runs when the caller requests this", async () => {
   const c = await startConductor();
   const first = await c.begin([simple("t")], { start: { correlationId: "a" } });
   const second = await c.start("w", { correlationId: "a" });

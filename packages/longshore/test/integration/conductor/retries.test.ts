@@ -17,7 +17,7 @@ it("[C33] gives each task its evaluated input and the run its evaluated output",
   expect(await c.run(id)).toMatchObject({ status: "COMPLETED", output: { o1: "A", o2: 7, o3: "one" } });
 });
 
-it("[C34] ends the run at a terminal error, without another try", async () => {
+it("[C34] ends the run at a terminal error, without another attempt", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("n1", { taskReferenceName: "r1" })], { outputParameters: { seen: "${r1.output.x}" } });
   const task = await c.work("n1", { status: "FAILED_WITH_TERMINAL_ERROR", reason: "bad luck", output: { x: 1 } });
@@ -33,7 +33,7 @@ it("[C34] ends the run at a terminal error, without another try", async () => {
   expect(run.tasks[0]).toMatchObject({ status: "FAILED_WITH_TERMINAL_ERROR", retryCount: 0, outputData: { x: 1 } });
 });
 
-it("[C35] makes the next try pollable after the delay and not before, linked to the one that failed", async () => {
+it("[C35] queues the next attempt after the delay, linked to the failed one", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 3, retryLogic: "FIXED", retryDelaySeconds: 2 });
   const id = await c.begin([simple("t")]);
@@ -49,7 +49,7 @@ it("[C35] makes the next try pollable after the delay and not before, linked to 
   expect(fresh).toMatchObject({ taskId: again.taskId, retried: false, startDelayInSeconds: 2 });
 });
 
-it("[C36] completes after three failures, and still names the task among the failed", async () => {
+it("[C36] completes after three failures, and still lists the task as failed", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t2", retryCount: 3, retryDelaySeconds: 0 });
   const id = await c.begin([simple("t1"), simple("t2")]);
@@ -67,7 +67,7 @@ it("[C36] completes after three failures, and still names the task among the fai
   ]);
 });
 
-it("[C37] times a silent worker out and schedules another try", async () => {
+it("[C37] ends the attempt of a silent worker and schedules another one", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 1, retryDelaySeconds: 0, responseTimeoutSeconds: 10 });
   const id = await c.begin([simple("t")]);
@@ -81,7 +81,7 @@ it("[C37] times a silent worker out and schedules another try", async () => {
   expect(fresh).toMatchObject({ status: "SCHEDULED", retryCount: 1, retriedTaskId: held.taskId });
 });
 
-it("[C38] keeps a lease that is extended, and times out within its length once that stops", async () => {
+it("[C38] keeps a lease that is extended, and ends it within its length when the extensions stop", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 0, responseTimeoutSeconds: 2 });
   const id = await c.begin([simple("t")]);
@@ -98,7 +98,7 @@ it("[C38] keeps a lease that is extended, and times out within its length once t
   expect(await c.status(id)).toBe("TIMED_OUT");
 });
 
-it("[C39] hands a deferred task out again after the callback time, as the same try", async () => {
+it("[C39] hands out a deferred task again after the callback time, as the same attempt", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")]);
   const first = await c.work("t", { status: "IN_PROGRESS", callback: 2, output: { at: 1 } });
@@ -109,7 +109,7 @@ it("[C39] hands a deferred task out again after the callback time, as the same t
   expect(await c.take("t")).toMatchObject({ taskId: first.taskId, pollCount: 2, retryCount: 0, callbackAfterSeconds: 0 });
 });
 
-it("[C40] hands a task that is deferred by no time out at once", async () => {
+it("[C40] hands out a task at once when its deferral has no delay", async () => {
   const c = await startConductor();
   await c.begin([simple("t")]);
   const first = await c.work("t", { status: "IN_PROGRESS", callback: 0 });
@@ -135,7 +135,7 @@ it("[C42] replaces the output with each update", async () => {
   expect((await c.record(id, "t")).outputData).toEqual({ b: 2 });
 });
 
-it("[C43] retries a failed run under its own id, with an input made for the new try", async () => {
+it("[C43] retries a failed run under its own id, with a newly computed input", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t2", retryCount: 1, retryDelaySeconds: 0 });
   const id = await c.begin([simple("t1"), simple("t2", { inputParameters: { own: "${CPEWF_TASK_ID}" } })]);
@@ -153,7 +153,7 @@ it("[C43] retries a failed run under its own id, with an input made for the new 
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("[C44] restarts what is not restartable only when it did not complete", async () => {
+it("[C44] restarts a run that is not restartable only when it did not complete", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t")], { restartable: false });
   await c.work("t", { status: "FAILED_WITH_TERMINAL_ERROR" });
@@ -163,7 +163,7 @@ it("[C44] restarts what is not restartable only when it did not complete", async
   expect((await c.order("POST", id, "/restart")).status).toBe(404);
 });
 
-it("[C45] restarts with the definition that it had, or with the latest on request", async () => {
+it("[C45] restarts with the same definition, or with the latest on request", async () => {
   const c = await startConductor();
   const id = await c.begin([simple("t1"), simple("t2")]);
   await c.work("t1");
@@ -198,7 +198,7 @@ it("[C47] completes an inline definition without tasks at once", async () => {
   expect(run.tasks).toEqual([]);
 });
 
-it("[C48] takes the task definition's value for an input that is null or absent", async () => {
+it("[C48] uses the task definition's value for an input that is null or absent", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", inputTemplate: { a: 1 } });
   for (const [inputParameters, expected] of [
@@ -226,7 +226,7 @@ it("[C49] doubles the delay up to its cap", async () => {
   expect(await c.poll("t")).toBeDefined();
 });
 
-it("[C50] lengthens the delay by the same step each time, up to its cap", async () => {
+it("[C50] increases the delay by the same amount each time, up to its cap", async () => {
   const c = await startConductor();
   const delays = { retryLogic: "LINEAR_BACKOFF", retryDelaySeconds: 2, backoffScaleFactor: 2, maxRetryDelaySeconds: 5 };
   await c.taskDef({ name: "t", retryCount: 3, ...delays });
@@ -256,7 +256,7 @@ it("[C51] adds jitter to the capped delay, and shows the delay without it", asyn
   }
 });
 
-it("[C52] ends the run when the time for all tries is over, also when tries are left", async () => {
+it("[C52] ends the run when the time for all attempts is over, also when attempts are left", async () => {
   const c = await startConductor();
   const budget = { retryCount: 10, retryDelaySeconds: 4, responseTimeoutSeconds: 5, timeoutSeconds: 5, timeoutPolicy: "RETRY" };
   await c.taskDef({ name: "t", ...budget, totalTimeoutSeconds: 10 }, { name: "free", ...budget, totalTimeoutSeconds: 0 });
@@ -281,7 +281,7 @@ it("[C52] ends the run when the time for all tries is over, also when tries are 
   expect(await c.status(unlimited)).toBe("COMPLETED");
 });
 
-it("[C53] tries no more once the whole time is over, even where timeouts only alert", async () => {
+it("[C53] makes no more attempts after the whole time, also with the policy ALERT_ONLY", async () => {
   const c = await startConductor();
   const definition = { retryCount: 5, retryDelaySeconds: 0, totalTimeoutSeconds: 10, timeoutPolicy: "ALERT_ONLY" };
   await c.taskDef({ name: "t", ...definition });
@@ -294,7 +294,7 @@ it("[C53] tries no more once the whole time is over, even where timeouts only al
   expect(await c.statuses(id)).toEqual(["t:FAILED"]);
 });
 
-it("[C54] lets the workflow's own number of retries win over the definition's", async () => {
+it("[C54] prefers the workflow's number of retries to that of the definition", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "t", retryCount: 5, retryDelaySeconds: 0 });
   const id = await c.begin([simple("t", { retryCount: 1 })]);

@@ -13,7 +13,7 @@ function environment(variables: { [name: string]: string }): void {
 
 const literal = "${workflow.secrets.KEY}";
 
-it("[C121] fills secrets in only for the polling worker, and stores the literal everywhere", async () => {
+it("[C121] fills in secrets only for the polling worker, and stores the literal expression everywhere", async () => {
   environment({ CONDUCTOR_SECRET_KEY: "hunter2", CONDUCTOR_SECRET_PAIR: '{"user":"u","pass":"p"}', CONDUCTOR_ENV_REGION: "north" });
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [simple("inner", { inputParameters: { given: "${workflow.input.key}" } })] });
@@ -44,7 +44,7 @@ it("[C121] fills secrets in only for the polling worker, and stores the literal 
   for (const run of [id, child]) expect(JSON.stringify(await c.run(run))).not.toContain("hunter2");
 });
 
-it("[C121] fills secrets in what update-v2 hands out as well", async () => {
+it("[C121] also fills in secrets in tasks that update-v2 hands out", async () => {
   environment({ CONDUCTOR_SECRET_KEY: "hunter2" });
   const c = await startConductor();
   const id = await c.begin([

@@ -5,7 +5,7 @@ import { fork, operator, simple } from "../../support/conductor-world.ts";
 const sub = (name: string, child: string, more: object = {}, param: object = {}) =>
   operator("SUB_WORKFLOW", name, { subWorkflowParam: { name: child, ...param }, ...more });
 
-it("[C98] takes the end of its child for its own", async () => {
+it("[C98] ends as its child ends", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")], timeoutSeconds: 60, timeoutPolicy: "TIME_OUT_WF" });
@@ -59,7 +59,7 @@ it("[C99] starts the version that it names, else the newest", async () => {
   }
 });
 
-it("[C100] starts a workflow that is defined inline, by an expression, or under a name that is one", async () => {
+it("[C100] starts a workflow that is defined inline, by an expression, or by a name from an expression", async () => {
   const c = await startConductor();
   const named = { name: "child", version: 1, tasks: [simple("inner")] };
   await c.workflow(named);
@@ -79,7 +79,7 @@ it("[C100] starts a workflow that is defined inline, by an expression, or under 
   }
 });
 
-/** Root, mid and leaf, the leaf's task failed. */
+/** Root, mid and leaf; the leaf's task has failed. */
 async function threeLevels(c: ConductorServer): Promise<{ root: string; mid: string; leaf: string }> {
   await c.taskDef({ name: "work", retryCount: 0 });
   await c.workflow({ name: "leaf", tasks: [simple("before"), simple("work")] });
@@ -93,7 +93,7 @@ async function threeLevels(c: ConductorServer): Promise<{ root: string; mid: str
   return { root, mid, leaf };
 }
 
-/** Works off whatever is there, until nothing is. */
+/** Completes all open tasks until there is none. */
 async function workOff(c: ConductorServer, types: readonly string[]): Promise<string[]> {
   const done: string[] = [];
   for (let found = true; found; ) {
@@ -112,7 +112,7 @@ async function workOff(c: ConductorServer, types: readonly string[]): Promise<st
 const types = ["before", "work", "mid_after", "root_after"];
 
 for (const level of ["root", "mid", "leaf"] as const) {
-  it(`[C101] retries a failure three levels deep from the ${level}, keeping children only on a request to resume`, async () => {
+  it(`[C101] retries a failure three levels deep from the ${level}, and keeps children only when a resume is requested`, async () => {
     const c = await startConductor();
     for (const resume of [false, true]) {
       const ids = await threeLevels(c);
@@ -170,7 +170,7 @@ it("[C102] does not change a parent that has continued without an optional child
   expect(await c.statuses(id)).toEqual(["s:COMPLETED_WITH_ERRORS"]);
 });
 
-it("[C103] terminates the children of a run that is terminated, and gives them the reason", async () => {
+it("[C103] terminates the children of a terminated run, with the same reason", async () => {
   const c = await startConductor();
   await c.workflow({ name: "leaf", tasks: [simple("inner")] });
   await c.workflow({ name: "mid", tasks: [sub("to_leaf", "leaf")] });
@@ -187,7 +187,7 @@ it("[C103] terminates the children of a run that is terminated, and gives them t
   expect(await c.record(leaf, "inner")).toMatchObject({ status: "CANCELED" });
 });
 
-it("[C104] starts cancelled siblings again when a task inside a child is rerun, as often as it happens", async () => {
+it("[C104] starts cancelled siblings again each time a task inside a child is rerun", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });
@@ -214,7 +214,7 @@ it("[C104] starts cancelled siblings again when a task inside a child is rerun, 
   expect((await c.record(id, "f_join")).outputData).toMatchObject({ done: { kept: 1 } });
 });
 
-it("[C123] has one child for each try of a step, for any number of reads", async () => {
+it("[C123] has one child for each attempt of a step, for any number of reads", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "inner", retryCount: 0 }, { name: "s", retryCount: 2, retryDelaySeconds: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });
@@ -242,7 +242,7 @@ async function rerunFields(c: ConductorServer): Promise<ConductorServer> {
   return startConductor({}, c);
 }
 
-it("forgives an optional child that is terminated, in the run and in a join", async () => {
+it("completes with errors when an optional child is terminated, in the run and in a join", async () => {
   const c = await startConductor();
   await c.workflow({ name: "child", tasks: [simple("inner")] });
   const id = await c.begin([...fork("f", [[sub("s", "child", { optional: true })], [simple("a")]], ["s", "a"]), simple("after")]);
@@ -254,7 +254,7 @@ it("forgives an optional child that is terminated, in the run and in a join", as
   expect(await c.status(id)).toBe("COMPLETED");
 });
 
-it("ends a run that continued after a permitted failure when a step or a child behind it is rerun", async () => {
+it("ends a run that continued after a permitted failure when a later step or child is rerun", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "risky", retryCount: 0 }, { name: "inner", retryCount: 0 }, { name: "after", retryCount: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });
@@ -275,7 +275,7 @@ it("ends a run that continued after a permitted failure when a step or a child b
   expect(await c.child(id, "s")).toBe(child);
 });
 
-it("cancels the child of an attempt that a client fails by hand, when another attempt follows", async () => {
+it("cancels the child of an attempt that a client fails, when another attempt follows", async () => {
   const c = await startConductor();
   await c.taskDef({ name: "s", retryCount: 1, retryDelaySeconds: 0 });
   await c.workflow({ name: "child", tasks: [simple("inner")] });

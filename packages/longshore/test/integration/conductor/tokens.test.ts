@@ -9,7 +9,7 @@ const secrets = { worker: "worker-secret-0123456789", operator: "operator-secret
 const tokens = Object.entries(secrets).map(([scope, secret]) => `${scope}:${secret}`);
 const json = { "content-type": "application/json" };
 
-it("exchanges key and secret for a token, which opens what its scope allows", async () => {
+it("exchanges key and secret for a token, which allows what its scope covers", async () => {
   const { url } = await startConductor({ tokens });
   const exchange = (keySecret: string) =>
     call(`${url}/api/token`, { method: "POST", headers: json, body: JSON.stringify({ keyId: "key", keySecret }) });
@@ -26,7 +26,7 @@ it("exchanges key and secret for a token, which opens what its scope allows", as
   expect((await define(operator)).status).toBe(200);
 });
 
-it("refuses a wrong secret and an unknown token, in words that make clients request another", async () => {
+it("refuses a wrong secret and an unknown token with an error that makes clients request a new token", async () => {
   const { url } = await startConductor({ tokens });
   const body = JSON.stringify({ keyId: "key", keySecret: "wrong" });
   const wrong = await call(`${url}/api/token`, { method: "POST", headers: json, body });
@@ -42,7 +42,7 @@ it("has no token endpoint when none is needed", async () => {
   expect([answer.status, JSON.parse(answer.text).message]).toEqual([404, "No static resource api/token."]);
 });
 
-it("requires a token on every route but the open ones, sent as Conductor's clients do", async () => {
+it("requires a token on every route except the open ones, sent as Conductor's clients send it", async () => {
   const { url } = await startConductor({ tokens });
   const groups = (await realGroups()).filter(({ name }) => name === "conductor");
   const { calls, findings } = await walkRouteTable(groups, url, secrets, (token) => ({ "x-authorization": token }));

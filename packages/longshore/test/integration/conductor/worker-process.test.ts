@@ -1,4 +1,5 @@
-// A Conductor worker as a process, under signals. The server is the test's, so it knows when to send them; no time is measured.
+// A Conductor worker process that receives signals. The server belongs to the test, so the test knows when to send a signal and measures no
+// time.
 
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +46,7 @@ describe("a Conductor worker's process", () => {
     expect(s.stub.seen(updateV1)).toHaveLength(1);
   });
 
-  it("that is killed between two tries of an update loses no result: the next one sends it", async () => {
+  it("that is killed between two attempts of an update loses no result: the next process sends it", async () => {
     const s = await setup();
     const heal = s.stub.misbehave(anyUpdate, { status: 503 });
     s.stub.enqueue("greet", { inputData: { name: "Ada" } });
@@ -63,7 +64,7 @@ describe("a Conductor worker's process", () => {
     expect(s.outbox()).toEqual([]);
   });
 
-  it("does not start with an invalid variable, and names it", async () => {
+  it("does not start with an invalid variable, and the error names it", async () => {
     const s = await setup();
     const { code, stderr } = await s.start({ CONDUCTOR_WORKER_ALL_PAUSED: "perhaps" }).ended;
     expect(code).not.toBe(0);

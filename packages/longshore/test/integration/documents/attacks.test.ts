@@ -1,4 +1,4 @@
-// The list of attacks against the files that are there.
+// Compares the list of attacks with the existing files.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

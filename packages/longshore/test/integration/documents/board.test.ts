@@ -1,4 +1,4 @@
-// The transition table is data in engine/board/task.ts. Two documents show it; one of them also draws it.
+// The transition table is data in engine/board/task.ts. Two documents show it, and one of them also has a diagram.
 
 import { describe, expect, it } from "vitest";
 import { type Cell, table, type Verb } from "../../../src/engine/board/task.ts";
@@ -12,11 +12,11 @@ const documents = [
 ];
 
 describe("the transition table", () => {
-  it.each(documents)("is the code's in $path", ({ path, title }) => {
+  it.each(documents)("in $path is that of the code", ({ path, title }) => {
     expect(shownIn(section(readDocument(path), title))).toEqual(Object.fromEntries(Object.entries(table).map(rowOf)));
   });
 
-  it("is what the picture of docs/concepts/board.md draws", () => {
+  it("is the same as the diagram in docs/concepts/board.md", () => {
     const drawn = arrowsOf(section(readDocument("docs/concepts/board.md"), "Picture").text);
     const expected = Object.entries(table).flatMap(([from, row]) =>
       from === "ended" ? [] : verbs.flatMap((verb) => (row[verb] === null ? [] : [arrow(from, verb, row[verb])])),
@@ -33,7 +33,7 @@ function written({ to, verdict }: Cell): string {
   return verdict === "ok" ? to : `${to}, \`${verdict}\``;
 }
 
-/** Cells by state; a row belongs to the table when its first cell is a state of the code's. */
+/** Cells by state. A row belongs to the table when its first cell is a state of the code. */
 function shownIn({ rows }: Section): Record<string, readonly string[]> {
   return Object.fromEntries(rows.filter(([state = ""]) => state in table).map(([state = "", ...cells]) => [state, cells]));
 }
@@ -42,7 +42,7 @@ function arrow(from: string, verb: Verb, { to }: Cell): string {
   return `${from} ${verb} ${to === "same" ? from : to}`;
 }
 
-/** `queued --> close: fail, expire` is two arrows. What a policy decides, and how tasks come to be, is not the table's. */
+/** `queued --> close: fail, expire` is two arrows. The table does not contain decisions of a policy and the creation of tasks. */
 function arrowsOf(text: string): string[] {
   return [...text.matchAll(/^ *(\w+) --> (\w+): (.+)$/gm)]
     .filter(([, from]) => from !== "close")

@@ -1,4 +1,4 @@
-// docs/reference/cli.md against the program: commands with their arguments, options with their defaults, in both directions.
+// Compares docs/reference/cli.md with the program in both directions: commands with their arguments, options with their defaults.
 
 import type { Command, Option } from "commander";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ describe("docs/reference/cli.md", () => {
     expect(documentedOptions(documented)).toEqual(programOptions(command));
   });
 
-  it("lists which environment variables set options", () => {
+  it("lists the environment variables that set options", () => {
     const variables = new Set(commands.flatMap(({ options }) => options.flatMap(({ envVar }) => envVar ?? [])));
     expect([...variables].filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
   });
@@ -50,7 +50,7 @@ function defaultOf({ defaultValue }: Option): string {
   return defaultValue === undefined ? "" : String(defaultValue);
 }
 
-/** Its own table, and those of the groups that it links to. */
+/** The section's own table, and the tables of the groups that it links to. */
 function documentedOptions(documented: Section): Record<string, string> {
   const shared = groups.filter(({ title }) => documented.text.includes(`(#${title.toLowerCase().replaceAll(" ", "-")})`));
   const rows = [documented, ...shared].flatMap((one) => one.rows);

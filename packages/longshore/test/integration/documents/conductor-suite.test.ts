@@ -1,5 +1,5 @@
-// What Conductor's guide asks of an SDK's tests and documents themselves. Whether a thing is tested is read from the titles of the tests,
-// which name what they prove; whether those tests say the truth is for who reads them.
+// Conductor's guide has requirements for the tests and documents of an SDK. This test reads the requirement ids from the titles of tests. It
+// cannot check whether these tests prove what they claim.
 
 import { describe, expect, it } from "vitest";
 import { readDocument, section, sectionsOf } from "../../support/markdown.ts";
@@ -28,14 +28,14 @@ function textOf(...groups: string[]): string {
 }
 
 describe("the tests of the Conductor worker", () => {
-  it("[C-TEST-01] replace no module of ours: the other side is a server, over real sockets", () => {
+  it("[C-TEST-01] replace none of our modules: the other side is a server on real sockets", () => {
     const files = testFiles().filter((file) => proven.some((proof) => proof.file === file && proof.id.startsWith("C-")));
     expect(files.length).toBeGreaterThan(20);
     const replacing = files.filter((file) => /\bvi\.(mock|doMock|hoisted|stubGlobal|fn)\b|__mocks__/.test(readDocument(file)));
     expect(replacing.filter((file) => !file.endsWith("/conductor-suite.test.ts"))).toEqual([]);
     const onTheWire = proven.filter(({ id }) => /^C-(POLL|UPD|V2|AUTH|REG|CAP|TIP)-/.test(id)).map(({ file }) => file);
     const unplayed = [...new Set(onTheWire)].filter((file) => !/support\/conductor-(stub|worker|rest)\.ts"/.test(readDocument(file)));
-    // Settings alone need no server.
+    // Tests of settings need no server.
     expect(unplayed.filter((file) => !/\/(config|options)\.test\.ts$/.test(file))).toEqual([]);
   });
 
@@ -43,7 +43,7 @@ describe("the tests of the Conductor worker", () => {
     expect(untested("POLL", "CAP", "EXEC", "UPD", "V2", "WIRE", "HTTP-05", "ARCH-04")).toEqual([]);
   });
 
-  it("[C-TEST-03] cover every setting: its spellings, its ranks, its types", () => {
+  it("[C-TEST-03] cover every setting: its spellings, its precedence, its types", () => {
     expect(untested("CFG")).toEqual([]);
     const text = textOf("CFG");
     for (const start of ["conductor.worker.", "conductor_worker_", "CONDUCTOR_WORKER_", "CONDUCTOR_WORKER_ALL_"])
@@ -60,7 +60,7 @@ describe("the tests of the Conductor worker", () => {
     expect(textOf("EXEC-07")).toContain('["null", null,');
   });
 
-  it("[C-TEST-06] cover all seven events with what they carry, several listeners, and one that fails", () => {
+  it("[C-TEST-06] cover all seven events with their fields, several listeners, and a listener that fails", () => {
     expect(untested("EVT")).toEqual([]);
     const text = textOf("EVT");
     const seven = [
@@ -75,7 +75,7 @@ describe("the tests of the Conductor worker", () => {
     for (const name of seven) expect(text).toContain(`.on("${name}"`);
   });
 
-  it("[C-TEST-08] run on the real server too: every ending, many workers, and a load", () => {
+  it("[C-TEST-08] also run on the real server: every outcome, many workers, and load", () => {
     const files = new Set(proven.filter(({ id }) => id === "C-TEST-08").map(({ file }) => file));
     const real = [...files].filter((file) => file.startsWith("packages/conformance/conductor/"));
     expect(real.length).toBeGreaterThan(0);
@@ -85,22 +85,22 @@ describe("the tests of the Conductor worker", () => {
 });
 
 describe("what an SDK must have", () => {
-  it("[C-OK-01] is tested: loop, execution, tries, settings, errors, final failures, events, both kinds of handlers", () => {
+  it("[C-OK-01] is tested: loop, execution, attempts, settings, errors, final failures, events, both kinds of handlers", () => {
     expect(untested("POLL", "EXEC", "UPD", "CFG", "ERR", "EVT", "ARCH-08", "ARCH-12")).toEqual([]);
   });
 
-  it("[C-OK-02] and should have is tested: registration, schemas, lost updates, later, strict mode", () => {
+  it("[C-OK-02] and what it should have are tested: registration, schemas, lost updates, later, strict mode", () => {
     expect(untested("REG", "SCH", "EVT-07", "UPD-04", "TIP", "PIT-04")).toEqual([]);
   });
 
-  it("[C-OK-03] is also counted: delays, requests, memory, idle cost and metrics, with figures of the official SDK", () => {
+  it("[C-OK-03] is also measured: delays, requests, memory, idle cost and metrics, compared with the official SDK", () => {
     expect(untested("ARCH-05", "ARCH-06", "PERF", "MET", "HND-09", "HND-11")).toEqual([]);
     const { rows } = seenOfConductor();
     expect(rows.length).toBeGreaterThan(0);
     expect(rows.flat().filter((cell) => /\d/.test(cell)).length).toBeGreaterThan(rows.length);
   });
 
-  it("[C-OK-04] is written down: a guide that the README leads to, every setting, and benchmarks with their figures", () => {
+  it("[C-OK-04] is documented: a guide that the README links to, every setting, and benchmarks with their results", () => {
     expect(readDocument("README.md")).toContain("(docs/guides/conductor.md)");
     const guide = sectionsOf(readDocument("docs/guides/conductor.md")).map(({ title }) => title);
     expect(guide).toEqual(expect.arrayContaining(["Your workers on Longshore", "A worker of ours", "Moving over"]));
@@ -111,7 +111,7 @@ describe("what an SDK must have", () => {
   });
 });
 
-/** The figures that were written down last. */
+/** The newest recorded figures. */
 function seenOfConductor() {
   const seen = sectionsOf(section(readDocument("bench/README.md"), "What was seen").text, 3);
   const found = seen.find(({ title }) => title.startsWith("conductor"));

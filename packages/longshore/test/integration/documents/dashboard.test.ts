@@ -1,4 +1,5 @@
-// Every query of ops/grafana.json against the /metrics of a server that has done some of everything: the metrics and the labels that it names exist.
+// Compares every query of ops/grafana.json with the /metrics of a server that has used every function: the metrics and labels in the queries
+// must exist.
 
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -25,7 +26,7 @@ const dashboard = JSON.parse(readFileSync(new URL("../../../../../ops/grafana.js
 
 /** Prometheus adds them to every series that it reads. */
 const ofPrometheus = ["job", "instance"];
-/** Words of PromQL that are no metric. */
+/** Keywords of PromQL that are not metrics. */
 const words = new Set("sum min max by rate increase topk histogram_quantile label_values le".split(" "));
 
 /** The labels of each series name, such as `x_bucket`. */
@@ -52,7 +53,7 @@ async function metricsAfterWork(server: Awaited<ReturnType<typeof serve>>): Prom
   await server.result(id);
   for (const path of ["/health", "/nowhere"]) await fetch(`${server.url}${path}`);
   await callOverGrpc(server.url as string);
-  // A task that waits, so that its queue has an oldest one.
+  // A waiting task, so that its queue has an oldest task.
   const unserved = task("unserved", async (order: string) => order);
   await server.start(
     graph("later", (g, order: Ref<string>) => g.step(unserved, order)),
@@ -63,7 +64,7 @@ async function metricsAfterWork(server: Awaited<ReturnType<typeof serve>>): Prom
   return text;
 }
 
-/** A call of a method that does not exist is counted too. */
+/** A call of a method that does not exist is also counted. */
 async function callOverGrpc(url: string): Promise<void> {
   const session = connect(url);
   const stream = session.request({ ":method": "POST", ":path": "/none.None/None", "content-type": "application/grpc", te: "trailers" });
@@ -114,7 +115,7 @@ it("the variables of the dashboard are read from a metric that every server has,
   expect([...used].filter((name) => !defined.has(name))).toEqual([]);
 });
 
-it("a query with an unknown metric or label is found", () => {
+it("a query with an unknown metric or label is reported", () => {
   expect(mistakesOf("rate(longshore_none_total[5m])")).toEqual(["/metrics has no longshore_none_total"]);
   expect(mistakesOf('sum by (colour) (longshore_workers{status="idle"})')).toEqual(["no metric of it has the label colour"]);
   expect(mistakesOf('sum(longshore_workers{colour="red"})')).toEqual(["no metric of it has the label colour"]);

@@ -1,4 +1,5 @@
-// docs/reference/http-api.md and limits.md against a server: what its OpenAPI document lists, what /metrics names, what its limits are.
+// Compares docs/reference/http-api.md and limits.md with a server: the operations of its OpenAPI document, the names in /metrics, and its
+// limits.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { httpLimits } from "../../../src/net/listener/limits.ts";
@@ -47,7 +48,7 @@ it("every metric that is served is in docs/reference/http-api.md", async () => {
   expect(names.filter((name) => !documented.includes(name))).toEqual([]);
 });
 
-it("the metrics of a worker that docs/guides/isolation.md names are those that it serves", () => {
+it("docs/guides/isolation.md names exactly the metrics that a worker serves", () => {
   const served = [
     ...workerMetrics(() => [])
       .registry.text()
@@ -68,7 +69,7 @@ function absolute(path: string): string {
   return ["/", "/health", "/livez", "/readyz", "/metrics"].includes(path) ? path : apiPrefix + path;
 }
 
-/** The parameters that a row names: lone words in code marks. */
+/** The parameters that a row names: single words in code marks. */
 function queryOf(what: string): string[] {
   return [...what.matchAll(/`([a-zA-Z]+)(?:=\w+)?`/g)].map(([, name = ""]) => name).sort();
 }

@@ -1,4 +1,4 @@
-// Every link from one document to another leads to a file that is there, and to a heading that is in it.
+// Every link from one document to another leads to an existing file and an existing heading.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -15,7 +15,7 @@ it("every link between documents leads somewhere", () => {
   expect(documents.flatMap((path) => linksOf(path).flatMap((link) => brokenLink(path, link)))).toEqual([]);
 });
 
-it("every file that a map of the source names is there", () => {
+it("every file that a map of the source names exists", () => {
   const source = "packages/longshore/src/";
   const readmes = documents.filter((path) => /\/protocols\/[\w-]+\/README\.md$/.test(path));
   const maps: [document: string, title: string, below: string[]][] = [
@@ -41,7 +41,7 @@ it("every page of docs/ can be reached from the README", () => {
   expect(documents.filter((path) => path.startsWith("docs/") && !reached.has(path))).toEqual([]);
 });
 
-it("[F-DOC-01] the guide to FlowKit leads to the worker reference, to error handling and to the concepts", () => {
+it("[F-DOC-01] the guide to FlowKit links to the worker reference, to error handling and to the concepts", () => {
   const text = readDocument("docs/guides/flowkit.md");
   const seeAlso = text.slice(text.indexOf("\n## See also\n"));
   const lines = ["Worker reference", "Error handling", "Concepts"].map(
@@ -54,7 +54,7 @@ it("[F-DOC-01] the guide to FlowKit leads to the worker reference, to error hand
   expect(linksOf("docs/guides/flowkit.md").flatMap((link) => brokenLink("docs/guides/flowkit.md", link))).toEqual([]);
 });
 
-it("every heading of a README that the code names is there", () => {
+it("every heading of a README that the code names exists", () => {
   const sources = execFileSync("git", ["ls-files", "--", "packages/longshore/src/*.ts"], { cwd: repository, encoding: "utf8" }).split("\n");
   const named = sources.flatMap((path) =>
     [...(path === "" ? "" : readDocument(path)).matchAll(/([\w/-]*)README\.md[^"\n]{0,60}"([A-Z][\w ]+)"/g)].map(
@@ -70,7 +70,7 @@ it("every heading of a README that the code names is there", () => {
   expect(named.filter(({ known }) => !known)).toEqual([]);
 });
 
-/** The page of the folder, or of the one around it; a folder of our sources that is described nowhere has none. */
+/** The page of the folder or of its parent folder. A source folder without a description has none. */
 function nearestReadme(folder: string): string | undefined {
   const beside = join(folder, "README.md");
   if (existsSync(join(repository, beside))) return beside;
@@ -96,7 +96,7 @@ function brokenLink(path: string, link: string): string[] {
   return [`${path}: ${target} has no heading for #${anchor}`];
 }
 
-/** Headings as anchors, as they are made where repositories are shown: lower case, no punctuation, dashes for spaces. */
+/** Headings as anchors, in the form of code hosting sites: lower case, no punctuation, dashes for spaces. */
 function headingsOf(path: string): string[] {
   return [...readDocument(path).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
     title

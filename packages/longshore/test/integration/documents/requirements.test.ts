@@ -1,9 +1,9 @@
-// The ids that titles of tests begin with are explained, and what is explained is tested.
+// Every requirement id in a test title has an explanation, and every explained requirement has a test.
 
 import { expect, it } from "vitest";
 import { explainedIn, proofs } from "../../support/requirements.ts";
 
-/** One list for each protocol: where it is, and what its ids look like. */
+/** One list for each protocol: its path, and the form of its ids. */
 const lists = [
   { path: "packages/conformance/workflow-graph/README.md", id: /^(W-[A-Z]+-\d+|G\d+)$/ },
   { path: "packages/conformance/conductor/README.md", id: /^(C-[A-Z0-9]+-\d+|C\d+)$/ },
@@ -11,7 +11,7 @@ const lists = [
 
 const named = new Set(proofs().map(({ id }) => id));
 
-it.each(lists)("every id of a title that belongs to $path is in it, and no line is in it twice", ({ path, id }) => {
+it.each(lists)("every id in a title that belongs to $path is explained there, once", ({ path, id }) => {
   const explained = explainedIn(path);
   expect(explained.length).toBeGreaterThan(0);
   expect(explained).toEqual([...new Set(explained)]);

@@ -1,4 +1,4 @@
-// The settings of the server on two pages against the table of the program, in both directions.
+// Compares the server's settings on two pages with the table of the program, in both directions.
 
 import { expect, it } from "vitest";
 import { serverSettings } from "../../../src/cli/server-settings.ts";

@@ -1,4 +1,4 @@
-// The contract of artifacts over HTTP, on a listener of ours; and what a request that cannot be read is told.
+// The contract of artifacts over HTTP on one of our listeners, and the errors for requests that cannot be read.
 
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -90,14 +90,14 @@ describe("requests for artifacts that cannot be read", () => {
     await close();
   });
 
-  it("reports where a body stops being JSON", async () => {
+  it("are refused with the place where a body is not JSON", async () => {
     const { url, close } = await open();
     const answer = await call(`${url}/flowkit/v1/artifacts/complete`, { method: "POST", body: '{"task_id": "t",\n  oops}' });
     expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: { code: "LONGSHORE_BAD_INPUT", line: 2, column: 3 } }]);
     await close();
   });
 
-  it("names a source that the task does not have", async () => {
+  it("are refused with the name of a source that the task does not have", async () => {
     const { store, begin, close } = await open();
     const [sink] = await begin(["down"]);
     const options = { pollMs: 1, backoffMaxMs: 1, eofOnTaskDone: true, signal: new AbortController().signal };

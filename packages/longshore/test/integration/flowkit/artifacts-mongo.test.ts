@@ -1,4 +1,4 @@
-// The contract of artifacts in MongoDB, on a server that answers as MongoDB does; and what holds only where foreign workers share it.
+// The contract of artifacts in MongoDB, on a server that behaves like MongoDB, and rules that apply only when foreign workers share it.
 
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -45,10 +45,10 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await db.collection("worker_state").findOne({ _id: "w-1" })).toMatchObject({ active_run: null, updated_at: expect.any(Date) });
   });
 
-  it("[A03] gives a part that is written between a look and the source's end", async () => {
+  it("[A03] returns a part that is written between a read and the end of the source", async () => {
     const { db, store, source, sink, read } = await setup();
     await store.putPartials(source, [{ uid: "b0", meta: {} }]);
-    // A clock that goes wrong, or a writer that was slow: the part is older than what was read before it.
+    // Because of a wrong clock or a slow writer, the part is older than the part that was read before it.
     const late = { task_id: source.taskId, node_id: "up", batch_uid: "late", status: "partial", meta: {}, created_at: new Date(0) };
     const uids: string[] = [];
     const options = { pollMs: 2, backoffMaxMs: 8, eofOnTaskDone: true, signal: new AbortController().signal };
@@ -62,7 +62,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["late", "b0"]);
   });
 
-  it("continues to read after a source was called complete, until our coordinator calls it finished: its last parts may arrive late", async () => {
+  it("continues to read after a source was marked complete, until our coordinator marks it finished, because its last parts may arrive late", async () => {
     const { db, store, source, sink } = await setup();
     const tasks = db.collection("tasks");
     await tasks.updateOne({ id: source.taskId }, { $set: { mirrored_by: "server" } });
@@ -80,7 +80,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
         return Object.assign(Object.create(tasks) as typeof tasks, {
           findOne: async (...args: Parameters<typeof tasks.findOne>) => {
             looks++;
-            // By now it has read all that there was, and would have ended.
+            // By now it has read all parts, and would have ended.
             if (looks === 3) {
               await db.collection("artifacts").insertMany([late]);
               await tasks.updateOne({ id: source.taskId, "graph.nodes.node_id": "up" }, { $set: { "graph.nodes.$.status": "finished" } });
@@ -94,7 +94,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(uids).toEqual(["b0", "late"]);
   });
 
-  it("[F-CANC-03] reads each of the flags by which a coordinator cancels: the task's, the node's, and the node's status", async () => {
+  it("[F-CANC-03] reads all flags with which a coordinator cancels: the task's, the node's, and the node's status", async () => {
     const { db, store, source } = await setup();
     const flags = [
       { "coordinator.cancelled": true },
@@ -112,7 +112,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     }
   });
 
-  it("gives parts of foreign workers, which have no attempts and no sequences", async () => {
+  it("returns parts of foreign workers, which have no attempts and no sequences", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;
     const foreign = { task_id, node_id: "up", status: "partial", attempt_epoch: 1, worker_id: "py", payload: null };
@@ -125,7 +125,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read(sink)).toEqual(["p0", "p1"]);
   });
 
-  it("takes over what a foreign consumer claimed in an attempt that failed", async () => {
+  it("takes over parts that a foreign consumer claimed in a failed attempt", async () => {
     const { db, store, source, sink, read } = await setup();
     await store.putPartials(source, [
       { uid: "a", meta: {} },
@@ -137,7 +137,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read({ ...sink, epoch: 2 })).toEqual(["a", "b"]);
   });
 
-  it("an earlier attempt cannot complete a node while a later one works on what it has seen claimed", async () => {
+  it("an earlier attempt cannot complete a node while a later one works on parts that the earlier one saw as claimed", async () => {
     const { store, source, sink, read } = await setup();
     await store.putPartials(source, [{ uid: "b0", meta: {} }]);
     await store.complete(source, {});
@@ -147,7 +147,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await store.complete({ ...sink, epoch: sink.epoch + 2 }, {})).toBe(true);
   });
 
-  it("leaves nothing to overtaken attempts, for any order of their claims and releases while it ends", async () => {
+  it("leaves no parts to replaced attempts, for any order of their claims and releases during its end", async () => {
     const { db, store, source, sink } = await setup();
     await store.putPartials(source, [
       { uid: "a", meta: {} },
@@ -157,7 +157,8 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     const claims = db.collection("stream_progress");
     const claim = { task_id: source.taskId, consumer_node: "down", from_node: "up", batch_uid: "b", state: "claimed" };
     let epoch = 1;
-    // Each scan finds the part claimed by one that was overtaken, whose claim the next such attempt has released when the reader would.
+    // Each scan finds the part claimed by a replaced attempt. When the reader tries to release this claim, the next such attempt has already
+    // done it.
     const meddled = calling(db, async (name) => {
       if (name === "hasNext" && epoch < 5) await claims.insertMany([{ ...claim, epoch: epoch++ }]).catch(() => undefined);
       if (name === "deleteMany") await claims.deleteMany({ ...claim, epoch: { $lt: 9 } });
@@ -168,11 +169,11 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect([uids, epoch]).toEqual([["a", "b"], 5]);
   });
 
-  it("a batch that failed once is a part when it succeeds, and given once", async () => {
+  it("a batch that failed once becomes a part when it succeeds, and is returned once", async () => {
     const { db, store, source, sink, read } = await setup();
     const { taskId: task_id } = source;
     await store.putPartials(source, [{ uid: "first", meta: {} }]);
-    // As FlowKit's coordinator marks a failed batch: without a time of creation.
+    // FlowKit's coordinator marks a failed batch like this, without a time of creation.
     await db
       .collection("artifacts")
       .insertMany([{ task_id, node_id: "up", batch_uid: "b0", status: "failed", error: "no", updated_at: new Date() }]);
@@ -184,7 +185,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(revived).not.toHaveProperty("error");
   });
 
-  it("ends with a source that the coordinator calls finished although no artifact was written", async () => {
+  it("ends when the coordinator marks the source as finished, also when no artifact was written", async () => {
     const { db, source, sink, read } = await setup();
     await db
       .collection("tasks")
@@ -192,14 +193,14 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     expect(await read(sink)).toEqual([]);
   });
 
-  it("leaves an index alone that is there under another name", async () => {
+  it("does not change an index that exists with another name", async () => {
     const { db, store, source } = await setup();
     const keys = { task_id: 1, node_id: 1, batch_uid: 1 } as const;
     await db.collection("artifacts").createIndex(keys, { name: "uniq_artifact_batch_uid", unique: true, sparse: true });
     expect(await store.putPartials(source, [{ uid: "a", meta: {} }])).toBe(true);
   });
 
-  it("opens and ends a connection of its own", async () => {
+  it("opens and closes its own connection", async () => {
     const store = await openMongoArtifacts(await sharedMongo());
     expect(store.name).toMatch(/^MongoDB \(t[0-9a-f]{8}\)$/);
     expect(await store.isComplete("t", "n")).toBe(false);
@@ -207,7 +208,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
     await expect(store.isComplete("t", "n")).rejects.toMatchObject({ code: "LONGSHORE_CLOSED" });
   });
 
-  it("answers a task's document as JSON", async () => {
+  it("returns a task's document as JSON", async () => {
     const { db, store, source } = await setup();
     await db.collection("tasks").updateOne({ id: source.taskId }, { $set: { updated_at: new Date(0) } });
     expect(await store.task(source.taskId)).toMatchObject({ id: source.taskId, updated_at: "1970-01-01T00:00:00.000Z" });
@@ -231,7 +232,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
   });
 });
 
-/** The database with some of its calls failing as they do when the server goes away: the second, the fifth and so on. */
+/** A database in which some calls fail as when the server disappears: the second, the fifth and so on. */
 function failingAt(db: MongoDb, calls: ReadonlySet<number>): MongoDb {
   let count = 0;
   return calling(db, async () => {
@@ -239,7 +240,7 @@ function failingAt(db: MongoDb, calls: ReadonlySet<number>): MongoDb {
   });
 }
 
-/** The database, where something happens before each call that the server answers. */
+/** A database with an action before each call. */
 function calling(db: MongoDb, before: (name: string) => Promise<void>): MongoDb {
   const watched = <T extends object>(target: T): T =>
     new Proxy(target, {

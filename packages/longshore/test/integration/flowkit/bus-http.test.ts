@@ -1,4 +1,4 @@
-// The bus over HTTP: the contract against a real server, and what only a wire can show.
+// The bus over HTTP: the contract on a real server, and behaviour that only a network shows.
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
@@ -65,7 +65,7 @@ describe("the bus over HTTP", () => {
     await consumer.close();
   });
 
-  it("rejects after its patience, saying where", async () => {
+  it("rejects after its maximum wait, with the address", async () => {
     const { url, close } = await server();
     await close(0);
     const bus = openHttpBus({ url: url + base, againMs: 1, patienceMs: 0 });
@@ -91,14 +91,14 @@ describe("the bus over HTTP", () => {
     await consumer.ready;
   });
 
-  it("is not opened by a server whose brokers are no addresses", async () => {
+  it("is not opened by a server whose broker addresses are invalid", async () => {
     await expect(server({ flowkit: { brokers: "k:1, kafka" } })).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",
       message: 'brokers is "kafka", expected addresses such as kafka:9092.',
     });
   });
 
-  it("gives what a silent member has to others", async () => {
+  it("gives the records of a silent member to others", async () => {
     const clock = new TestClock(Date.now());
     const { url } = await server({ clock });
     const asking = { group: "g", topics: ["a"], from: "earliest", max: 10 };
@@ -114,7 +114,7 @@ describe("the bus over HTTP", () => {
     expect((await next).body.records.length + (await post(url, "take", { ...asking, member: "next" })).body.records.length).toBe(1);
   });
 
-  it("takes back what did not reach a member, at its next request", async () => {
+  it("takes back records that did not reach a member, at its next request", async () => {
     const { url } = await server();
     await post(url, "publish", { records: [{ topic: "a", key: null, value: "1" }] });
     const asking = { group: "g", member: "m", topics: ["a"], from: "earliest", max: 10 };

@@ -1,4 +1,4 @@
-// The bus on Kafka on bad days: brokers that die, freeze or refuse, members that come and go.
+// Faults of the bus on Kafka: brokers that die, freeze or refuse, members that join and leave.
 import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Bus, BusRecord } from "../../../src/bus/bus.ts";
@@ -6,7 +6,7 @@ import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
 import { kafkaMissing, ownKafka, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
-/** Two starts of a broker: five seconds each on a machine of its own, and forty on one that does much else. */
+/** Two starts of a broker: five seconds each on an idle machine, and forty on a busy one. */
 const brokerTestMs = 180_000;
 
 async function open(options: KafkaBusOptions): Promise<Bus> {
@@ -15,7 +15,7 @@ async function open(options: KafkaBusOptions): Promise<Bus> {
   return bus;
 }
 
-/** Publishes numbers one after the other, each until it is taken. */
+/** Publishes numbers one after the other, each repeated until it is accepted. */
 async function publishAll(bus: Bus, topic: string, from: number, to: number): Promise<void> {
   for (let number = from; number < to; number++) {
     for (let taken = false; !taken; ) {
@@ -32,7 +32,7 @@ const range = (count: number) => Array.from({ length: count }, (_, at) => at);
 
 describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`, () => {
   it(
-    "loses nothing when its broker is killed and frozen, and reports it once",
+    "loses nothing when its broker is killed and frozen, and reports this once",
     async () => {
       const kafka = await ownKafka();
       const news: string[] = [];
@@ -123,7 +123,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     const numbers: number[] = [];
     for (const bus of [await open({ brokers, lookMs: 50, partitions: 1 }), await open({ brokers, lookMs: 50, partitions: 1 })]) {
       const handle = async (records: readonly BusRecord[]) => void numbers.push(...records.map(numberOf));
-      // A reader that begins with the newest record must not miss what came into a new partition before it was noticed.
+      // A reader that begins with the newest record must not miss records of a new partition from before it noticed the partition.
       await bus.subscribe({ group: `${prefix}g`, topics: [topic], from: "latest", handle }).ready;
     }
     await admin.createPartitions({ topics: [{ name: topic, count: 4 }] });
@@ -134,7 +134,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     expect(numbers.sort((one, other) => one - other)).toEqual(range(40));
   });
 
-  it("rejects after its patience when there is no broker, naming it", async () => {
+  it("rejects after its maximum wait when there is no broker, with its address", async () => {
     const bus = await open({ brokers: ["127.0.0.1:1"], patienceMs: 50 });
     await expect(bus.publish([{ topic: "t", key: null, value: "" }])).rejects.toMatchObject({
       code: "LONGSHORE_UNREACHABLE",
@@ -142,7 +142,7 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     });
   });
 
-  it("[A23] refuses a record above a topic's own limit, naming its size, and sends those of others", async () => {
+  it("[A23] refuses a record above a topic's limit with its size, and sends those of other calls", async () => {
     const { brokers, prefix } = await sharedKafka();
     const topic = `${prefix}small`;
     const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });

@@ -1,5 +1,5 @@
-// What a group of consumers on Kafka sees of a member that fails, or ends in the middle of something. Sessions are longer than any test:
-// a test that had to wait for the end of one would not end.
+// A Kafka consumer group with a member that fails or ends during an operation. Sessions are longer than any test, so a test that waited for
+// the end of a session would not end.
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { BusRecord } from "../../../src/bus/bus.ts";
 import { loadKafka } from "../../../src/bus/kafka/client.ts";
@@ -35,7 +35,7 @@ async function setup() {
 
 type World = Awaited<ReturnType<typeof setup>>;
 
-/** A consumer whose first question of one kind is answered with an error. */
+/** A consumer whose first request of one kind gets an error. */
 async function failingOnce({ bus, options, subscription }: World, method: "listOffsets" | "listCommittedOffsets", error: Error) {
   const kafka = await loadKafka();
   let failures = 1;
@@ -62,7 +62,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     expect(world.told).toContainEqual(expect.stringMatching(/^taking .*not now/));
   });
 
-  it("a broker that does not know yet what it leads is tried again, and no failure is reported", async () => {
+  it("a request to a broker that does not know its partitions yet is repeated, and no failure is reported", async () => {
     const world = await setup();
     const stale = Object.assign(new Error("not the leader"), {
       findBy: (property: string) => (property === "hasStaleMetadata" ? {} : null),
@@ -74,7 +74,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     expect(world.told).not.toContainEqual(expect.stringMatching(/^taking .*not the leader/));
   });
 
-  it("a member that is closed while it joins has left for the others", async () => {
+  it("a member that is closed while it joins leaves the group", async () => {
     const { bus, options, subscription, publish, numbers } = await setup();
     const [begun, finish] = [deferred<void>(), deferred<void>()];
     const busy = bus.subscribe({
@@ -88,7 +88,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     await busy.ready;
     await publish([0]);
     await begun.promise;
-    // It is waited for, so the other one's join is not answered.
+    // The group waits for it, so the other member's join gets no response.
     const other = await openKafkaBus(options);
     const joining = other.subscribe(subscription);
     joining.ready.catch(() => {});
@@ -101,7 +101,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     await busy.close();
   });
 
-  it("loses nothing behind a position that is beyond the end, as after a topic was made again or a group was moved by hand", async () => {
+  it("loses no record after an offset beyond the end, as after a topic was recreated or an operator moved a group", async () => {
     const { bus, options, subscription, publish, numbers } = await setup();
     const kafka = await loadKafka();
     const [topic] = subscription.topics as [string];
@@ -116,7 +116,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
     const first = bus.subscribe(subscription);
     await until(() => new Set(numbers).size === 40);
     await first.close();
-    // The logs grow beyond the position that was wrong while the group is away.
+    // The logs grow beyond the wrong offset while the group is not running.
     await publish(range(40, 400));
     const second = bus.subscribe(subscription);
     await until(() => numbers.includes(399));
@@ -126,7 +126,7 @@ describe.skipIf(kafkaMissing !== undefined)(`groups on Kafka${kafkaMissing === u
   });
 });
 
-/** Asks the broker how groups are. */
+/** Requests the state of groups from the broker. */
 async function groupStates(brokers: readonly string[]): Promise<(group: string) => Promise<string>> {
   const { Admin } = await loadKafka();
   const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });

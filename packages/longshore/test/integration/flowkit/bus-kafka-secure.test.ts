@@ -1,4 +1,4 @@
-// The bus on a Kafka that speaks TLS and asks who is there.
+// The bus on a Kafka with TLS and authentication.
 import { execFileSync, spawnSync } from "node:child_process";
 import { pbkdf2Sync, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { temporaryFolder } from "../../support/parts.ts";
 import { freePort } from "../../support/port.ts";
 
 const missing = kafkaMissing ?? (spawnSync("openssl", ["version"]).error ? "the command openssl" : undefined);
-/** One start of a broker: five seconds on a machine of its own, and forty on one that does much else. */
+/** One start of a broker: five seconds on an idle machine, and forty on a busy one. */
 const brokerTestMs = 120_000;
 const [password, scramPassword, wrong] = ["open sesame", "winter 1884", "a secret that is wrong"];
 
@@ -39,7 +39,7 @@ async function setup() {
   return { kafka, ca, caFile: cert, open, told, refusals: [] as string[] };
 }
 
-/** By the listener that does not authenticate. */
+/** Over the listener without authentication. */
 async function addScramUser(broker: string, name: string, secret: string): Promise<void> {
   const [host = "", port] = broker.split(":");
   const connection = new Connection("test");
@@ -67,7 +67,7 @@ async function roundTrip({ open }: World, options: Partial<KafkaBusOptions>, top
   return text;
 }
 
-/** What publishing is refused with, and what a consumer tells. */
+/** The error of a refused publish, and the report of a consumer. */
 async function refused(
   { open, told, refusals }: World,
   options: Partial<KafkaBusOptions>,
@@ -86,7 +86,7 @@ async function refused(
 
 describe.skipIf(missing !== undefined)(`Kafka with TLS and SASL${missing === undefined ? "" : ` (needs ${missing})`}`, () => {
   it(
-    "accepts known users, and tells others what to set",
+    "accepts known users, and reports to others what to set",
     async () => {
       const world = await setup();
       const { ca, caFile, told } = world;

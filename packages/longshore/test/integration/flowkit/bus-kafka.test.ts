@@ -1,4 +1,4 @@
-// The bus on Kafka: the contract against a real broker.
+// The bus on Kafka: the contract on a real broker.
 import { describe, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
 import { busSuite } from "../../contract/bus-suite.ts";

@@ -3,8 +3,8 @@ import { node, pulls } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
 describe("cancelling", () => {
-  // In the reference the node goes to deferred, is begun again, and what waits for it keeps the task open forever.
-  it("[T41, T72, A05] while a node runs stops its worker, and later nodes never start", async () => {
+  // In the reference, the node becomes deferred and begins again, and later nodes keep the task open without a limit.
+  it("[T41, T72, A05] stops the worker of a running node, and later nodes never start", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const nodes = [node("u", "indexer"), node("d", "indexer", { depends_on: ["u"] }), node("streams", "indexer", pulls(["u"]))];
@@ -20,7 +20,7 @@ describe("cancelling", () => {
       attempt_epoch: 1,
       payload: { sig: "CANCEL", reason: "user_request", cancel_token: null, deadline_ts_ms: world.clock.now() + 5_000 },
     });
-    // What it was just about to send starts nothing any more.
+    // A report that it was about to send no longer starts anything.
     await worker.batch(command, "b0", {});
     await worker.cancelled(command);
     expect(await world.inState(run, "u", "cancelled")).toMatchObject({ error: "cancelled", holder: "w" });
@@ -30,8 +30,8 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  // In the reference such nodes are cancelling forever, and so is their task.
-  it("[T43, A05] before anything has started ends the task at once, and nothing is started when workers connect", async () => {
+  // In the reference, such nodes and their task stay cancelling without a limit.
+  it("[T43, A05] ends the task at once when no node has started, and nothing starts when workers connect", async () => {
     const world = await openFlowkit();
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
     await world.coordinator.tasks.cancel(run.id);
@@ -43,7 +43,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("[T44] while a node waits to be tried again prevents the retry", async () => {
+  it("[T44] prevents the retry of a waiting node", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 5, backoff_sec: 60 } })] });
@@ -56,7 +56,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("[A06] a command that was sent and not accepted is void: a worker that accepts it later gets a cancel", async () => {
+  it("[A06] makes a sent command void that no worker has accepted: a worker that accepts it later gets a cancel", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -72,7 +72,7 @@ describe("cancelling", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("a worker that does not stop by the deadline is not waited for, and its later reports are stale", async () => {
+  it("does not wait for a worker that does not stop by the deadline, and its later reports are stale", async () => {
     const world = await openFlowkit({ config: { cancel_grace_sec: 5 } });
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -102,14 +102,14 @@ describe("cancelling", () => {
     await world.inState(run, "a", "cancelled");
   });
 
-  it("returns for an unknown task that there is none", async () => {
+  it("reports that an unknown task does not exist", async () => {
     const world = await openFlowkit();
     expect(await world.coordinator.tasks.cancel("nowhere")).toBeUndefined();
   });
 });
 
 describe("a worker that reports cancelled without a cancel", () => {
-  it("because it stops gives its node to another at once, and spends no attempt", async () => {
+  it("because it stops gives its node to another worker at once, without using an attempt", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0, lost: 0 } })] });
@@ -121,7 +121,7 @@ describe("a worker that reports cancelled without a cancel", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("for another reason spends the budget of workers that vanish", async () => {
+  it("for another reason uses the budget of lost workers", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0, lost: 1 } })] });

@@ -1,4 +1,4 @@
-// The coordinator on the embedded bus: what fails, what is stale, what cannot be read.
+// The coordinator on the embedded bus: failures, stale events, unreadable records.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
@@ -10,7 +10,7 @@ import { openFlowkit } from "../../support/flowkit-world.ts";
 const batchPolicy = (max: number, dead_letter: boolean) => ({ retry_policy: { max: 0, backoff_sec: 0, batch: { max, dead_letter } } });
 
 describe("a failure", () => {
-  it("[T68] that passes is tried again under a higher epoch, after the node's pause", async () => {
+  it("[T68] that is transient is retried in a higher epoch, after the node's pause", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 30 } })] });
@@ -25,8 +25,8 @@ describe("a failure", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  // In the reference the node that failed ends as cancelling, as those around it do; here it has failed.
-  it("[T69, A06] that is permanent fails the task and cancels the open nodes; none of them is started again", async () => {
+  // In the reference, the failed node ends as cancelling, like the others. Here it ends as failed.
+  it("[T69, A06] that is permanent fails the task and cancels the open nodes, and none of them starts again", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 2 });
     const nodes = [node("a", "indexer"), node("b", "indexer"), node("c", "indexer", { depends_on: ["a", "b"] })];
@@ -43,7 +43,7 @@ describe("a failure", () => {
     expect((await worker.accept()).task_id).toBe(other.id);
   });
 
-  it("[A08] is final when its budget is spent, or its reason is among permanent_on", async () => {
+  it("[A08] is final when its budget is used up, or when permanent_on has its reason", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const spent = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
@@ -61,7 +61,7 @@ describe("a failure", () => {
     expect(worker.commands).toHaveLength(4);
   });
 
-  it("[T60] of an upstream ends what streams from it", async () => {
+  it("[T60] of an upstream ends the nodes that stream from it", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const run = await world.submit({ nodes: [node("u", "indexer"), node("d", "analyzer", pulls(["u"]))] });
@@ -76,7 +76,7 @@ describe("a failure", () => {
   });
 
   // The reference has no such rule yet.
-  it("[T79] starts the node that routing.on_failure names, and no other; the task fails in the end", async () => {
+  it("[T79] starts only the node that routing.on_failure names, and the task fails at the end", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const routing = { on_success: ["succ"], on_failure: ["remed"] };
@@ -98,7 +98,7 @@ describe("a failure", () => {
   });
 
   // The reference has no such rule yet.
-  it("[T77] explicit edges go before routing.on_success", async () => {
+  it("[T77] explicit edges take precedence over routing.on_success", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 3 });
     const nodes = [
@@ -119,7 +119,7 @@ describe("a failure", () => {
 });
 
 describe("a batch that keeps failing", () => {
-  it("becomes a dead letter with its reason after its budget, and the node continues without it", async () => {
+  it("becomes a dead letter with its reason when its budget is used up, and the node continues without it", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(1, true)), sumOf("a")] });
@@ -145,7 +145,7 @@ describe("a batch that keeps failing", () => {
     expect(world.coordinator.counts.batchesFailed).toBe(2);
   });
 
-  it("that is permanent becomes a dead letter at once, and is remembered over a restart", async () => {
+  it("with a permanent error becomes a dead letter at once, and stays one over a restart", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", batchPolicy(5, true))] });
@@ -160,7 +160,7 @@ describe("a batch that keeps failing", () => {
     await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-batches"))).length === 0);
   });
 
-  it("fails the node with its reason when it may not become a dead letter", async () => {
+  it("fails the node with its reason when dead letters are not allowed", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     for (const more of [batchPolicy(0, false), { retry_policy: { max: 0 } }]) {
@@ -175,7 +175,7 @@ describe("a batch that keeps failing", () => {
   });
 });
 
-it("a batch without a budget of its own is named once by what its node fails with, and is no dead letter before that", async () => {
+it("a batch without its own budget becomes a dead letter only when its node fails, and the failure names it once", async () => {
   const world = await openFlowkit();
   const worker = await world.worker("w", ["indexer"]);
   const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
@@ -205,14 +205,14 @@ it("a worker whose lease expired is shown as offline until it reports again", as
   await world.until(async () => world.engine.workers.get("lost")?.status !== "offline");
 });
 
-describe("what is stale", () => {
-  it("[T42, T58] an event of an earlier epoch is ignored, its worker is cancelled, and it cannot take over", async () => {
+describe("a stale event", () => {
+  it("[T42, T58] of an earlier epoch is ignored, and its worker is cancelled and cannot take over", async () => {
     const world = await openFlowkit();
     const old = await world.worker("old", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
     const first = await old.accept();
     await world.inState(run, "a", "held");
-    // It is silent for its lease.
+    // It sends nothing for the length of its lease.
     await world.clock.advance(60_000);
     const fresh = await world.worker("fresh", ["indexer"]);
     await old.stop();
@@ -231,8 +231,8 @@ describe("what is stale", () => {
     expect(world.coordinator.counts.stale).toBeGreaterThanOrEqual(2);
   });
 
-  // A worker of the reference takes a cancel while it waits for input for the end of its input, and calls its node complete.
-  it("an overtaken worker is not cancelled where others may be of another make, unless its node is no longer wanted", async () => {
+  // A worker of the reference that waits for input mistakes a cancel for the end of its input, and reports its node as complete.
+  it("of a replaced worker does not cancel it when it may be a foreign worker, except when its node is no longer wanted", async () => {
     const world = await openFlowkit({ results: { adopt: async () => {} } });
     const old = await world.worker("old", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -257,7 +257,7 @@ describe("what is stale", () => {
     expect(watching[1]).toMatchObject({ target_worker_id: "old", attempt_epoch: first.attempt_epoch, payload: { sig: "CANCEL" } });
   });
 
-  it("[A02] claims of a lost attempt are released before the next command is sent, and nothing before the first", async () => {
+  it("[A02] claims of a lost attempt are released before the next command is sent, but not before the first command", async () => {
     const released: [name: unknown, epoch: number, sent: number][] = [];
     const world = await openFlowkit({
       results: { release: async (name, epoch) => void released.push([name, epoch, world.coordinator.counts.started]) },
@@ -274,8 +274,8 @@ describe("what is stale", () => {
     expect(released.at(-1)).toEqual([{ task_id: run.id, node_id: "a" }, attempt_epoch, world.coordinator.counts.started - 1]);
   });
 
-  // The reference notes such events in a log of its own before it drops them. Here they are counted.
-  it("[T45, T70] a batch of an earlier epoch, or after the end, leaves no metrics", async () => {
+  // The reference stores such events in a separate log before it drops them. Here they are counted.
+  it("[T45, T70] about a batch of an earlier epoch, or after the end, leaves no metrics", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } }), sumOf("a")] });
@@ -285,7 +285,7 @@ describe("what is stale", () => {
     await worker.batch(first, "old", { n: 100 });
     await worker.batch(first, "old", { n: 100 });
     await worker.batch(second, "b0", { n: 1 });
-    // Nor does one change what a later attempt made of the same batch.
+    // It also does not change a later attempt's result of the same batch.
     await worker.batch(first, "b0", { n: 100 });
     await worker.batch({ ...first, attempt_epoch: 0 }, "b0", { n: 100 });
     await worker.done(second);
@@ -295,7 +295,7 @@ describe("what is stale", () => {
     expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }]);
   });
 
-  it("an event of what was never started, or of another coordinator's task, changes nothing and stops no worker", async () => {
+  it("about a node that was never started, or about another coordinator's task, changes nothing and stops no worker", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), node("b", "indexer", { depends_on: ["a"] })] });
@@ -317,8 +317,8 @@ describe("what is stale", () => {
   });
 });
 
-describe("what cannot be read", () => {
-  it("[A15] an event without worker_id, and worse, is skipped and reported once; the next one counts", async () => {
+describe("an unreadable record", () => {
+  it("[A15] such as an event without worker_id is skipped and reported once, and the next record counts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -338,7 +338,7 @@ describe("what cannot be read", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
     expect(await world.partsOf(run, "a")).toEqual([]);
     await world.until(async () => world.coordinator.counts.malformed === 8);
-    // Announcements are heard as before, and so are replies: what was wrong with both is told below.
+    // Announcements and replies are still read. Their mistakes are checked below.
     const next = await world.worker("next", ["analyzer"]);
     await world.submit({ nodes: [node("b", "analyzer")] });
     await next.accept();
@@ -352,7 +352,7 @@ describe("what cannot be read", () => {
     ]);
   });
 
-  it("a batch whose record breaks off behind its name is skipped, unless it is stored already", async () => {
+  it("of a batch that breaks off after its name is skipped, except when the batch is already stored", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -372,7 +372,7 @@ describe("what cannot be read", () => {
     expect(world.warnings).toEqual([expect.stringContaining("is passed over: it is no JSON in UTF-8")]);
   });
 
-  it("a batch whose name cannot be kept is kept under one that can", async () => {
+  it("a batch whose name cannot be stored is stored with a valid name", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -395,7 +395,7 @@ describe("what cannot be read", () => {
     expect(worker.commands).toEqual([]);
   });
 
-  it("[F-RECH-06] rechunking that does not name its list is refused where the coordinator is strict", async () => {
+  it("[F-RECH-06] rechunking without the key of a list is refused when the coordinator is strict", async () => {
     const nodesWith = (more: JsonObject) => {
       const input_inline = { input_adapter: "pull.from_artifacts.rechunk:size", input_args: { from_node: "a", size: 2, ...more } };
       return [node("a", "t"), node("b", "t", { depends_on: ["a"], io: { input_inline } })];
@@ -409,7 +409,7 @@ describe("what cannot be read", () => {
     expect((await lenient.submit({ nodes: nodesWith({}) })).state).toBe("running");
   });
 
-  it("[A13] what can never run is refused when it is submitted, with its place", async () => {
+  it("[A13] a graph that can never run is refused when it is submitted, with the place", async () => {
     const world = await openFlowkit();
     const twice = { nodes: [node("a", "t"), node("a", "t")] };
     await expect(world.submit(twice)).rejects.toMatchObject({

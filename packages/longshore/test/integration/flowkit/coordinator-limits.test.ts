@@ -1,4 +1,5 @@
-// How many nodes are at work at once, and where. The reference has no limits yet; its names for them are used.
+// How many nodes run at the same time, and on which workers. The reference does not have these limits yet, but has names for them, which are
+// used here.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
@@ -10,13 +11,13 @@ type World = Awaited<ReturnType<typeof openFlowkit>>;
 const pullFrom = (source: string) => ({ input_adapter: "pull.from_artifacts", input_args: { from_nodes: [source] } });
 const roots = (type: string, count: number) => Array.from({ length: count }, (_, at) => node(`${type}-${at}`, type));
 
-/** Ends whatever is at work, one by one, and answers how many of each type were at work at most. */
+/** Ends all running nodes, one by one. Returns the largest number of running nodes of each type. */
 async function drain(world: World, workers: readonly ScriptedWorker[], total: number): Promise<Map<string, number>> {
   const most = new Map<string, number>();
   const taken = new Map(workers.map((worker) => [worker, 0]));
   for (let ended = 0; ended < total; ended++) {
     await world.until(async () => workers.some((worker) => worker.commands.length > (taken.get(worker) ?? 0)));
-    // What can be started has been by the time that nothing changes any more.
+    // When nothing changes any more, all nodes that can start have started.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
     const open = workers.flatMap((worker) => worker.commands.slice(taken.get(worker)).map((command) => ({ worker, command })));
     for (const type of ["all", ...new Set(open.map(({ command }) => command.step_type))]) {
@@ -50,7 +51,7 @@ describe("limits", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("[T48] nodes are shared among the workers of a type, and none gets more than it has room for", async () => {
+  it("[T48] nodes are shared among the workers of a type, and no worker gets more than its capacity", async () => {
     const world = await openFlowkit();
     const workers = [await world.worker("a", ["slow"]), await world.worker("b", ["slow"])];
     const run = await world.submit({ nodes: roots("slow", 6) });
@@ -67,7 +68,7 @@ describe("limits", () => {
     for (const run of runs) expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("a worker is given as many at once as it announced, and none after it has left", async () => {
+  it("a worker gets as many nodes at the same time as it announced, and none after it has left", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 3 });
     const run = await world.submit({ nodes: roots("slow", 5) });
@@ -76,25 +77,25 @@ describe("limits", () => {
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
     for (const command of worker.commands.slice(0, 3)) await worker.done(command);
     await world.until(async () => (await world.engine.reader.heads(run.id)).filter(({ state }) => state === "done").length === 3);
-    // What it said last does not bring it back.
+    // A late record of the worker does not bring it back.
     expect(worker.commands.length).toBe(3);
     expect(world.engine.workers.get("a")?.status).toBe("offline");
   });
 
-  it("a worker is online when it has returned, also when its earlier farewell is read after that", async () => {
+  it("a worker is online when it has returned, also when its earlier sign-off is read later", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"]);
-    // Announcements have no key: those of one worker are in several partitions, which are read in any order.
+    // Announcements have no key, so those of one worker are in several partitions, which are read in any order.
     await worker.goOffline({ agoMs: 1 });
     const run = await world.submit({ nodes: roots("slow", 1) });
     await worker.done(await worker.accept());
     await world.ended(run);
-    // One whose clock is far behind is not past, but elsewhere.
+    // A record with a time far in the past comes from a wrong clock, and is not old.
     await worker.goOffline({ agoMs: 3_600_000 });
     await world.until(async () => world.engine.workers.get("a")?.status === "offline");
   });
 
-  it("a type whose commands no worker takes delays no other type of the same workers", async () => {
+  it("a type whose commands no worker accepts does not delay other types of the same workers", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
     const run = await world.submit({ nodes: [...roots("slow", 2), ...roots("fast", 2)] });
@@ -105,7 +106,7 @@ describe("limits", () => {
     await world.until(async () => worker.commands.some(({ step_type, node_id }) => step_type === "fast" && node_id !== fast.node_id));
   });
 
-  it("a reader is not sent before its source runs again: else readers alone could use all the room", async () => {
+  it("a reader is not sent before its source runs again, because otherwise readers could use the whole capacity", async () => {
     const world = await openFlowkit();
     const maker = await world.worker("m", ["make"]);
     const taker = await world.worker("t", ["take"]);
@@ -115,7 +116,7 @@ describe("limits", () => {
     await maker.batch(source, "b0", { count: 1 });
     const reader = await taker.accept();
     await world.inState(run, "d", "held");
-    // The maker is lost: its source waits until another worker is there for it.
+    // The source's worker is lost: the source waits for another worker.
     await maker.goOffline();
     await world.until(async () => world.engine.workers.get("m")?.status === "offline");
     await maker.failed(source, "worker_restarted", false);
@@ -130,7 +131,7 @@ describe("limits", () => {
     expect((await taker.accept()).node_id).toBe("d");
   });
 
-  it("a worker that announces no room is given nothing", async () => {
+  it("a worker that announces no capacity gets nothing", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 0 });
     await world.until(async () => world.engine.workers.get("a") !== undefined);
@@ -141,7 +142,7 @@ describe("limits", () => {
     expect(world.coordinator.counts.started).toBe(1);
   });
 
-  // What the reference announces every minute has no capabilities, which its coordinator then forgets.
+  // The reference's announcements every minute have no capabilities, and its coordinator then forgets these.
   it("[A18] a worker whose later announcements lack its capabilities keeps them", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow", "fast"]);
@@ -155,7 +156,7 @@ describe("limits", () => {
     }
   });
 
-  it("a name that only reports on tasks is no worker, except for what it holds", async () => {
+  it("a name that only reports on tasks does not count as a worker, except for tasks that it holds", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("a", ["slow"], { capacity: 2 });
     const stranger = await world.worker("b", ["nothing"], { mute: true });
@@ -166,7 +167,7 @@ describe("limits", () => {
     expect(world.engine.workers.get("a")).toMatchObject({ protocol: "flowkit", does: ["slow"] });
     expect(world.engine.workers.get("b")).toBe(undefined);
     expect(world.coordinator.roster().map(({ worker_id }) => worker_id)).toEqual(["a"]);
-    // It took the command up all the same, and can be told to stop.
+    // It accepted the command anyway, and can be told to stop.
     await stranger.accepts(second);
     await world.until(async () => world.engine.workers.get("b")?.status === "busy");
     const third = await worker.next();

@@ -1,4 +1,4 @@
-// The coordinator on the embedded bus, with workers that say what the test says: how nodes begin, stream and end.
+// The coordinator on the embedded bus, with the test as the workers: how nodes begin, stream and end.
 
 import { describe, expect, it } from "vitest";
 import { fn, node, pulls, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
@@ -29,7 +29,7 @@ describe("a node", () => {
     expect(world.warnings).toEqual([]);
   });
 
-  it("[T27, T80] starts with the first batch of its upstream when configured, and with its end otherwise", async () => {
+  it("[T27, T80] starts with the first batch of its upstream when configured, otherwise after its end", async () => {
     const world = await openFlowkit();
     const up = await world.worker("up", ["indexer"]);
     const down = await world.worker("down", ["analyzer"], { capacity: 2 });
@@ -130,7 +130,7 @@ describe("fan-in", () => {
     expect((await worker.accept()).node_id).toBe("d");
   });
 
-  // The reference has no such rule yet; here it is so many first batches, as first_batch alone is one.
+  // The reference has no such rule yet. Here it counts first batches, just as first_batch alone means one.
   it("[T76] count:2 with first_batch starts with the first batches of two parents", async () => {
     const { worker, of, world, run } = await three(node("d", "analyzer", pulls(sources, "first_batch", { fan_in: "count:2" })));
     await worker.batch(of("u1"), "b0", {});
@@ -141,7 +141,7 @@ describe("fan-in", () => {
     expect((await worker.accept()).node_id).toBe("d");
   });
 
-  it("count:2 without first_batch starts with the ends of two parents, and the third changes nothing", async () => {
+  it("count:2 without first_batch starts after the end of two parents, and the third changes nothing", async () => {
     const { worker, of, world, run } = await three(node("d", "analyzer", { depends_on: sources, fan_in: "count:2" }));
     await worker.done(of("u1"));
     await worker.done(of("u3"));
@@ -154,7 +154,7 @@ describe("fan-in", () => {
 });
 
 describe("metrics", () => {
-  it("[T18, T19] of tasks with equal node ids are their own, one after the other and at the same time", async () => {
+  it("[T18, T19] of tasks with equal node ids are separate, also when the tasks run at the same time", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 4 });
     const graph = { nodes: [node("a", "indexer"), sumOf("a")] };
@@ -204,7 +204,7 @@ describe("metrics", () => {
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
     const command = await worker.accept();
     const lease = { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + 60_000 };
-    // One hand of records, the last word among the batches.
+    // One group of records, in which the final event is between the batches.
     await world.bus.publish([
       worker.record(command, "BATCH_OK", { batch_uid: "b2", metrics: { count: 3 } }),
       worker.record(command, "TASK_DONE", { metrics: {} }),
@@ -231,7 +231,7 @@ describe("metrics", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ count: 12 });
   });
 
-  it("are the mean where a graph requests it, of what can be read as a number", async () => {
+  it("are the mean of the numeric values when the graph requests this", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a", "mean")] });
@@ -244,7 +244,7 @@ describe("metrics", () => {
 });
 
 describe("functions of the coordinator", () => {
-  it("[T35] merge without a worker: a complete result of what the nodes made, and the next node starts", async () => {
+  it("[T35] merge without a worker: a complete result of the nodes' output, and the next node starts", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer", "analyzer"], { capacity: 2 });
     const merge = fn("m", "merge.generic", { from_nodes: ["u1", "u2"], target: { key: "merged" } }, ["u1", "u2"]);
@@ -270,7 +270,7 @@ describe("functions of the coordinator", () => {
     });
   });
 
-  it("of the user's own are called with their arguments, and tried again when they throw", async () => {
+  it("of a user are called with their arguments, and retried when they throw", async () => {
     const calls: unknown[] = [];
     const mine = (args: object, { nodeId }: { nodeId: string }) => {
       calls.push([nodeId, args]);
@@ -287,7 +287,7 @@ describe("functions of the coordinator", () => {
     expect((await world.task(run, "f"))?.output).toBe('{"seen":2}');
   });
 
-  it("that keep failing fail the task with their words", async () => {
+  it("that keep failing fail the task with their error", async () => {
     const world = await openFlowkit({
       functions: {
         mine: () => {

@@ -1,4 +1,4 @@
-// Leases, workers that vanish, and a coordinator that goes away and comes back.
+// Leases, workers that disappear, and a coordinator that is restarted.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ describe("a lease", () => {
     expect(moved.holdUntil).toBeGreaterThan(holdUntil as number);
   });
 
-  it("[T59] is counted by the worker's clock alone: one that is wrong by hours changes nothing", async () => {
+  it("[T59] is counted only by the worker's clock, so a clock that is wrong by hours changes nothing", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -63,13 +63,13 @@ describe("a lease", () => {
     for (const leaseMs of [2_000, 1_500, -60_000, 3_500]) {
       await world.clock.advance(100);
       await worker.says(command, "TASK_HEARTBEAT", { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + leaseMs });
-      // What is said in the same moment is told after it.
+      // Events of the same time are sent after it.
       await worker.batch(command, `b${leaseMs}`, {});
       await world.until(async () => (await world.partsOf(run, "a")).length === ends.length + 1);
       ends.push(((await world.task(run, "a"))?.holdUntil ?? 0) - world.clock.now());
     }
     expect(ends).toEqual([2_000, 2_000, 2_000, 3_500]);
-    // In one hand with a good one a wrong one does no harm either.
+    // A wrong one also does no harm in one group with a correct one.
     await world.bus.publish(
       [5_000, 10].map((leaseMs) =>
         worker.record(command, "TASK_HEARTBEAT", { lease_id: "l", lease_deadline_ts_ms: world.clock.now() + leaseMs }),
@@ -82,7 +82,7 @@ describe("a lease", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  it("[A07] that ends gives the node to another worker under a higher epoch, and fences the first one off", async () => {
+  it("[A07] that ends gives the node to another worker in a higher epoch, and reports of the first worker are refused", async () => {
     const world = await openFlowkit();
     const lost = await world.worker("lost", ["indexer"]);
     lost.leaseMs = 3_000;
@@ -101,8 +101,8 @@ describe("a lease", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3 });
   });
 
-  // The reference defers the whole task after a soft window, and goes on. Here nothing happens before the lease ends.
-  it("[T50] that has not ended keeps a silent worker's node, and it finishes", async () => {
+  // The reference defers the whole task after a soft window, and continues. Here nothing happens before the lease ends.
+  it("[T50] that has not ended keeps the node of a silent worker, which then finishes it", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -114,7 +114,7 @@ describe("a lease", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
   });
 
-  // The reference fails the whole task after a hard window of silence. Here a node is given to others, as often as its policy allows.
+  // The reference fails the whole task after a hard window of silence. Here another worker gets the node, as often as its policy allows.
   it("[T51] that ends more often than the node's policy allows fails the task", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
@@ -129,7 +129,7 @@ describe("a lease", () => {
 });
 
 describe("a command that no worker takes", () => {
-  it("is sent again under the next epoch, to another reader of the topic", async () => {
+  it("is sent again in the next epoch, to another reader of the topic", async () => {
     const sent: (number | undefined)[] = [];
     const world = await openFlowkit({
       config: { offer_sec: 10 },
@@ -157,7 +157,7 @@ describe("a command that no worker takes", () => {
     expect(world.coordinator.counts.lapsed).toBe(1);
   });
 
-  it("two workers that were given one command: the first to accept has it, the other is cancelled", async () => {
+  it("when two workers get one command, the first to accept it has it, and the other is cancelled", async () => {
     const world = await openFlowkit();
     const [one, two] = [await world.worker("one", ["indexer"]), await world.worker("two", ["indexer"])];
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -175,8 +175,8 @@ describe("a command that no worker takes", () => {
 });
 
 describe("a worker that returns", () => {
-  // In the reference the node stays with the worker, which never goes on with it. Here it begins again at once, under the next epoch.
-  it("[T52] under its name and reports what it was doing gives it up, and no attempt is spent", async () => {
+  // In the reference the node stays with the worker, which never continues it. Here it begins again at once in the next epoch.
+  it("[T52] under its name and reports its earlier node gives up this node, without using an attempt", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 0 } })] });
@@ -214,8 +214,8 @@ describe("a worker that returns", () => {
     expect(await world.task(run, "a")).toMatchObject({ grant: 1 });
   });
 
-  // The reference waits a while before each start, to find out whether a worker runs it. Leases show that here, so nothing waits.
-  it("[T54, T55] finds its node started at once, fresh or tried again", async () => {
+  // The reference waits before each start to find out whether a worker runs the node. Here leases show this, so there is no wait.
+  it("[T54, T55] starts nodes at once, both first attempts and retries", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer", { retry_policy: { max: 1, backoff_sec: 0 } })] });
@@ -228,13 +228,13 @@ describe("a worker that returns", () => {
 });
 
 describe("a coordinator that returns", () => {
-  it("shows earlier workers as unknown, with any holds, until they report", async () => {
+  it("shows earlier workers as unknown with their holds, until they report", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"], { capacity: 3 });
     const run = await world.submit({ nodes: [node("a", "indexer")] });
     await worker.accept();
     const task = await world.inState(run, "a", "held");
-    // Those of another process.
+    // The workers of another process.
     const workers = new Workers({ clock: world.clock });
     const registry = new Registry({ ...world.engine, workers, log: { debug() {}, info() {}, warn() {} }, changed() {} });
     onTestFinished(() => registry.close());
@@ -244,7 +244,7 @@ describe("a coordinator that returns", () => {
     expect([...workers.views()]).toMatchObject([
       { id: "w", protocol: "flowkit", status: "unheard", does: ["indexer"], tasks: [{ step: "a" }] },
     ]);
-    // Commands are sent to them all the same: they wait on the bus.
+    // Commands are still sent to them, and wait on the bus.
     expect(registry.room("indexer")).toBe(2);
     registry.heard("w", "indexer");
     expect(workers.get("w")?.status).toBe("busy");
@@ -267,7 +267,7 @@ describe("a coordinator that returns", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 3 });
   });
 
-  it("[T71] takes over open nodes: same epoch, no second command", async () => {
+  it("[T71] takes over open nodes in the same epoch, without a second command", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });
@@ -281,7 +281,7 @@ describe("a coordinator that returns", () => {
     expect(worker.commands).toHaveLength(1);
   });
 
-  it("[T22] counts a batch once that it gets before and after", async () => {
+  it("[T22] counts a batch once that it receives before and after the restart", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer"), sumOf("a")] });
@@ -296,7 +296,7 @@ describe("a coordinator that returns", () => {
     expect(statsOf(await world.ended(run), "a")).toEqual({ n: 9, total: 9 });
   });
 
-  it("knows its workers before they announce themselves again, and forgets those that are silent", async () => {
+  it("knows its workers before they announce themselves again, and removes those that are silent", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     await world.until(async () => (await all(world.engine.documents.eachDocument("flowkit-worker"))).length === 1);
@@ -314,7 +314,7 @@ describe("a coordinator that returns", () => {
     expect((await world.ended(waiting)).state).toBe("succeeded");
   });
 
-  it("sends a query for a node whose worker it does not know, and lets the worker that answers keep it", async () => {
+  it("sends a query for a node whose worker is unknown, and the worker that replies keeps the node", async () => {
     const world = await openFlowkit();
     const worker = await world.worker("w", ["indexer"]);
     const run = await world.submit({ nodes: [node("a", "indexer")] });

@@ -60,7 +60,7 @@ describe("variables", () => {
     expect(await world.task(run, "silver_only")).toMatchObject({ state: "skipped" });
   });
 
-  it("[T33] are there when the node after them starts", async () => {
+  it("[T33] are set when the next node starts", async () => {
     const seen: unknown[] = [];
     const echo = async (_args: object, { taskId }: { taskId: string }) => {
       seen.push(await world.vars(await world.run(taskId)));

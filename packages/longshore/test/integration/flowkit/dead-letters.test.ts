@@ -1,4 +1,4 @@
-// What an operator sees of batches that were put aside: through our own API, and in a terminal.
+// How an operator sees dead letters: in our own API and in a terminal.
 
 import { expect, it, onTestFinished } from "vitest";
 import { flowkit, streamTask } from "../../../src/protocols/flowkit/worker/index.ts";
@@ -38,7 +38,7 @@ it("a batch that became a dead letter is shown with its step, in the API and by 
   expect([mistaken.code, mistaken.stderr]).toEqual([2, `longshore: --state chooses among runs; leave it out to see the run ${id}.\n`]);
 });
 
-it("a node that waits for its next try shows until when and why, and has no dead letter yet", async () => {
+it("a node that waits for its next attempt shows until when and why, and has no dead letter yet", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const worker = await work({ tasks: [read], on: flowkit(server.url as string) });

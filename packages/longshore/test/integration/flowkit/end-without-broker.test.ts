@@ -1,4 +1,4 @@
-// Programs that are told to end while their broker is away. Goal: they end by themselves and with 0, however much they have to say to it.
+// Programs that are stopped while their broker is unavailable. They must end on their own with code 0, for any number of unsent records.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,14 +6,14 @@ import { describe, expect, it, vi } from "vitest";
 import { startLongshore, startServer, temporaryFolder } from "../../support/cli.ts";
 import { kafkaMissing, ownKafka } from "../../support/kafka.ts";
 
-/** The start of a broker takes five seconds on a machine of its own, and forty on one that does much else. */
+/** The start of a broker takes five seconds on an idle machine, and forty on a busy one. */
 const brokerTestMs = 120_000;
 
 describe.skipIf(kafkaMissing !== undefined)(
   `an end without a broker${kafkaMissing === undefined ? "" : ` (needs ${kafkaMissing})`}`,
   () => {
     it(
-      "a server with a command to send and a worker end in order",
+      "a server with an unsent command and a worker end gracefully",
       async () => {
         const kafka = await ownKafka();
         const cwd = temporaryFolder();

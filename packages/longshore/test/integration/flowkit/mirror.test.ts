@@ -1,4 +1,4 @@
-// What foreign workers find in MongoDB about the tasks of our coordinator, on a server that answers as MongoDB does.
+// The data about our coordinator's tasks that foreign workers find in MongoDB, on a server that behaves like MongoDB.
 
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -60,7 +60,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     });
   });
 
-  it("shows why a node waits to be tried again", async () => {
+  it("shows why a node waits for a retry", async () => {
     const { begin, submit, take, fail, task } = await setup();
     const mirror = begin();
     const { id } = await submit([{ ...up, retry_policy: { max: 2, backoff_sec: 60 } }]);
@@ -69,7 +69,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(id)).toMatchObject({ graph: { nodes: [{ status: "deferred", last_error: "torn" }] } });
   });
 
-  it("reads in what a worker stored there without an event in time", async () => {
+  it("imports what a worker stored in MongoDB without a timely event", async () => {
     const { db, begin, submit, take, engine } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -133,8 +133,8 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     ]);
   });
 
-  // In the reference a batch that failed once keeps its row forever, and the metrics of its success are dropped.
-  it("[A09] keeps a row of a batch that failed, which gives way when it succeeds", async () => {
+  // In the reference a batch that failed once keeps its row permanently, and the metrics of its success are dropped.
+  it("[A09] keeps a row of a failed batch, and replaces it when the batch succeeds", async () => {
     const { begin, submit, take, put, done, fail, engine, all } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -163,7 +163,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect((await rows("artifacts"))[1]).toMatchObject({ batch_uid: "b1", status: "partial", meta: { of: "b1" } });
   });
 
-  it("removes what belongs to a run that was pruned, and nothing of another data file", async () => {
+  it("removes the data of a pruned run, but no data of another data file", async () => {
     const { db, begin, submit, take, put, done, engine, all, clock } = await setup();
     const mirror = begin();
     const [gone, kept] = [await submit([up]), await submit([up])];
@@ -187,7 +187,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await all("artifacts", { task_id: "elsewhere" })).toHaveLength(1);
   });
 
-  it("leaves artifacts alone that a worker of MongoDB has written", async () => {
+  it("does not change artifacts that a worker has written to MongoDB", async () => {
     const { db, begin, submit, take, put, done, all } = await setup();
     const mirror = begin();
     const { id } = await submit([up]);
@@ -214,7 +214,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await mirror.completed({ task_id: "nothing", node_id: "up" })).toBeNull();
   });
 
-  it("[A02] releases what earlier attempts have claimed and not done, of any worker", async () => {
+  it("[A02] releases unfinished claims of earlier attempts, of any worker", async () => {
     const { db, begin, all } = await setup();
     const mirror = begin();
     const claim = { task_id: "t", consumer_node: "down", from_node: "up" };
@@ -230,7 +230,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect((await all("stream_progress", { task_id: "t" })).map(({ batch_uid }) => batch_uid).sort()).toEqual(["done", "newer", "other"]);
   });
 
-  it("writes the next epoch before its command is sent, also when much else is to be written", async () => {
+  it("writes the next epoch before its command is sent, also when there is much to write", async () => {
     const { db, begin, submit, take, fail, task } = await setup();
     const gates = new Map<string, ReturnType<typeof deferred<void>>>();
     const mirror = begin({ db: heldBy(db, (id) => gates.get(id)?.promise) });
@@ -252,7 +252,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     await mirror.settled();
   });
 
-  it("takes nothing of a run's earlier life for the result of a node that begins again", async () => {
+  it("uses no result of a run's earlier life for a node that begins again", async () => {
     const { begin, submit, take, put, done, engine, all } = await setup();
     const mirror = begin();
     const { id: task_id } = await submit([up]);
@@ -271,7 +271,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await mirror.completed({ task_id, node_id: "up" })).toEqual({ total: 2 });
   });
 
-  it("mirrors at its start what was open, and what has ended since", async () => {
+  it("mirrors at its start the open tasks, and those that have ended since the last time", async () => {
     const { begin, submit, take, done, task, clock, engine } = await setup();
     const before = await submit([up]);
     const open = await take("src");
@@ -280,7 +280,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
     expect(await task(before.id)).toMatchObject({ status: "running" });
     await first.close();
     await done(open);
-    // Begun and ended while nothing was mirrored.
+    // It began and ended while nothing was mirrored.
     const between = await submit([up]);
     await done(await take("src"));
     const second = begin();
@@ -324,7 +324,7 @@ describe.skipIf(mongoMissing)(`the mirror in MongoDB${mongoMissing ? `: ${mongoM
   });
 });
 
-/** The database, away for as long as the test requires. */
+/** The database, unavailable as long as the test requires. */
 function awayWhile(db: MongoDb, away: () => boolean): MongoDb {
   const collection = (name: string) =>
     new Proxy(db.collection(name), {
@@ -337,7 +337,7 @@ function awayWhile(db: MongoDb, away: () => boolean): MongoDb {
   return { databaseName: db.databaseName, collection };
 }
 
-/** Writes of a task wait for whatever `gate` answers for it. */
+/** Writes of a task wait for the promise that `gate` returns for it. */
 function heldBy(db: MongoDb, gate: (id: string) => Promise<void> | undefined): MongoDb {
   const collection = (name: string) =>
     new Proxy(db.collection(name), {

@@ -1,4 +1,4 @@
-// Whole pipelines: our workers and our coordinator together, on the embedded bus and on a real Kafka, also where everything comes twice and
+// Whole pipelines: our workers and our coordinator together, on the embedded bus and on a real Kafka, also when every record comes twice and
 // a worker leaves in the middle.
 
 import { streamTask } from "longshore/flowkit";
@@ -36,11 +36,11 @@ const indexer = (role = "indexer", gate: () => Promise<void> = async () => {}) =
     },
   });
 
-/** Passes on what it is given, piece by piece. */
+/** Passes on its input, piece by piece. */
 const enricher = (role = "enricher") =>
   streamTask(role, { processBatch: ({ payload }) => ({ skus: payload.items, enriched: (payload.items as unknown[]).length }) });
 
-/** Counts what it is given. */
+/** Counts its input. */
 const analyzer = (role = "analyzer") =>
   streamTask(role, { processBatch: ({ payload }) => ({ count: (payload.items as unknown[]).length }) });
 
@@ -81,7 +81,10 @@ const pipeline = (roles = { indexer: "indexer", enricher: "enricher", analyzer: 
   ],
 });
 
-/** The shape of the reference's own: a stream that is enriched, read, and analysed together with what was merged without a worker. */
+/**
+ * The shape of the reference's own pipeline: a stream that is enriched, read, and analysed together with a result that was merged without a
+ * worker.
+ */
 const smoke = () => {
   const onBatch = (from: string, to: string) => ({ from, to, mode: "async", trigger: "on_batch" });
   const together = { input_adapter: "pull.from_artifacts", input_args: { from_nodes: ["w5", "w3"], poll_ms: 25 } };
@@ -107,7 +110,7 @@ const smoke = () => {
   };
 };
 
-/** Counts the items in the artifacts that it is given whole. */
+/** Counts the items in whole artifacts. */
 const tally = () => streamTask("tally", { processBatch: ({ payload }) => ({ count: (payload.meta as { skus: unknown[] }).skus.length }) });
 
 async function expectWholeSmoke(world: World, run: Awaited<ReturnType<World["submit"]>>): Promise<void> {
@@ -148,7 +151,7 @@ describe("exact counts", () => {
     expect(statsOf(await world.ended(run), "d")).toEqual({ count: 22 });
   });
 
-  it("[T34] of shards and of what is cut again from them: 11 in fours, then in threes", async () => {
+  it("[T34] of shards that are rechunked: 11 items in fours, then in threes", async () => {
     const { world } = await setup([indexer(), analyzer()]);
     const run = await world.submit({ nodes: [source("u", 11, 4), node("d", "analyzer", rechunk(["u"], 3)), sumOf("d")] });
     expect(statsOf(await world.ended(run), "d")).toEqual({ count: 11 });
@@ -160,14 +163,14 @@ describe("exact counts", () => {
 describe("a pipeline", () => {
   const tasks = () => [indexer(), enricher(), enricher("ocr"), analyzer(), tally()];
 
-  it("[T36] of five streaming nodes with a merge finishes, and what they made is there", async () => {
+  it("[T36] of five streaming nodes with a merge finishes with all results", async () => {
     const { world } = await setup(tasks());
     await expectWholeSmoke(world, await world.submit(smoke()));
     await expectWholePipeline(world, await world.submit(pipeline()));
     expect(world.warnings).toEqual([]);
   });
 
-  it("[T78] has a node that merges without a worker, and one that reads from it ends", async () => {
+  it("[T78] with a node that merges without a worker and a node that reads from it finishes", async () => {
     const { world } = await setup(tasks());
     const merge = fn("merge", "merge.generic", { from_nodes: ["u1", "u2"], target: { key: "merged" } }, ["u1", "u2"]);
     const run = await world.submit({
@@ -176,7 +179,7 @@ describe("a pipeline", () => {
     expect((await world.ended(run)).state).toBe("succeeded");
     const states = await Promise.all(["merge", "sink"].map(async (id) => (await world.task(run, id))?.state));
     expect(states).toEqual(["done", "done"]);
-    // What it merged is told in its final metrics; there is no batch in it to read.
+    // Its final metrics have what it merged. It has no batch to read.
     expect(JSON.parse((await world.task(run, "merge"))?.output ?? "null")).toMatchObject({
       complete_nodes: ["u1", "u2"],
       partial_batches: 2,
@@ -184,7 +187,7 @@ describe("a pipeline", () => {
     expect(await world.partsOf(run, "sink")).toEqual([]);
   });
 
-  /** Every third record comes twice, and hands arrive in another order. */
+  /** Every third record comes twice, and groups of records arrive in another order. */
   function twice(bus: Bus): Bus {
     let count = 0;
     const publish = async (records: readonly Outgoing[]) => {
@@ -209,7 +212,7 @@ describe("a pipeline", () => {
     expect(statsOf(await world.ended(run), "c")).toEqual({ count: 9 });
   });
 
-  it("[T39, T56] finishes although its worker is stopped in the middle and another one begins; no worker claims to continue a run", async () => {
+  it("[T39, T56] finishes although its worker is stopped in the middle and another one starts; no worker claims to continue a run", async () => {
     const gate = deferred<void>();
     let batches = 0;
     const stuck = indexer("indexer", async () => {

@@ -9,7 +9,7 @@ import { work } from "../../../src/work.ts";
 import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 
 describe.skipIf(mongoMissing)(`a server with a MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}`, () => {
-  it("[T53] ends a node whose complete artifact is there already, without starting it", async () => {
+  it("[T53] ends a node without starting it when its complete artifact already exists", async () => {
     const { url, database } = await sharedMongo();
     const mongo = `${url.replace(/\/$/, "")}/${database}`;
     const server = await serve({ ephemeral: true, port: 0, flowkit: { mongo } });

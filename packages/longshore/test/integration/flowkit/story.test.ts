@@ -1,5 +1,5 @@
-// The one whole graph that the reference has left us (test/fixtures/flowkit), played again by our workers and our coordinator: what they put on
-// the bus is what the reference did, field by field, but for the differences that are listed here.
+// The one complete graph that was recorded from the reference (test/fixtures/flowkit), repeated by our workers and our coordinator. Their
+// records on the bus are the same as those of the reference, field by field, except for the differences that are listed here.
 
 import { readFileSync } from "node:fs";
 import { streamTask } from "longshore/flowkit";
@@ -31,7 +31,10 @@ const kindOf = ({ value: { payload } }: Told): Json => payload.kind ?? payload.c
 const ofKind = (told: readonly Told[], kind: string) => told.filter((one) => kindOf(one) === kind);
 const withPayload = ({ topic, value }: Told, payload: JsonObject): Told => ({ topic, value: { ...value, payload } });
 
-/** What we say otherwise on purpose. Each takes the reference's story and gives ours; `touched` is how many records it takes out, changes or adds. */
+/**
+ * Our intended differences. Each function converts the reference's records to ours. `touched` is how many records it removes, changes or
+ * adds.
+ */
 const differences: readonly { why: string; touched: number; apply(story: readonly Told[]): Told[] }[] = [
   {
     why: "a node that nobody can be running is started without asking who runs it",
@@ -95,7 +98,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const shapes: { readonly [field: string]: (value: unknown) => boolean } = {
   corr_id: (value) => uuid.test(String(value)),
   dedup_id: (value) => /^[0-9a-f]{40}$/.test(String(value)),
-  // Ours are in the order of time.
+  // Our records are in the order of time.
   task_id: (value) => uuid.test(String(value)) || /^[0-9A-HJKMNP-TV-Z]{26}$/.test(String(value)),
   lease_id: (value) => uuid.test(String(value)),
   cancel_token: (value) => uuid.test(String(value)),
@@ -104,8 +107,8 @@ const shapes: { readonly [field: string]: (value: unknown) => boolean } = {
 };
 
 /**
- * Each record in a line, without what is different every time: a worker is called after its role. What is not of the right shape stays, and so
- * does the order of the fields. Nodes go on side by side, so the order is that of each of them; announcements are of no node.
+ * Each record as one line, without values that differ every time: a worker gets the name of its role. Values with a wrong form stay, and also
+ * the order of the fields. Nodes run at the same time, so the order is that of each node. Announcements belong to no node.
  */
 function byNode(story: readonly Told[]): { readonly [node: string]: readonly string[] } {
   const roles = new Map(ofKind(story, "WORKER_ONLINE").map(({ value: { payload } }) => [payload.worker_id as unknown, payload.type]));
@@ -121,14 +124,14 @@ function byNode(story: readonly Told[]): { readonly [node: string]: readonly str
   return lines;
 }
 
-/** A node with what the reference's own command gave it. */
+/** A node with the input of the reference's own command. */
 function recordedNode(id: string, depends_on: readonly string[]): JsonObject {
   const { value } = ofKind(recorded, "TASK_START").find((one) => one.value.node_id === id) as Told;
   const start_when = depends_on.length === 0 ? "ready" : "first_batch";
   return node(id, value.step_type, { depends_on: [...depends_on], io: { start_when, input_inline: value.payload.input_inline ?? null } });
 }
 
-/** w3 is the coordinator's own and says nothing on the bus: w4's input names it. */
+/** The coordinator itself performs w3 and sends nothing about it on the bus: w4's input names it. */
 const graph = {
   nodes: [
     recordedNode("w1", []),
@@ -139,7 +142,7 @@ const graph = {
   ],
 };
 
-/** Gives the batches that were recorded of its node. */
+/** Returns the batches that were recorded for its node. */
 const indexer = streamTask("indexer", {
   iterBatches: () =>
     ofKind(recorded, "BATCH_OK")
@@ -148,7 +151,7 @@ const indexer = streamTask("indexer", {
   processBatch: ({ payload }) => payload,
 });
 
-/** As the reference's handlers where they have nothing of their own to do; its names for their batches come from the adapters. */
+/** Like the reference's handlers that do nothing special; the adapters name their batches. */
 const idle = (role: string) => streamTask(role, { processBatch: () => ({ noop: 1 }) });
 
 it("our workers and coordinator send the same messages as those of the reference", async () => {
@@ -183,7 +186,7 @@ it("our workers and coordinator send the same messages as those of the reference
   }
   expect(recorded).toHaveLength(55);
   expect(byNode(told)).toEqual(byNode(expected));
-  // The recording has no keys, for it was made without a Kafka; these are the protocol's.
+  // The recording has no keys, because it was made without Kafka. These are the keys of the protocol.
   for (const { key, value } of told) expect(key).toBe(value.node_id === "*" ? null : `${value.task_id}:${value.node_id}`);
   expect(warnings).toEqual([]);
 });

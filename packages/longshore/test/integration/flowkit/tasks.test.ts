@@ -39,7 +39,7 @@ describe("tasks over HTTP", () => {
     });
   });
 
-  it("are taken with fields without effect, and their submitter and the log get some of them", async () => {
+  it("are accepted with fields without effect, and the response and the log name some of them", async () => {
     const { ask, log } = await setup();
     const nodes = Array.from({ length: 30 }, (_, at) => ({ node_id: `n${at}`, type: "src", colour: "red" }));
     const { status, body } = await ask("POST", "", { graph: { nodes } });
@@ -48,7 +48,7 @@ describe("tasks over HTTP", () => {
     expect(await ask("GET", `/${String(body.task_id)}`)).toMatchObject({ status: 200, body: { status: "running" } });
   });
 
-  it("go by the name of their graph, and without one by their own id", async () => {
+  it("have the name of their graph, or their own id when it has none", async () => {
     const { server, ask } = await setup();
     const named = (await ask("POST", "", { graph: { ...graph, name: "catalogue" } })).body.task_id as string;
     const nameless = (await ask("POST", "", { graph })).body.task_id as string;
@@ -60,7 +60,7 @@ describe("tasks over HTTP", () => {
     const own = async (path: string, method = "GET") => JSON.parse((await call(`${server.url}/api/longshore/v1${path}`, { method })).text);
     expect((await own("/runs?workflow=catalogue")).items).toMatchObject([{ id: named, workflow: "catalogue" }]);
     expect((await own("/runs")).items).toMatchObject([{ workflow: nameless }, { workflow: "catalogue" }]);
-    // A run that is started again has no name either, and not that of the other.
+    // A run that is started again also has no name, and not that of the other run.
     const again = await own(`/runs/${nameless}/rerun`, "POST");
     expect(again).toMatchObject({ workflow: again.id, definitionId: (await own(`/runs/${nameless}`)).definitionId });
     expect((await own(`/runs/${named}/rerun`, "POST")).workflow).toBe("catalogue");
@@ -85,7 +85,7 @@ describe("tasks over HTTP", () => {
     expect(await ask("GET", `/${id}/artifacts?node=set`)).toMatchObject({ body: { complete: { meta: { sensitive_hits: 1 } } } });
   });
 
-  it("are polled by workers over the same face", async () => {
+  it("can be polled by workers on the same server", async () => {
     const { server, ask } = await setup();
     const id = (await ask("POST", "", { graph })).body.task_id as string;
     const store = httpArtifacts({ url: server.url as string });
@@ -96,13 +96,13 @@ describe("tasks over HTTP", () => {
     await store.close();
   });
 
-  it("a reader that waits is answered when the server closes", async () => {
+  it("a waiting reader gets a response when the server closes", async () => {
     const { server, ask } = await setup();
     const nodes = [...graph.nodes, { node_id: "down", type: "sink" }];
     const task_id = (await ask("POST", "", { graph: { nodes } })).body.task_id as string;
     const body = { task_id, node_id: "down", attempt_epoch: 1, worker_id: "w", sources: [{ node_id: "up" }], wait_ms: 30_000 };
     const waiting = call(`${server.url}/flowkit/v1/artifacts/read`, { method: "POST", body: JSON.stringify(body) });
-    // It is a request in flight by the time that a later one has been answered.
+    // It is in flight when a later request has got its response.
     await ask("GET", "");
     await server.close();
     expect(JSON.parse((await waiting).text)).toEqual({ sources: [] });

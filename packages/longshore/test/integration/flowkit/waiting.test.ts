@@ -1,4 +1,4 @@
-// What an operator is told about FlowKit's tasks that do not move.
+// What an operator can see about FlowKit tasks that make no progress.
 
 import { expect, it, onTestFinished } from "vitest";
 import { openHttpBus } from "../../../src/bus/http.ts";
@@ -12,7 +12,7 @@ import { node } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
-it("a node waits for a broker that cannot be reached, and its run shows it", async () => {
+it("the run shows that its node waits for a broker that cannot be reached", async () => {
   // No server listens at this port.
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} }, flowkit: { brokers: "127.0.0.1:1" } });
   onTestFinished(() => server.close());
@@ -46,7 +46,7 @@ it("metrics count the events of workers, and those without effect", async () => 
   expect(metrics).not.toContain("longshore_flowkit_outbox");
 });
 
-it("metrics count the batches of a worker that keeps them here and sends no events", async () => {
+it("metrics count the batches of a worker that stores them on this server and sends no events", async () => {
   const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
   onTestFinished(() => server.close());
   const pages = streamTask("pages", {
@@ -63,7 +63,7 @@ it("metrics count the batches of a worker that keeps them here and sends no even
   expect(metrics).toMatch(/^longshore_flowkit_batches_total\{how="done"\} 3$/m);
 });
 
-it("a command is on its way until a worker takes it", async () => {
+it("a command is shown as sent until a worker accepts it", async () => {
   const world = await openFlowkit();
   const worker = await world.worker("w", ["indexer"]);
   const run = await world.submit({ nodes: [node("a", "indexer")] });

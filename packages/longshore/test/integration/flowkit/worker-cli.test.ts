@@ -1,4 +1,4 @@
-// `longshore work FILE` without another word, in an environment that names Kafka's brokers and the database.
+// `longshore work FILE` without other arguments, in an environment that names Kafka's brokers and the database.
 
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { mongoMissing, sharedMongo } from "../../support/mongo.ts";
 const missing = kafkaMissing ?? mongoMissing;
 
 describe.skipIf(missing !== undefined)(`longshore work for FlowKit${missing === undefined ? "" : ` (needs ${missing})`}`, () => {
-  it("takes commands for the tasks of a file, and hands back what has not ended at its stop", async () => {
+  it("accepts commands for the tasks of a file, and gives back unfinished work when it stops", async () => {
     const { brokers } = await sharedKafka();
     const { url, database } = await sharedMongo();
     const role = `cli-${randomUUID().slice(0, 8)}`;

@@ -1,4 +1,4 @@
-// Workers in processes of their own need nothing but a server: its address is broker and store in one.
+// Workers in separate processes need only a server: its address is both broker and store.
 
 import { graph, type Ref, task, work } from "longshore";
 import { conductor } from "longshore/conductor";
@@ -73,7 +73,7 @@ describe("a worker on a server's address", () => {
     expect(await server.result(run.id)).toMatchObject({ state: "succeeded", output: { text: "Hello Ada" } });
   });
 
-  it("is not needed: a worker of any protocol may get a node, and its handler gets the same input", async () => {
+  it("can be replaced by a worker of any protocol, whose handler gets the same input", async () => {
     const { server, url, create } = await setup();
     const given: unknown[] = [];
     const greet = task("greet", (input: object) => void given.push(input));
@@ -99,7 +99,7 @@ describe("a worker on a server's address", () => {
     const signal = await started.promise;
     await server.flowkit?.cancelTask(id, "user_request");
     expect(await server.result(id)).toMatchObject({ state: "cancelled" });
-    // The run is over as soon as nothing of it is wanted; the signal is on its way.
+    // The run ends as soon as no part of it is wanted, while the signal is being sent.
     await until(() => signal.aborted);
     expect((signal.reason as Error).message).toBe("user_request");
   });
@@ -112,7 +112,7 @@ describe("a worker on a server's address", () => {
     await clock.armed(15_000, 1);
     await clock.advance(15_000);
     const worker = await starting;
-    // Were anything waited for, it would be by this clock, which does not move.
+    // Any wait would use this clock, which does not move.
     await worker.stop();
   });
 });

@@ -1,4 +1,4 @@
-// The reference's quick start and its handler, written in TypeScript, on a real Kafka and a MongoDB that workers of other makes could share.
+// The reference's quick start and its handler, written in TypeScript, on a real Kafka and a MongoDB that foreign workers could share.
 
 import { randomUUID } from "node:crypto";
 import { Batch, BatchResult, FinalizeResult, RoleHandler, type RunContext, streamTask, Worker, WorkerConfig } from "longshore/flowkit";
@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)(`a worker on Kafka and MongoDB${missing =
     ]);
   });
 
-  it("streams from one worker's artifacts into another's, and ends both", async () => {
+  it("streams one worker's artifacts to another worker, and both nodes end", async () => {
     const { world, db, cfg, roles } = await setup("src", "sink");
     const [src = "", sink = ""] = roles;
     class Source extends RoleHandler {
@@ -149,7 +149,7 @@ describe.skipIf(missing !== undefined)(`a worker on Kafka and MongoDB${missing =
     );
     for (const worker of workers) onTestFinished(() => worker.stop());
     await Promise.all(workers.map((worker) => worker.start()));
-    // So many that never all of them are in one partition.
+    // So many that they are never all in one partition.
     const nodes = Array.from({ length: 40 }, (_, at) => `n${at}`);
     for (const nodeId of nodes) await world.start(null, { role: shared, nodeId });
     const ends = await Promise.all(nodes.map((nodeId) => world.end(nodeId)));
@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)(`a worker on Kafka and MongoDB${missing =
     expect(new Set(ends.map(({ payload }) => payload.worker_id)).size).toBe(2);
   });
 
-  it("a task of batches by flowkit() is another worker of the same group", async () => {
+  it("a task of batches with flowkit() is another worker of the same group", async () => {
     const { world, db, roles, brokers } = await setup("stream");
     const [stream = ""] = roles;
     const counting = streamTask(stream, async function* (batches) {

@@ -1,4 +1,4 @@
-// Our worker and our coordinator together, on the embedded bus and the store's own parts: graphs as the guide writes them.
+// Our worker and our coordinator together, on the embedded bus and the store's own parts, with graphs as in the guide.
 
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -59,7 +59,7 @@ const rechunked = (more: JsonObject = {}): JsonObject => ({
 });
 
 describe("a graph on our worker", () => {
-  it("[F-ADAPT-10] names in io.input_inline what a node reads, and the command carries it unchanged", async () => {
+  it("[F-ADAPT-10] names in io.input_inline what a node reads, and the command contains it unchanged", async () => {
     const { world } = await setup([producer(), counter]);
     const commands = await world.spy(["cmd.analyzer.v1"]);
     const run = await world.submit(rechunked({ start_when: "first_batch" }));
@@ -73,7 +73,7 @@ describe("a graph on our worker", () => {
     expect(world.warnings).toEqual([]);
   });
 
-  it("[F-OVR-02] makes its batches itself where it names no adapter, and reads those of its upstream where it does", async () => {
+  it("[F-OVR-02] makes its batches itself without an adapter, and reads those of its upstream with an adapter", async () => {
     const seen: [string, unknown][] = [];
     const both = streamTask("both", {
       *iterBatches() {
@@ -132,7 +132,7 @@ describe("a graph on our worker", () => {
     expect(await world.engine.parts.count(id)).toBe(3_000);
   });
 
-  it("an ordinary task is a node as well", async () => {
+  it("an ordinary task can be a node", async () => {
     const { world } = await setup([task("greet", ({ name }: { name: string }) => ({ text: `Hello ${name}` }))]);
     const run = await world.submit({ nodes: [{ node_id: "g", type: "greet", io: { input_inline: { name: "Ada" } } }] });
     expect(await world.ended(run)).toMatchObject({ state: "succeeded" });

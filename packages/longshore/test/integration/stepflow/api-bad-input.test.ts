@@ -1,4 +1,4 @@
-// Requests that make no sense, to each endpoint: refused in the API's own shape, with the field, what was wrong and what was expected.
+// Invalid requests to each endpoint: they are refused in the API's own format, with the field, what was wrong and what was expected.
 
 import { request } from "node:http";
 import { connect, type IncomingHttpHeaders } from "node:http2";
@@ -11,7 +11,7 @@ import { oneStep, raw, type StepflowServer, startStepflow } from "../../support/
 const nobody = "00000000-0000-7000-8000-000000000000";
 const nothing = "0".repeat(64);
 
-describe("a request that makes no sense", () => {
+describe("an invalid request", () => {
   const bodies: [method: string, path: string, body: Json | Uint8Array | undefined, status: number, message: string][] = [
     ["POST", "/flows", raw("{nope"), 400, "The body is no JSON"],
     ["POST", "/flows", raw("[1]"), 400, "The body is a list, expected an object"],
@@ -61,7 +61,7 @@ describe("a request that makes no sense", () => {
     ["PUT", "/runs", undefined, 405, "PUT"],
   ];
 
-  it("is refused in the API's own shape, whichever endpoint it was for", async () => {
+  it("is refused in the API's own format at every endpoint", async () => {
     const { call } = await startStepflow();
     const names: { [status: number]: string } = { 400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 405: "UNIMPLEMENTED" };
     for (const [method, path, body, status, message] of bodies) {
@@ -86,7 +86,7 @@ describe("a request that makes no sense", () => {
     [{ variables: [1] }, "variables is a list, expected an object"],
   ];
 
-  it("to start a run is refused with the field that is wrong, and starts none", async () => {
+  it("to start a run is refused with the wrong field, and starts none", async () => {
     const { call, store } = await startStepflow();
     const flowId = await store(oneStep("/builtin/noop", {}));
     for (const [more, message] of runs) {
@@ -97,7 +97,7 @@ describe("a request that makes no sense", () => {
     expect((await call("GET", "/runs")).body.runs).toEqual([]);
   });
 
-  it("over gRPC is refused with the same words and gRPC's own code", async () => {
+  it("over gRPC is refused with the same message and gRPC's own code", async () => {
     const { channel } = await startStepflow();
     const refused = async (asked: Promise<unknown>) => {
       const error = await asked.then(
@@ -137,7 +137,7 @@ describe("a request that makes no sense", () => {
     ]);
   });
 
-  it("over gRPC, in bytes that are no message or with a value that no enum has, is refused by its field", async () => {
+  it("over gRPC, with bytes that are not a message or an unknown enum value, is refused with its field", async () => {
     const { channel, run } = await startStepflow();
     const bytes = (hex: string) => Buffer.from(hex, "hex");
     const sent: [rpc: typeof RunsService.GetRun | typeof OrchestratorService.CompleteTask, hex: string, message: string][] = [
@@ -181,7 +181,7 @@ describe("a request that makes no sense", () => {
       "content-type": "application/grpc",
       te: "trailers",
     });
-    // The head of a message of 65 MiB, and nothing of it.
+    // The header of a message of 65 MiB, without the message.
     stream.write(Buffer.from("0004100000", "hex"));
     const head = await new Promise<IncomingHttpHeaders>((resolve) => stream.once("response", resolve));
     session.destroy();
@@ -207,7 +207,7 @@ describe("a request that makes no sense", () => {
     [{ steps: [], output: { $variable: 3 } }, 3004, "$.output.$variable", "it is not a text"],
   ];
 
-  it("a flow with unknown references, cycles or bad expressions is diagnosed by path and code, and not stored", async () => {
+  it("to store a flow with unknown references, cycles or bad expressions gets path and code of each problem, and stores nothing", async () => {
     const { call, channel } = await startStepflow();
     for (const [flow, code, path, message] of flows) {
       const { status, body } = await call("POST", "/flows", { flow });
@@ -223,7 +223,7 @@ describe("a request that makes no sense", () => {
     }
   });
 
-  it("from a token that does not allow it is refused too", async () => {
+  it("with a token that does not allow it is also refused", async () => {
     const token = "read-secret-0123456789";
     const { call }: StepflowServer = await startStepflow({ tokens: [`read:${token}`] });
     const { status, body } = await call("POST", "/runs", {}, { authorization: `Bearer ${token}` });

@@ -12,7 +12,7 @@ const bytesType = "application/octet-stream";
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("blobs", () => {
-  it("[S9-60] of JSON are read as they were written, under their hash", async () => {
+  it("[S9-60] of JSON are read unchanged, by their hash", async () => {
     const { call } = await startStepflow();
     const text = '{"b":[1.0,9007199254740993],"2":null,"1":"é"}';
     const put = await call("POST", "/blobs", raw(`{"data": ${text.replaceAll(",", " , ")}, "blobType": "data", "filename": "x.json"}`));
@@ -25,7 +25,7 @@ describe("blobs", () => {
     expect(shown.body).toMatchObject({ data: JSON.parse(text), blobType: "data", blobId: put.body.blobId, filename: "x.json" });
   });
 
-  it("[S9-60] may name their data in each of the ways that clients do", async () => {
+  it("[S9-60] may have their data in each of the fields that clients use", async () => {
     const { call } = await startStepflow();
     const bodies: JsonObject[] = [
       { data: { a: 1 } },
@@ -39,7 +39,7 @@ describe("blobs", () => {
     expect((await call("POST", "/blobs", { data: null })).body.blobId).toBe(hashOf("null"));
   });
 
-  it("[S9-60] of bytes are read as bytes, with their name, and have no JSON", async () => {
+  it("[S9-60] of bytes are read as bytes with their name, and cannot be read as JSON", async () => {
     const { call } = await startStepflow();
     const bytes = new Uint8Array([0, 255, 10, 13, 128]);
     const put = await call("POST", "/blobs", bytes, { "content-type": bytesType, "x-blob-filename": "h.bin" });
@@ -53,7 +53,7 @@ describe("blobs", () => {
     expect(shown.body).toEqual({ data: null, blobType: "binary", blobId: put.body.blobId, filename: "h.bin", contentType: bytesType });
   });
 
-  it("[S9-60] that do not exist, or whose ids are invalid, are refused, and so is what cannot be stored", async () => {
+  it("[S9-60] are refused when they do not exist, have an invalid id, or cannot be stored", async () => {
     const { call } = await startStepflow();
     const error = (code: number, status: string, message: string) => ({
       error: { code, status, message: expect.stringContaining(message) },
@@ -76,7 +76,7 @@ describe("blobs", () => {
     );
   });
 
-  it("[S9-60] are the same over both faces", async () => {
+  it("[S9-60] are the same over REST and gRPC", async () => {
     const { call, channel } = await startStepflow();
     const { blobId } = await channel.unary(BlobService.PutBlob, { jsonData: { b: 1, a: [null, 2.5] }, blobType: "data" });
     expect(blobId).toBe(hashOf('{"a":[null,2.5],"b":1}'));
@@ -85,7 +85,7 @@ describe("blobs", () => {
     expect(Buffer.from((await channel.unary(BlobService.GetBlob, { blobId: put.blobId })).rawData ?? []).toString()).toBe("bytes");
   });
 
-  it("are not served where the configuration turns them off", async () => {
+  it("are not available when the configuration turns them off", async () => {
     const { config } = parseConfig(
       "plugins: { b: { type: builtin } }\nroutes: { /builtin: [ { plugin: b } ] }\nblobApi: { enabled: false }\n",
       { file: "c.yml", environment: {} },
@@ -110,7 +110,7 @@ routes:
   "/mock": [ { plugin: mock } ]
 `;
 
-  it("[S9-59] are those that the server brings, those of mocks, and those that workers have registered, in order", async () => {
+  it("[S9-59] are the built-in ones, those of mocks, and those that workers have registered, in order", async () => {
     const { config } = parseConfig(file, { file: "c.yml", environment: {} });
     const { call, engine } = await startStepflow({ config });
     const echo = { id: "echo", path: "/echo", description: "Says it again.", inputSchema: { type: "object" } };

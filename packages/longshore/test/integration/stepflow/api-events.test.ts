@@ -1,4 +1,4 @@
-// The events of a run: in order, with strictly rising numbers, the same while it goes on, after its end and after a restart.
+// The events of a run: in order, with strictly rising numbers, and the same during the run, after its end and after a restart.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
@@ -91,7 +91,7 @@ describe("the events of a run", () => {
     const held = await first.claim("hold");
     await first.crash();
     const second = await startStepflow({ data: first.data });
-    // Inclusive, as the reference has it.
+    // Inclusive, as in the reference.
     const after = await second.events(runId, `?since=${seen.at(-1)?.number}`);
     expect(told((await after.next())!)).toEqual(seen.at(-1));
     await second.complete(held, 1);
@@ -100,7 +100,7 @@ describe("the events of a run", () => {
     expect(await all(await second.events(runId, `?since=${(rest.at(-1)?.number as number) + 1}`))).toEqual([]);
   });
 
-  it("and tasks of Longshore's own API name only steps that the flow has", async () => {
+  it("and tasks of Longshore's own API name only steps of the flow", async () => {
     const { url, run } = await startStepflow();
     const admin = `${url}/api/longshore/v1`;
     const reader = await EventReader.open(`${admin}/events`);
@@ -115,7 +115,7 @@ describe("the events of a run", () => {
     expect(items.map(({ step }: Body) => step)).toEqual(["yes"]);
   });
 
-  it("[S9-58] can be of some kinds only, and carry results when requested", async () => {
+  it("[S9-58] can be limited to some kinds, and contain results when requested", async () => {
     const { run, events } = await startStepflow();
     const { summary } = await run(oneStep("/builtin/noop", { $input: "$" }), [{ a: [1, null] }]);
     const of = async (query: string) => all(await events(summary.runId, query));
@@ -132,7 +132,7 @@ describe("the events of a run", () => {
     );
   });
 
-  it("report steps that turn out to be needed, of tries, and of steps that fail without having begun", async () => {
+  it("report steps that become needed, attempts, and steps that fail before they begin", async () => {
     const { run, events } = await startStepflow();
     const flow: JsonObject = {
       steps: [
@@ -161,7 +161,7 @@ describe("the events of a run", () => {
     expect(seen.at(-1)).toMatchObject({ name: "RunCompleted", event: { status: 3 } });
   });
 
-  it("may include those of the runs that it has started, each between the beginning and the end of its step", async () => {
+  it("may include events of the runs that it has started, each between the beginning and the end of its step", async () => {
     const { run, events } = await startStepflow();
     const inner = { steps: [{ id: "n", component: "/builtin/noop", input: { $input: "$" } }], output: { $step: "n" } };
     const { summary } = await run(oneStep("/builtin/map", { workflow: { $literal: inner }, items: [1, 2] }), [{}]);
@@ -182,7 +182,7 @@ describe("the events of a run", () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(seen.filter(({ name, event }) => name === "ItemCompleted" && event.runId === subRunId)).toHaveLength(2);
     expect(names(await all(await events(summary.runId)))).not.toContain("SubRunCreated");
-    // The run inside counts from the beginning of the whole.
+    // The inner run counts from the beginning of the whole.
     const inside = await all(await events(subRunId));
     expect(inside.at(-1)).toMatchObject({ name: "RunCompleted", event: { runId: subRunId } });
   });
@@ -207,7 +207,7 @@ describe("the events of a run", () => {
     expect(await all(await events(runId, "?includeSubRuns=true"))).toEqual(seen);
   });
 
-  it("are sent to a bounded number of readers at once, and readers that disconnect make room", async () => {
+  it("are sent to a limited number of readers at once, and readers that disconnect free their place", async () => {
     const { submit, events, call, claim, complete, ended } = await startStepflow();
     const runId = await submit(oneStep("/hold", {}), [{}]);
     const readers = await Promise.all(Array.from({ length: 500 }, () => events(runId)));

@@ -1,4 +1,4 @@
-// Flows and runs over REST: storing, overriding, looking at, and what is answered to requests that make no sense.
+// Flows and runs over REST: storing, overriding, reading, and the responses to invalid requests.
 
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -11,10 +11,10 @@ import { type Body, oneStep, raw, startStepflow } from "../../support/stepflow-s
 const nobody = "00000000-0000-7000-8000-000000000000";
 const noop = oneStep("/builtin/noop", { $input: "$" });
 
-/** A flow whose output has another type than it says. */
+/** A flow whose output has another type than its schema. */
 const mistyped = { name: "t", description: "d", schemas: { properties: { output: { type: "string" } } }, steps: [], output: 1 };
 
-it("values are checked against schemas where the configuration requests it", async () => {
+it("values are checked with schemas when the configuration requests it", async () => {
   const kinds = async (text: string) => {
     const { call } = await startStepflow({ config: parseConfig(text, { file: "stepflow-config.yml", environment: {} }).config });
     const { diagnostics } = (await call("POST", "/flows", { flow: mistyped })).body.diagnostics;
@@ -37,7 +37,7 @@ it("a flow from a file is found, and run, by the id that its runs show", async (
 });
 
 describe("the server", () => {
-  it("[S9-53] is healthy, and reports it without a token", async () => {
+  it("[S9-53] reports its health without a token", async () => {
     const { call } = await startStepflow({ tokens: ["operator:operator-secret-0123456789"] });
     const { status, body } = await call("GET", "/health");
     expect(status).toBe(200);
@@ -49,8 +49,8 @@ describe("the server", () => {
     expect((await call("GET", "/runs")).status).toBe(401);
   });
 
-  // The reference answers pages of any origin; this server only configured ones.
-  it("[S9-53] answers pages of the origins that are configured", async () => {
+  // The reference responds to pages of any origin. This server responds only to configured origins.
+  it("[S9-53] responds to pages of the configured origins", async () => {
     const { call } = await startStepflow({ origins: ["https://ci.example.org"] });
     const asked = await call("OPTIONS", "/runs", undefined, {
       origin: "https://ci.example.org",
@@ -108,7 +108,7 @@ describe("flows", () => {
     expect((await call("GET", `/blobs/${flowId}`)).body).toMatchObject({ blobType: "flow", blobId: flowId, data: JSON.parse(text) });
   });
 
-  it("are in our own list of definitions and can be started by name before their first run", async () => {
+  it("are in our own list of definitions, and can be started by name before their first run", async () => {
     const { call, url } = await startStepflow();
     await call("POST", "/flows", { flow: { ...noop, name: "named" } });
     const ours = `${url}/api/longshore/v1`;
@@ -158,7 +158,7 @@ describe("flows", () => {
 });
 
 describe("runs", () => {
-  it("[S9-55] take overrides for their steps", async () => {
+  it("[S9-55] accept overrides for their steps", async () => {
     const { run, call, store } = await startStepflow();
     const flowId = await store(oneStep("/builtin/noop", { a: 1, b: 2 }));
     const overridden = await run(flowId, [{}], { overrides: { steps: { s1: { value: { input: { b: 3 } } } } } });
@@ -230,7 +230,7 @@ describe("runs", () => {
     expect((await call("GET", `/runs/${summary.runId}/steps?itemIndex=5`)).body).toEqual({ steps: [] });
   });
 
-  it("are waited for as long as the client wants, and no longer", async () => {
+  it("can be waited for exactly as long as the client requests", async () => {
     const { call, store, claim, complete } = await startStepflow();
     const flowId = await store(oneStep("/hold", { $input: "$" }));
     const started = await call("POST", "/runs", { flowId, input: [{}], wait: true, timeoutSecs: 0 });
@@ -243,7 +243,7 @@ describe("runs", () => {
     expect((await call("GET", `/runs/${runId}?wait=true`)).body.summary.status).toBe(2);
   });
 
-  it("are cancelled with all that they have started", async () => {
+  it("are cancelled together with all runs that they have started", async () => {
     const { call, submit, claim, ended, engine } = await startStepflow();
     const inner = { steps: [{ id: "h", component: "/hold", input: { $input: "$" } }], output: { $step: "h" } };
     const runId = await submit(oneStep("/builtin/map", { workflow: { $literal: inner }, items: [1, 2] }), [{}]);
@@ -253,12 +253,12 @@ describe("runs", () => {
     const family = (await call("GET", `/runs?rootRunId=${runId}`)).body.runs;
     expect(family).toHaveLength(2);
     for (const each of family) expect((await ended(each.runId)).summary).toMatchObject({ status: 4, rootRunId: runId });
-    // The holder of a step is informed by its next report.
+    // The holder of a step is notified in response to its next report.
     expect(await engine.board.complete({ taskId: held.id, grant: held.grant }, "1")).toBe("cancel");
     expect((await call("POST", `/runs/${runId}/cancel`)).body.summary.status).toBe(4);
   });
 
-  it("can be tried again when they did not succeed, and removed when they have ended", async () => {
+  it("can be retried when they did not succeed, and removed when they have ended", async () => {
     const { call, submit, claim, complete, engine, ended } = await startStepflow();
     const runId = await submit(oneStep("/hold", {}), [{}]);
     expect((await call("DELETE", `/runs/${runId}`)).body.error).toMatchObject({ code: 412, status: "FAILED_PRECONDITION" });
@@ -274,7 +274,7 @@ describe("runs", () => {
     expect((await call("GET", `/runs/${runId}`)).status).toBe(404);
   });
 
-  it("[S9-63] have variables, with defaults and what the flow requires", async () => {
+  it("[S9-63] have variables, with defaults and required ones", async () => {
     const { call, run, store } = await startStepflow();
     const schemas = {
       type: "object",
@@ -289,7 +289,7 @@ describe("runs", () => {
     expect(missing.body.error.message).toContain('"a" is required');
   });
 
-  it("[S9-63] have variables from the environment, and disclose no secret ones in answers or in the log", async () => {
+  it("[S9-63] have variables from the environment, and disclose no secret ones in responses or in the log", async () => {
     vi.stubEnv("LONGSHORE_TEST_KEY", "environment-secret");
     onTestFinished(() => void vi.unstubAllEnvs());
     const lines: string[] = [];

@@ -1,4 +1,4 @@
-// The gRPC face: the same flows and runs as over REST, and the runs that workers ask for.
+// The gRPC API: the same flows and runs as over REST, and the runs that workers request.
 
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../src/core/json/json.ts";
@@ -22,7 +22,7 @@ describe("flows and runs over gRPC", () => {
     const { channel, call } = await startStepflow();
     const stored = await channel.unary(FlowsService.StoreFlow, { flow: echo });
     expect(stored).toMatchObject({ stored: true, diagnostics: { numFatal: 0 } });
-    // The members of a Struct have no order: the id is that of the flow with its keys in order.
+    // The members of a Struct have no order, so the id is that of the flow with sorted keys.
     expect((await channel.unary(FlowsService.StoreFlow, { flow: Object.fromEntries(Object.entries(echo).reverse()) })).flowId).toBe(
       stored.flowId,
     );
@@ -57,7 +57,7 @@ describe("flows and runs over gRPC", () => {
     );
   });
 
-  it("[S-QUEUE-20] are answered by every method of the services, and by no other", async () => {
+  it("[S-QUEUE-20] are served by every method of the services, and by no other", async () => {
     const { channel } = await startStepflow();
     const answer = async (rpc: Rpc) => {
       try {
@@ -76,7 +76,7 @@ describe("flows and runs over gRPC", () => {
     expect(await answer({ ...HealthCheck, path: `${HealthCheck.path}er` })).toBe(GrpcCode.UNIMPLEMENTED);
   });
 
-  it("[S9-61] keep their values: whole numbers, large ones, nulls inside, and nothing", async () => {
+  it("[S9-61] keep their values: integers, large numbers, nested nulls, and absent values", async () => {
     const { channel, call, store, url } = await startStepflow();
     const flowId = await store(echo);
     const values: Json[] = [42, -0.5, 9_007_199_254_740_991, "42", null, [], {}, { a: { b: [null, { c: {} }] }, n: 1e21 }, true];
@@ -85,7 +85,7 @@ describe("flows and runs over gRPC", () => {
     const { runs } = await channel.unary(RunsService.ListRuns, {});
     const { body } = await call("GET", `/runs/${runs[0]?.runId}/items`);
     expect(JSON.stringify(body.results.map(({ output }: { output: Json }) => output))).toBe(JSON.stringify(values));
-    // As they are written, not only as they are read: the reference has 42.0 there.
+    // Compares the text and not only the value, because the reference writes 42.0 here.
     const text = await (await fetch(`${url}/api/v1/runs/${runs[0]?.runId}/items`)).text();
     for (const value of values) expect(text).toContain(`"output":${JSON.stringify(value)}`);
   });
@@ -102,7 +102,7 @@ describe("flows and runs over gRPC", () => {
 });
 
 describe("runs that workers request", () => {
-  it("belong to the run that they name, and one key starts one", async () => {
+  it("belong to the run that they name, and one key starts one run", async () => {
     const { channel, submit, store, call, claim, complete, ended } = await startStepflow();
     const flowId = await store(echo);
     const rootRunId = await submit(oneStep("/hold", {}), [{}]);
@@ -122,14 +122,14 @@ describe("runs that workers request", () => {
     expect((await call("GET", `/runs?parentRunId=${rootRunId}`)).body.runs).toHaveLength(2);
   });
 
-  it("may be of flows that they have put among the blobs", async () => {
+  it("may be of flows that they have stored as blobs", async () => {
     const { channel, call } = await startStepflow();
     const { blobId } = (await call("POST", "/blobs", { data: echo, blobType: "flow" })).body;
     const { results } = await channel.unary(OrchestratorService.SubmitRun, { runRequest: { flowId: blobId, input: ["x"], wait: true } });
     expect(results).toMatchObject([{ status: 2, output: "x" }]);
   });
 
-  it("fail as soon as one of their steps does, unlike those of clients", async () => {
+  it("fail as soon as one of their steps fails, unlike runs of clients", async () => {
     const { channel, store, run, submit } = await startStepflow();
     const flowId = await store({
       steps: [{ id: "bad", component: "/builtin/create_messages", input: {}, mustExecute: true }],

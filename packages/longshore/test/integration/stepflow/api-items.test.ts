@@ -1,4 +1,4 @@
-// Runs with several items: each stands for itself, no more go on at once than the run allows, and a restart starts nothing twice.
+// Runs with several items: each is independent, no more run at the same time than the run allows, and a restart starts nothing twice.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
@@ -15,7 +15,7 @@ const statistics = (total: number, completed: number, failed = 0, cancelled = 0)
   running: total - completed - failed - cancelled,
 });
 
-/** Ends are told apart by their milliseconds. */
+/** Ends are distinguished by their milliseconds. */
 async function nextMillisecond(): Promise<void> {
   for (const now = Date.now(); Date.now() === now; ) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -28,7 +28,7 @@ async function completeAll({ claim, complete }: StepflowServer, count: number): 
 }
 
 describe("a run with items", () => {
-  it("[S9-56] has their results in their order, whichever ended first", async () => {
+  it("[S9-56] has their results in their order, for any order of ends", async () => {
     const { submit, claim, complete, ended, call } = await startStepflow();
     const runId = await submit(hold, ["a", "b", "c"]);
     const tasks = [await claim("hold"), await claim("hold"), await claim("hold")];
@@ -48,7 +48,7 @@ describe("a run with items", () => {
     expect((await call("GET", `/runs/${runId}/items?resultOrder=2`)).body.results).toEqual(byCompletion);
   });
 
-  it("[S9-56] continues when one of them fails, and has failed in the end", async () => {
+  it("[S9-56] continues when one of them fails, and ends as failed", async () => {
     const { run, call } = await startStepflow();
     const flow = oneStep("/builtin/create_messages", { user_prompt: { $input: "q" } });
     const { summary, results } = await run(flow, [{ q: "1" }, {}, { q: "3" }]);
@@ -69,7 +69,7 @@ describe("a run with items", () => {
     expect((await call("GET", "/runs")).body.runs).toHaveLength(1);
   });
 
-  it("[S9-56] has no more steps in flight than it allows", async () => {
+  it("[S9-56] has no more steps at the same time than it allows", async () => {
     const server = await startStepflow();
     const { submit, claim, complete, none, ended, call } = server;
     const wide: JsonObject = {
@@ -95,7 +95,7 @@ describe("a run with items", () => {
     expect((await ended(narrow)).summary.status).toBe(2);
   });
 
-  it("[S9-56] may have none", async () => {
+  it("[S9-56] may have no items", async () => {
     const { run, call } = await startStepflow();
     const { summary, results } = await run(hold, []);
     expect(summary).toMatchObject({ status: 2, items: statistics(0, 0) });
@@ -116,7 +116,7 @@ describe("a run with items", () => {
     expect((await call("GET", `/runs/${runId}`)).status).toBe(404);
   });
 
-  it("that is tried again tries those that did not succeed, once", async () => {
+  it("retries only the items that did not succeed, once", async () => {
     const { submit, claim, complete, call, ended, engine } = await startStepflow();
     const runId = await submit(hold, ["a", "b"]);
     const tasks = [await claim("hold"), await claim("hold")];
@@ -140,7 +140,7 @@ describe("a restart in the middle", () => {
     const third = await first.claim("hold");
     await first.crash();
     const second = await startStepflow({ data: first.data });
-    // The one that was held by a worker is still held by it.
+    // The worker still holds its item.
     await second.complete(third, { got: given(third) });
     await completeAll(second, 2);
     const { summary } = await second.ended(runId);
@@ -177,7 +177,7 @@ describe("a restart in the middle", () => {
     expect(family).toMatchObject([{ status: 2, parentRunId: runId, rootRunId: runId }, { runId }]);
   });
 
-  it("of iterate continues with its current iteration", async () => {
+  it("of iterate continues with the current iteration", async () => {
     const first = await startStepflow();
     const flow = { steps: [{ id: "h", component: "/hold", input: { $input: "$" } }], output: { $step: "h" } };
     const runId = await first.submit(oneStep("/builtin/iterate", { flow: { $literal: flow }, initial_input: 0 }), [{}]);
@@ -194,7 +194,7 @@ describe("a restart in the middle", () => {
     expect(await second.none("hold")).toBe(true);
   });
 
-  it("of a run that was being cancelled ends what it had started", async () => {
+  it("of a run during its cancellation ends the runs that it had started", async () => {
     const first = await startStepflow();
     const runId = await first.submit(hold, [1, 2], {});
     await Promise.all([first.claim("hold"), first.claim("hold")]);

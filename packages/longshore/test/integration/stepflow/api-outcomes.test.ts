@@ -1,4 +1,4 @@
-// Flows through the API on a real server: the scenarios of the specification's section 9.1 that need nothing but built-ins.
+// Flows over the API on a real server: the scenarios of the specification's section 9.1 that need only built-in components.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";
@@ -13,7 +13,7 @@ const nested = {
 };
 
 describe("flows through the API", () => {
-  it("[S9-1] create_messages gives the messages of its input", async () => {
+  it("[S9-1] create_messages returns the messages of its input", async () => {
     const { run } = await startStepflow();
     const { results } = await run(oneStep("/builtin/create_messages", { user_prompt: { $input: "prompt" } }), [{ prompt: "Hello" }]);
     expect(results).toMatchObject([{ itemIndex: 0, status: 2, output: { messages: [{ role: "user", content: "Hello" }] } }]);
@@ -55,7 +55,7 @@ describe("flows through the API", () => {
     expect(results[0].output).toEqual({ id, data });
   });
 
-  it("[S9-4] map runs a flow for each item, and its results are in their order", async () => {
+  it("[S9-4] map runs a flow for each item, and has the results in order", async () => {
     const { run } = await startStepflow();
     const items = [{ q: "1" }, { q: "2" }, { q: "3" }];
     const { results } = await run(oneStep("/builtin/map", { workflow: literal(nested), items }), [{}]);
@@ -63,7 +63,7 @@ describe("flows through the API", () => {
     expect(results[0].output).toEqual({ results: [messages("1"), messages("2"), messages("3")], successful: 3, failed: 0 });
   });
 
-  it("[S9-4] map has its results in the order of its items, whichever ended first", async () => {
+  it("[S9-4] map has its results in the order of its items, for any order of ends", async () => {
     const { submit, claim, complete, ended } = await startStepflow();
     const workflow = literal(oneStep("/hold", { $input: "$" }));
     const runId = await submit(oneStep("/builtin/map", { workflow, items: ["a", "b", "c"] }), [{}]);
@@ -85,13 +85,13 @@ describe("flows through the API", () => {
     });
   });
 
-  it("[S9-5] map over nothing gives nothing", async () => {
+  it("[S9-5] map over an empty list returns an empty list", async () => {
     const { run } = await startStepflow();
     const { results } = await run(oneStep("/builtin/map", { workflow: literal(nested), items: [] }), [{}]);
     expect(results[0].output).toEqual({ results: [], successful: 0, failed: 0 });
   });
 
-  it("[S9-6] eval runs a stored flow and gives its result", async () => {
+  it("[S9-6] eval runs a stored flow and returns its result", async () => {
     const { run, store, call } = await startStepflow();
     const flowId = await store(nested);
     const { summary, results } = await run(oneStep("/builtin/eval", { flow_id: flowId, input: { q: "Q" } }), [{}]);

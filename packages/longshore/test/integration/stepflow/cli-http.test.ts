@@ -1,4 +1,4 @@
-// `longshore work FILE --port N`, as an orchestrator of Stepflow's HTTP era starts it: a process with hardly an environment, whose port
+// `longshore work FILE --port N`, as an orchestrator of Stepflow's HTTP releases starts it: a process with almost no environment, whose port
 // is read from its standard output.
 
 import { writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ export const slow = task("slow", async (_input, ctx) => {
 export const crash = task("crash", async () => process.exit(3));
 `;
 
-/** As the reference does it: only the variables that the plugin names. */
+/** As in the reference: only the variables that the plugin names. */
 async function start(args: readonly string[] = ["--port", "0"], env: Record<string, string> = {}) {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "worker.mjs"), program);
@@ -49,7 +49,7 @@ const logged = (worker: Running) =>
     .filter((line) => line.startsWith("{") && line.includes('"level"'))
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-it("needs no argument where the environment names its transport", async () => {
+it("needs no argument when the environment names its transport", async () => {
   const { worker, runtime } = await start([], { STEPFLOW_TRANSPORT: "http" });
   await runtime.handshake();
   expect((await runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");
@@ -67,7 +67,7 @@ it("[S-HTTP-13] prints the port as the only line of its standard output, also wh
   expect(worker.text()).toContain("printed by a handler");
 });
 
-it("[S-BP-05] ends on SIGTERM, and when it cannot listen, although its file holds something open", async () => {
+it("[S-BP-05] ends on SIGTERM, and when it cannot listen, also when its file keeps a resource open", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "open.mjs"), `${program}\nsetInterval(() => {}, 1_000_000);\n`);
   const start = (port: string) => startLongshore(["work", "open.mjs", "--port", port], { cwd: folder });
@@ -79,7 +79,7 @@ it("[S-BP-05] ends on SIGTERM, and when it cannot listen, although its file hold
   expect(await first.ended).toMatchObject({ code: 0, signal: null });
 });
 
-it("[S-BP-05] on SIGTERM it finishes what runs, answers it, and ends well", async () => {
+it("[S-BP-05] on SIGTERM it finishes running work, sends the responses, and ends with code 0", async () => {
   const { folder, worker, runtime } = await start();
   await runtime.handshake();
   const execution = runtime.execute("/slow");
@@ -92,7 +92,7 @@ it("[S-BP-05] on SIGTERM it finishes what runs, answers it, and ends well", asyn
   expect(await worker.ended).toMatchObject({ code: 0, signal: null });
 });
 
-it("[S-HTTP-34] workers have their own processes: one that dies ends no other", async () => {
+it("[S-HTTP-34] workers have their own processes, and one that dies does not end another", async () => {
   const [one, other] = await Promise.all([start(), start()]);
   await Promise.all([one.runtime.handshake(), other.runtime.handshake()]);
   await expect(one.runtime.execute("/crash")).rejects.toThrow();
@@ -119,7 +119,7 @@ it("[S-BP-06, S-OBS-11] logs in JSON on standard error, with the ids of the work
   );
 });
 
-it("[S-OBS-12, S-OBS-13, S-OBS-15] takes the variables of the worker guide", async () => {
+it("[S-OBS-12, S-OBS-13, S-OBS-15] uses the variables of the worker guide", async () => {
   const collector = await httpCollector();
   const { worker, runtime } = await start(["--port", "0"], {
     STEPFLOW_OTLP_ENDPOINT: collector.endpoint,
@@ -137,17 +137,17 @@ it("[S-OBS-12, S-OBS-13, S-OBS-15] takes the variables of the worker guide", asy
     { traceId: observability.trace_id, parentSpanId: observability.span_id, resource: { "service.name": "my-worker" } },
   ]);
   expect(collector.logs.map(({ body }) => body)).toEqual(expect.arrayContaining(["greet begins", "greeting Ada", "greet ended: done"]));
-  // The collector has the log, and standard error only what tasks print there.
+  // The collector has the log, and standard error only has the output of tasks.
   expect(logged(worker)).toEqual([]);
 });
 
-it("may be one of several behind a balancer, and may run in a supervised process on a port that stays", async () => {
+it("may be one of several behind a load balancer, and may run in a supervised process with a fixed port", async () => {
   const { runtime } = await start(["--port", "0", "--no-handshake", "--slots", "2"]);
   expect((await runtime.execute("/greet", { name: "Ada" })).answer.result.output.text).toBe("Hello, Ada!");
   const { worker, runtime: first } = await start(["--port", String(await freePort()), "--isolate", "process"]);
   await first.handshake();
   await expect(first.execute("/crash")).rejects.toThrow();
-  // Started again by its supervisor, it is found where it was.
+  // After its supervisor has restarted it, it has the same address.
   await until(() => worker.stdout().split("\n").length === 3);
   await first.handshake();
   expect((await first.execute("/compute", { n: 2 })).answer.result.output).toEqual({ twice: 4 });

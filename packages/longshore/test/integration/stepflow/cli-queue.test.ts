@@ -1,4 +1,4 @@
-// `longshore work FILE` without another word, as an orchestrator starts it: the environment says where its tasks are.
+// `longshore work FILE` without other arguments, as an orchestrator starts it: the environment has the address of its tasks.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ it("[S-QUEUE-18, S-OBS-12, S-OBS-13] pulls from the queue that the variables nam
   expect(worker.stdout()).toBe("");
 });
 
-it("[S-QUEUE-14] refuses variables that make no sense, by their names", async () => {
+it("[S-QUEUE-14] refuses invalid variables with their names", async () => {
   const told = async (env: Record<string, string>) => (await longshore(["work", "worker.mjs"], { env })).stderr;
   expect(await told({ STEPFLOW_TRANSPORT: "smoke" })).toBe(
     'longshore: The environment variable STEPFLOW_TRANSPORT is "smoke", expected grpc, nats or http.\n',

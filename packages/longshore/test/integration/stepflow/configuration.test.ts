@@ -1,4 +1,4 @@
-// A server with a configuration file of Stepflow, from code and from the command line.
+// A server with a Stepflow configuration file, from code and from the command line.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,8 +13,8 @@ function fileWith(text: string): string {
   return file;
 }
 
-describe("a server that is given a configuration of Stepflow", () => {
-  it("does not start with an error in it, and reports where it is", async () => {
+describe("a server with a Stepflow configuration", () => {
+  it("does not start when the configuration has an error, and reports the place", async () => {
     const file = fileWith("plugins:\n  p:\n    type: grpc\n");
     await expect(serve({ ephemeral: true, port: null, stepflow: { config: file } })).rejects.toMatchObject({
       code: "LONGSHORE_BAD_CONFIG",
@@ -30,7 +30,7 @@ describe("a server that is given a configuration of Stepflow", () => {
     });
   });
 
-  it("warns of what it does in its own way", async () => {
+  it("warns of settings that it handles differently", async () => {
     const lines: string[] = [];
     const file = fileWith("storageConfig: { type: inMemory }\n");
     const server = await serve({ ephemeral: true, port: null, stepflow: { config: file }, logger: { write: (line) => lines.push(line) } });
@@ -41,7 +41,7 @@ describe("a server that is given a configuration of Stepflow", () => {
     ]);
   });
 
-  it("holds the flows that are stored against its routes", async () => {
+  it("checks stored flows with its routes", async () => {
     const file = fileWith("plugins: { python: { type: grpc, queueName: python } }\nroutes: { /python: [ { plugin: python } ] }\n");
     const server = await serve({ ephemeral: true, port: 0, stepflow: { config: file }, logger: { level: "silent" } });
     const flow = { name: "n", description: "d", steps: [{ id: "a", component: "/elsewhere/x" }], output: { $step: "a" } };

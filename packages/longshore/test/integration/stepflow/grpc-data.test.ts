@@ -1,4 +1,4 @@
-// What a handler may fetch, keep and start besides its own input and output: blobs, references to them, runs of other flows.
+// What a handler may fetch, store and start besides its own input and output: blobs, references to them, runs of other flows.
 
 import { describe, expect, it } from "vitest";
 import type { Context } from "../../../src/core/context.ts";
@@ -28,7 +28,7 @@ const it_ = (handler: (input: Json, stepflow: StepflowTask, ctx: Context) => unk
 const id = (n: number) => String(n).padStart(64, "0");
 
 describe("blobs", () => {
-  it("are bytes by ctx.blobs and JSON by stepflowTask(), and one can be read as the other's bytes", async () => {
+  it("are bytes in ctx.blobs and JSON in stepflowTask(), and JSON can also be read as bytes", async () => {
     const s = await setup([
       it_(async (_input, stepflow, ctx) => {
         const bytes = await ctx.blobs.put(new Uint8Array([1, 2, 255]));
@@ -47,7 +47,7 @@ describe("blobs", () => {
     expect([...s.orchestrator.blobs.values()].map(({ type }) => type)).toEqual(["binary", "data", "data"]);
   });
 
-  it("that do not exist report it, and a blob store that is down may be back next time", async () => {
+  it("report when they do not exist, and an unavailable blob store causes a transient error", async () => {
     const codes: unknown[] = [];
     const s = await setup([
       it_(async (_input, stepflow, ctx) => {
@@ -65,7 +65,7 @@ describe("blobs", () => {
     ]);
   });
 
-  it("[S-QUEUE-17] are kept at STEPFLOW_BLOB_URL", async () => {
+  it("[S-QUEUE-17] are stored at STEPFLOW_BLOB_URL", async () => {
     const store = await StepflowOrchestrator.start();
     const s = await setup([it_((_input, stepflow) => stepflow.putBlob(1))], { env: { STEPFLOW_BLOB_URL: store.url } });
     expect((await s.run()).response?.output).toBe(id(0));
@@ -90,7 +90,7 @@ describe("references to blobs", () => {
     expect(error).toMatchObject({ code: TaskErrorCode.INVALID_INPUT, message: `The input refers to blob ${id(7)}, which does not exist.` });
   });
 
-  it("[S9-62] replace large fields at the top of an output where a threshold was set, and deeper ones stay", async () => {
+  it("[S9-62] replace large top-level fields of an output when a threshold is set, but not deeper ones", async () => {
     const s = await setup([it_(() => outputs)], { env: { STEPFLOW_BLOB_THRESHOLD_BYTES: "10" } });
     const output = (await s.run()).response?.output as { large: { $blob: string }; deep: { $blob: string } };
     const blobType = "data";
@@ -107,7 +107,7 @@ describe("references to blobs", () => {
     ]);
   });
 
-  it("[S9-62] replace nothing where no threshold was set", async () => {
+  it("[S9-62] replace nothing when no threshold is set", async () => {
     const s = await setup([it_(() => outputs)]);
     expect((await s.run()).response?.output).toEqual(outputs);
     expect(s.orchestrator.blobs.size).toBe(0);
@@ -125,7 +125,7 @@ describe("runs that a component starts", () => {
     results: [{ itemIndex: 0, status: ExecutionStatus.COMPLETED, output: { x: 1 } }],
   };
 
-  it("[S9-19] are waited for, and give their output", async () => {
+  it("[S9-19] can be waited for, and return their output", async () => {
     const s = await setup([it_((input, stepflow) => stepflow.evaluate({ flow: { steps: [] }, input, variables: { v: 1 } }))]);
     const submitted: OrchestratorSubmitRunRequest[] = [];
     s.orchestrator.answers.submitRun = (request) => {
@@ -143,7 +143,7 @@ describe("runs that a component starts", () => {
     expect(s.orchestrator.blobs.get(id(0))).toEqual({ json: { steps: [] }, type: "flow" });
   });
 
-  it("are shown: status, counts, results and errors by item", async () => {
+  it("can be read: status, counts, results and errors by item", async () => {
     const s = await setup([it_((_input, stepflow) => stepflow.getRun("r2", { results: true, order: "completion" }))]);
     const results = [
       { itemIndex: 1, status: ExecutionStatus.FAILED, errorMessage: "boom", errorCode: 3 },

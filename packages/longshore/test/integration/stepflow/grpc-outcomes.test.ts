@@ -1,4 +1,5 @@
-// How outcomes of a queue's tasks reach their orchestrator: over restarts, when the run has moved, when it wants nothing of it any more.
+// How outcomes of a queue's tasks reach their orchestrator: over restarts, when the run has moved, and when the orchestrator no longer needs
+// them.
 
 import { describe, expect, it } from "vitest";
 import { type Task, task } from "../../../src/core/task.ts";
@@ -44,7 +45,7 @@ describe("an outcome", () => {
     await until(() => s.worker.status().counts.done === 1);
   });
 
-  it("is reported again while its run recovers, and heartbeats continue", async () => {
+  it("is reported again while its run is being recovered, and heartbeats continue", async () => {
     const s = await setup();
     const untilMs = s.clock.now() + 60_000;
     s.orchestrator.answers.complete = () => (s.clock.now() < untilMs ? refuse(GrpcCode.UNAVAILABLE) : undefined);
@@ -65,7 +66,7 @@ describe("an outcome", () => {
     expect(s.worker.status().slots.free).toBe(10);
   });
 
-  it("that its orchestrator does not know is over; after a try whose answer was lost it counts as reported", async () => {
+  it("is dropped when its orchestrator does not know the task; after a report without a response it counts as reported", async () => {
     const s = await setup();
     s.orchestrator.answers.complete = () => refuse(GrpcCode.NOT_FOUND);
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "echo" }));
@@ -89,7 +90,7 @@ describe("an outcome", () => {
   });
 
   it.each([GrpcCode.RESOURCE_EXHAUSTED, GrpcCode.OUT_OF_RANGE])(
-    "that is refused with %i is reported as a failure when it is large, and again when it is not",
+    "that is refused with %i is reported as a failure when it is large, and repeated when it is small",
     async (code) => {
       const large = "x".repeat(4 * 1024 * 1024);
       const s = await setup([task("large", () => large), echo]);
@@ -126,7 +127,7 @@ describe("a run that has moved to another orchestrator", () => {
     return { ...s, other, gate, stopped: () => stopped };
   }
 
-  it("is found there by an orchestrator that still answers: heartbeats claim its task, and the outcome is sent there", async () => {
+  it("is located by an orchestrator that still responds: heartbeats claim its task at the new one, and the outcome is sent to it", async () => {
     const s = await moved();
     s.orchestrator.answers.beat = () => refuse(GrpcCode.NOT_FOUND);
     s.orchestrator.answers.complete = () => refuse(GrpcCode.NOT_FOUND);
@@ -140,7 +141,7 @@ describe("a run that has moved to another orchestrator", () => {
     expect(s.other.connections).toBe(1);
   });
 
-  it("is found when only its outcome is left to report", async () => {
+  it("is located when only its outcome is left to report", async () => {
     const s = await moved();
     s.orchestrator.answers.complete = () => refuse(GrpcCode.UNAVAILABLE);
     s.orchestrator.answers.locate = () => ({ orchestratorServiceUrl: s.other.url });
@@ -148,7 +149,7 @@ describe("a run that has moved to another orchestrator", () => {
     expect((await s.other.result("t1")).response?.output).toBe("done");
   });
 
-  it("is not followed to its old place: the answer is final", async () => {
+  it("is not searched for at its old place, because the response is final", async () => {
     const s = await moved();
     s.orchestrator.answers.locate = () => ({ orchestratorServiceUrl: `http://${s.orchestrator.url.toUpperCase()}` });
     s.orchestrator.answers.beat = () => refuse(GrpcCode.NOT_FOUND);
@@ -157,7 +158,7 @@ describe("a run that has moved to another orchestrator", () => {
     s.gate.resolve();
   });
 
-  it("is requested once a second at most, for any number of its tasks", async () => {
+  it("is located at most once a second, for any number of its tasks", async () => {
     const gates: ReturnType<typeof deferred<void>>[] = [];
     const gated = task("gated", () => {
       const gate = deferred<void>();

@@ -1,4 +1,4 @@
-// The stream that brings a worker its tasks: how much it takes, how it comes back, how it ends.
+// The stream with a worker's tasks: how many tasks it receives, how it is opened again, how it ends.
 
 import { describe, expect, it } from "vitest";
 import { type Task, task } from "../../../src/core/task.ts";
@@ -48,7 +48,7 @@ describe("a worker whose slots are taken", () => {
     await until(() => s.orchestrator.results.length === 6);
   });
 
-  it("leaves what it has not read with its orchestrator, up to the window of the stream", async () => {
+  it("leaves unread tasks with its orchestrator, except those in the window of the stream", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated], { slots: 1 });
     const input = "x".repeat(10_000);
@@ -60,7 +60,7 @@ describe("a worker whose slots are taken", () => {
       }
     })();
     await until(() => gates.length === 1);
-    // Nothing announces that the rest does not come: the worker answers something else meanwhile.
+    // No event shows that the rest is not sent, so the test waits until the worker has answered something else.
     for (let n = 0; n < 3; n++) {
       await s.pass(() => s.orchestrator.beats.length >= 2 + n);
     }
@@ -89,7 +89,7 @@ describe("a worker whose slots are taken", () => {
 });
 
 describe("a stream", () => {
-  it("that broke is opened again for as long as it takes, and its failure is reported once", async () => {
+  it("that broke is opened again without a limit of attempts, and its failure is reported once", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     await s.orchestrator.crash();
@@ -107,7 +107,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("whose orchestrator has vanished without a word is noticed by pings, and opened again", async () => {
+  it("whose orchestrator has silently disappeared is detected by pings, and opened again", async () => {
     const orchestrator = await StepflowOrchestrator.start();
     const relay = await startRelay(orchestrator.port);
     const s = await startWorker([echo], stepflowGrpc(relay.target, { env: {} }));
@@ -121,7 +121,7 @@ describe("a stream", () => {
     await orchestrator.result("t1");
   });
 
-  it("to an orchestrator that is not started yet is opened when it is", async () => {
+  it("to an orchestrator that is not started yet is opened when it starts", async () => {
     const gone = await StepflowOrchestrator.start();
     const { url } = gone;
     await gone.crash();
@@ -131,7 +131,7 @@ describe("a stream", () => {
     await s.pass(() => gone.streams.length === 1);
   });
 
-  it("that the orchestrator ended well is opened again", async () => {
+  it("that the orchestrator ended normally is opened again", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     s.orchestrator.streams[0]?.sink.end();
@@ -140,7 +140,7 @@ describe("a stream", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("of a queue that does not exist is requested until it does", async () => {
+  it("of a queue that does not exist is requested until the queue exists", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     s.orchestrator.streams[0]?.sink.end(new GrpcError(GrpcCode.NOT_FOUND, "queue 'python' not found"));
@@ -149,7 +149,7 @@ describe("a stream", () => {
     expect(s.notices[0]?.message).toMatch(/failed with NOT_FOUND: queue 'python' not found$/);
   });
 
-  it("reports polls that began and failed", async () => {
+  it("reports the start and the failure of polls", async () => {
     const s = await setup();
     const seen: string[] = [];
     s.worker.on("pollStarted", ({ task: name, worker }) => seen.push(`started ${name} ${worker}`));
@@ -163,14 +163,14 @@ describe("a stream", () => {
 });
 
 describe("a worker that stops", () => {
-  it("pulls nothing more at once, also while it is idle", async () => {
+  it("stops pulling at once, also while it is idle", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     await s.worker.stop();
     await until(() => s.orchestrator.streams.length === 0 && s.orchestrator.connections === 0);
   });
 
-  it("lets its tasks end within the grace period, with heartbeats, and reports the rest so that they are tried again at once", async () => {
+  it("lets its tasks end within the grace period, with heartbeats, and reports the rest so that they are retried at once", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated], { drain: "10s" });
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));
@@ -187,7 +187,7 @@ describe("a worker that stops", () => {
     await stopped;
   });
 
-  it("gives back a task that it had read and not claimed", async () => {
+  it("gives back a task that it has read but not claimed", async () => {
     const { gated, gates } = gatedTask();
     const s = await setup([gated], { slots: 1 });
     let full = 0;

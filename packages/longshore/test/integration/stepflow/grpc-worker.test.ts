@@ -1,4 +1,4 @@
-// A worker on a gRPC queue against an orchestrator that the test is: what travels, and what a task's life is on the wire.
+// A worker on a gRPC queue, with the test as its orchestrator: the messages of a task from its assignment to its end.
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -19,7 +19,7 @@ async function setup(tasks: readonly Task[] = [echo], options: Parameters<typeof
   return { orchestrator, ...(await startWorker(tasks, on, work)) };
 }
 
-/** A handler that waits for the test. */
+/** A handler that waits until the test ends it. */
 function gatedTask() {
   const gates: ReturnType<typeof deferred<unknown>>[] = [];
   const reasons: unknown[] = [];
@@ -43,12 +43,12 @@ const unavailable = () => {
 };
 
 describe("a worker on a gRPC queue", () => {
-  it("[S-QUEUE-07, S-QUEUE-13] pulls from its queue, claims, and completes, in the very bytes of the reference", async () => {
+  it("[S-QUEUE-07, S-QUEUE-13] pulls from its queue, claims, and completes with exactly the reference's bytes", async () => {
     const s = await setup();
     await until(() => s.orchestrator.streams.length === 1);
     const [pull] = s.orchestrator.of("PullTasks");
     expect(pull?.hex).toBe("0a06707974686f6e12027731");
-    // Its own address replaces the orchestrator's, which the recorded bytes name.
+    // The recorded bytes contain the orchestrator's address, which is replaced here.
     const golden =
       "0a02743112440a046563686f12232a210a0f0a076d65737361676512041a0268690a0e0a016e1209110000000000004540180122081a0272312a0273312a0b0a04706174681203612f6222140a0e3132372e302e302e313a37383337120272312801";
     const address = Buffer.from(s.orchestrator.url);
@@ -62,7 +62,7 @@ describe("a worker on a gRPC queue", () => {
     expect(s.orchestrator.calls.map(({ method }) => method)).toEqual(["PullTasks", "TaskHeartbeat", "CompleteTask"]);
   });
 
-  it("reports results and failures in the very bytes of the reference", async () => {
+  it("reports results and failures with exactly the reference's bytes", async () => {
     const fails = task("fails", () => {
       throw Object.assign(new Error("boom"), { name: "ValueError", stack: undefined });
     });
@@ -77,7 +77,7 @@ describe("a worker on a gRPC queue", () => {
     expect(s.orchestrator.of("CompleteTask")[1]?.hex).toBe(error);
   });
 
-  it("lists its components in the same bytes as the reference, also while every slot is taken", async () => {
+  it("lists its components with the same bytes as the reference, also while every slot is used", async () => {
     const { gated, gates } = gatedTask();
     const schema = task("echo", (input: unknown) => input, { description: "d", input: z.unknown() });
     const plain = { ...schema, input: undefined, schemas: undefined };
@@ -167,7 +167,7 @@ describe("a claim", () => {
     expect(s.notices).toEqual([]);
   });
 
-  it("is tried again while its orchestrator recovers, and dropped after that", async () => {
+  it("is repeated while its orchestrator recovers, and then dropped", async () => {
     const s = await setup();
     let recovering = true;
     s.orchestrator.answers.beat = () => (recovering ? unavailable() : { status: TaskStatus.IN_PROGRESS });
@@ -186,7 +186,7 @@ describe("a claim", () => {
     ]);
   });
 
-  it("of a task that was cancelled during it ends it without calling the handler", async () => {
+  it("of a task that is cancelled meanwhile ends without a call of the handler", async () => {
     let called = 0;
     const s = await setup([task("echo", () => ++called)]);
     s.orchestrator.answers.beat = () => ({ status: TaskStatus.IN_PROGRESS, shouldAbort: true });
@@ -232,7 +232,7 @@ describe("heartbeats", () => {
     await s.orchestrator.result("t1");
   });
 
-  it("are drawn by up to a fifth, so that tasks that began together do not beat together", async () => {
+  it("vary by up to a fifth, so that tasks that began together do not send heartbeats together", async () => {
     const { gates, gated } = gatedTask();
     const orchestrator = await StepflowOrchestrator.start();
     const drawn = [0, 1];
@@ -274,13 +274,13 @@ describe("heartbeats", () => {
     await s.pass(() => s.worker.status().counts.lost === 1);
     expect(reasons).toEqual(["LONGSHORE_LEASE_LOST"]);
     expect(s.orchestrator.of("CompleteTask")).toEqual([]);
-    // It may come again: no beats are sent for the one that was lost.
+    // The task may come again: no heartbeats are sent for the lost one.
     s.orchestrator.answers.beat = () => ({ status: TaskStatus.IN_PROGRESS });
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated", attempt: 2 }));
     await until(() => gates.length === 2);
   });
 
-  it("that are answered UNAVAILABLE cost nothing: the handler continues", async () => {
+  it("that get UNAVAILABLE have no effect: the handler continues", async () => {
     const { gates, gated, reasons } = gatedTask();
     const s = await setup([gated]);
     await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));

@@ -1,11 +1,11 @@
-// Workers that answer garbage, nothing, too much, or die on the way: what becomes of the step, and that the next one is not harmed.
+// Workers that send garbage, nothing or too much, or that die: the outcome of the step, and that the next step is not affected.
 
 import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { pluginWorld } from "../../support/stepflow-plugins.ts";
 import { type Received, scriptedWorker } from "../../support/stepflow-scripted-worker.ts";
 
-/** The first call is answered by the test, later ones as they should be. */
+/** The test answers the first call, and later calls get a correct response. */
 async function setup(answer: (received: Received) => void, more = "") {
   let first = true;
   const worker = await scriptedWorker({
@@ -22,7 +22,7 @@ async function setup(answer: (received: Received) => void, more = "") {
   return { worker, world };
 }
 
-describe("a worker's bad answer", () => {
+describe("a worker's bad response", () => {
   it.each<[string, (received: Received) => void, string, RegExp]>([
     ["a body that is no JSON", ({ send }) => send(200, "<html>"), "UNREACHABLE", /status 200 and no JSON-RPC: "<html>"/],
     ["an empty body", ({ send }) => send(200, ""), "UNREACHABLE", /no JSON-RPC: nothing/],
@@ -94,7 +94,7 @@ describe("a worker's bad answer", () => {
     expect(await world.run("/x", "next")).toEqual({ output: "next" });
   });
 
-  it("that is an error keeps its code and data", async () => {
+  it("with an error keeps its code and data", async () => {
     const { world } = await setup(({ error }) => error(-32004, "Component execution failed", { reason: "Invalid input format" }));
     expect(await world.run("/x")).toMatchObject({
       error: {
@@ -121,7 +121,7 @@ describe("a worker's bad answer", () => {
     expect(await world.run("/x", "next")).toEqual({ output: "next" });
   });
 
-  it("that is one event without an end fails the step permanently", async () => {
+  it("that is one endless event fails the step permanently", async () => {
     const { world } = await setup(({ stream, response }) => {
       stream();
       const chunk = `data: ${"x".repeat(4 * 1024 * 1024)}\n`;
@@ -134,7 +134,7 @@ describe("a worker's bad answer", () => {
   });
 });
 
-describe("a worker that does not answer", () => {
+describe("a worker that does not respond", () => {
   it("is cancelled when the step's time is over", async () => {
     let dropped = () => {};
     const gone = new Promise<void>((resolve) => (dropped = resolve));
@@ -154,7 +154,7 @@ describe("a worker that does not answer", () => {
     expect(await world.run("/x", "next")).toEqual({ output: "next" });
   });
 
-  it("to the answer of its own question is no longer asked", async () => {
+  it("after the response to its own request gets no more calls", async () => {
     const { world, worker } = await setup(({ stream, event }) => {
       stream();
       event({ jsonrpc: "2.0", id: 1, method: "blobs/put", params: { data: 1, blob_type: "data" } });
@@ -165,7 +165,7 @@ describe("a worker that does not answer", () => {
     expect(await world.outcome("t")).toMatchObject({ error: { code: "UNREACHABLE" } });
   });
 
-  it("that is no HTTP is reported, and nothing is accepted for it", async () => {
+  it("and is not HTTP is reported, and no task is claimed for it", async () => {
     const server = createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());

@@ -1,4 +1,4 @@
-// Stepflow over HTTP: what a component asks of the runtime while it runs.
+// Stepflow over HTTP: what a component requests from the runtime while it runs.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ const keep = task("keep", async ({ data }: { data: unknown }) => {
 });
 
 describe("blobs over the channel", () => {
-  it("[S-HTTP-26, S-HTTP-27] are put and got by calls of the guide's form", async () => {
+  it("[S-HTTP-26, S-HTTP-27] are stored and read by calls in the guide's form", async () => {
     await using s = await setup({ tasks: [keep] });
     const data = { large_result: "..." };
     const observability = { run_id: "run-12345", flow_id: "sha256:abc123", step_id: "process_step" };
@@ -29,7 +29,7 @@ describe("blobs over the channel", () => {
     ]);
   });
 
-  it("[S-HTTP-28] are data, unless they are the definition of a flow", async () => {
+  it("[S-HTTP-28] are data, or the definition of a flow", async () => {
     const both = task("both", async () => {
       await stepflowTask().putBlob({ steps: [] });
       await stepflowTask().submitRun({ flow: { steps: [] }, input: [1] });
@@ -46,7 +46,7 @@ describe("blobs over the channel", () => {
     ]);
   });
 
-  it("[S-HTTP-09, S-HTTP-30, S9-50] travel as events, are answered by POSTs of their own, and the last event has the request's id", async () => {
+  it("[S-HTTP-09, S-HTTP-30, S9-50] are requested by events and answered by separate POSTs, and the last event has the request's id", async () => {
     await using s = await setup({ tasks: [keep] });
     const { form, headers, calls, acks, answer } = await s.runtime.execute(
       "/keep",
@@ -61,7 +61,7 @@ describe("blobs over the channel", () => {
     expect(answer.id).toBe("exec-9");
   });
 
-  it("[S-HTTP-31, S9-51] of two executions at once are routed by their ids, for any order of answers", async () => {
+  it("[S-HTTP-31, S9-51] of two executions at once are assigned by their ids, for any order of responses", async () => {
     const both = task("both", async ({ name }: { name: string }) => {
       const answers = await Promise.all([0, 1, 2].map((n) => stepflowTask().putBlob(`${name}${n}`)));
       return { name, answers };
@@ -81,7 +81,7 @@ describe("blobs over the channel", () => {
     expect(outputs).toEqual(["a", "b"].map((name) => ({ name, answers: [0, 1, 2].map((n) => `id of ${name}${n}`) })));
   });
 
-  it("[S-HTTP-29] are returned under ids with or without the prefix, and requested without it", async () => {
+  it("[S-HTTP-29] are returned for ids with or without the prefix, and requested without it", async () => {
     const get = task("get", async ({ id }: { id: string }, ctx) => Buffer.from(await ctx.blobs.get(id)).toString());
     const put = task("put", async (_input: unknown, ctx) => ctx.blobs.put("text"));
     await using s = await setup({ tasks: [get, put] });
@@ -94,7 +94,7 @@ describe("blobs over the channel", () => {
     expect(answer.result.output).toBe("text");
   });
 
-  it("hold bytes as well, and any JSON is read as its text", async () => {
+  it("can also contain bytes, and any JSON can be read as its text", async () => {
     const bytes = new Uint8Array([0, 255, 128, 10]);
     const roundTrip = task("roundTrip", async (_input: unknown, ctx) => {
       const back = await ctx.blobs.get(await ctx.blobs.put(bytes));
@@ -106,7 +106,7 @@ describe("blobs over the channel", () => {
     expect(answer.result.output).toEqual({ bytes: [...bytes], json: '{"n":1}' });
   });
 
-  it("that get no answer from the runtime fail after a while", async () => {
+  it("that get no response from the runtime fail after a while", async () => {
     await using s = await setup({ tasks: [keep] });
     const execution = s.runtime.execute("/keep", { data: 1 });
     await s.clock.armed(60_000);
@@ -114,7 +114,7 @@ describe("blobs over the channel", () => {
     expect((await execution).answer.error).toMatchObject({ code: -32006, message: expect.stringContaining("did not answer blobs/put") });
   });
 
-  it("end with the execution: one without a waiting execution is answered by 400", async () => {
+  it("end with the execution: a response without a waiting execution gets 400", async () => {
     const careless = task("careless", async (_input: unknown, ctx) => {
       ctx.blobs.put("x").catch(() => {});
       await new Promise((resolve) => setImmediate(resolve));
@@ -138,7 +138,7 @@ describe("blobs over the channel", () => {
   });
 });
 
-/** The blob API of HTTP-B, which notes what it was asked. */
+/** The blob API of HTTP-B, which records its requests. */
 async function blobApi(trouble: (tries: number) => number | undefined = () => undefined) {
   const kept = new Map<string, { data: unknown; blobType: string }>();
   const seen: { method: string; path: string; type: string | undefined; traceparent: string | undefined }[] = [];
@@ -172,7 +172,7 @@ async function blobApi(trouble: (tries: number) => number | undefined = () => un
 }
 
 describe("blobs of the later dialect", () => {
-  it("go to the runtime's blob API, so that the answer stays plain JSON", async () => {
+  it("use the runtime's blob API, so that the response stays plain JSON", async () => {
     const api = await blobApi();
     const bytes = task("bytes", async (_input: unknown, ctx) => [...(await ctx.blobs.get(await ctx.blobs.put(new Uint8Array([0, 255]))))]);
     await using s = await setup({ tasks: [keep, bytes], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl, blobThreshold: 0 } });
@@ -192,14 +192,14 @@ describe("blobs of the later dialect", () => {
     expect((await s.runtime.execute("/bytes")).answer.result.output).toEqual([0, 255]);
   });
 
-  it("are found at the configured address, also when no runtime has initialised the worker", async () => {
+  it("use the configured address, also when no runtime has initialised the worker", async () => {
     const api = await blobApi();
     const http = { handshake: false, env: { STEPFLOW_BLOB_API_URL: api.blobApiUrl } };
     await using s = await setup({ tasks: [keep], handshake: "none", http });
     expect(await s.runtime.execute("/keep", { data: 1 })).toMatchObject({ form: "json", answer: { result: { output: { same: true } } } });
   });
 
-  it("are tried again while the API is down, and missing ones fail with the code of the dialect", async () => {
+  it("are requested again while the API is down, and missing ones fail with the dialect's code", async () => {
     const api = await blobApi((tries) => (tries <= 2 ? 503 : undefined));
     const get = task("get", async ({ id }: { id: string }) => stepflowTask().getBlob(id));
     await using s = await setup({ tasks: [keep, get], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl } });
@@ -209,7 +209,7 @@ describe("blobs of the later dialect", () => {
     void execution.finally(() => {
       over = true;
     });
-    // In small steps: the pauses begin when the API has answered, which no clock of ours knows.
+    // In small steps, because the pauses begin when the API has responded, and the test clock does not know this time.
     while (!over) await s.clock.advance(10);
     expect((await execution).answer.result.output.same).toBe(true);
     expect(s.clock.now() - from).toBeGreaterThanOrEqual(200 + 1_000);
@@ -217,7 +217,7 @@ describe("blobs of the later dialect", () => {
     expect((await s.runtime.execute("/get", { id: "" })).answer.error).toMatchObject({ code: -32003 });
   });
 
-  it("are in inputs as references, which a handler never sees", async () => {
+  it("may be references in inputs, which a handler never sees", async () => {
     const api = await blobApi();
     const echo = task("echo", (input: unknown) => input as object);
     await using s = await setup({ tasks: [echo], handshake: "B", capabilities: { blobApiUrl: api.blobApiUrl } });
@@ -231,7 +231,7 @@ describe("blobs of the later dialect", () => {
     expect(missing.answer.error).toMatchObject({ code: -32003, message: expect.stringContaining("f".repeat(64)) });
   });
 
-  it("replace large fields of an output when the runtime requests it or an option of the worker does", async () => {
+  it("replace large fields of an output when the runtime or an option of the worker requests it", async () => {
     const api = await blobApi();
     const large = "x".repeat(200);
     const big = task("big", () => ({ large, small: "y" }));
@@ -277,7 +277,7 @@ describe("runs", () => {
     ...more,
   });
 
-  it("of other flows are started and read by the handler", async () => {
+  it("of other flows can be started and read by the handler", async () => {
     const sub = task("sub", async () => {
       const started = await stepflowTask().submitRun({ flowId: "f1", input: [{ x: 1 }], maxConcurrency: 2, overrides: { steps: {} } });
       const seen = await stepflowTask().getRun(started.runId, { wait: true, results: true, order: "completion", timeoutSecs: 5 });
@@ -306,7 +306,7 @@ describe("runs", () => {
     });
   });
 
-  it("that a repeated attempt starts have the key of the first", async () => {
+  it("that a repeated attempt starts have the key of the first attempt", async () => {
     const sub = task("sub", async () => (await stepflowTask().submitRun({ flowId: "f1", input: [1] })).runId);
     await using s = await setup({ tasks: [sub], handshake: "B" });
     const keys: string[] = [];
@@ -322,7 +322,7 @@ describe("runs", () => {
     expect(keys[2]).not.toBe(keys[0]);
   });
 
-  it("that fail are an error of the handler that waits for their output", async () => {
+  it("that fail throw an error in the handler that waits for their output", async () => {
     const evaluate = task("evaluate", async () => stepflowTask().evaluate({ flow: { steps: [] }, input: { x: 1 } }));
     await using s = await setup({ tasks: [evaluate] });
     const failed = {
@@ -336,7 +336,7 @@ describe("runs", () => {
     expect(answer.error).toMatchObject({ code: -32004, message: expect.stringContaining("step broke") });
   });
 
-  it("refuse variables over HTTP, and report it", async () => {
+  it("refuse variables over HTTP, with an error", async () => {
     const sub = task("sub", async () => stepflowTask().submitRun({ flowId: "f1", input: [1], variables: { a: 1 } }) as Promise<object>);
     await using s = await setup({ tasks: [sub] });
     expect((await s.runtime.execute("/sub")).answer.error.message).toContain("takes no variables");

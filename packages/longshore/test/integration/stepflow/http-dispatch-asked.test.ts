@@ -1,4 +1,4 @@
-// What workers ask the server for while it calls them: blobs and runs, each answered by a request of its own.
+// What workers request from the server while it calls them: blobs and runs, each answered by a separate request.
 
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../src/core/json/json.ts";
@@ -20,7 +20,7 @@ describe("calls back from a worker", () => {
     call?.response.end();
   };
 
-  it("[S-HTTP-26, S-HTTP-27, S-HTTP-29] keep and fetch blobs, each answered by a request of its own to the same process", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-29] store and fetch blobs, each answered by a separate request to the same process", async () => {
     const { worker, world } = await setup({
       script: callingBack({ id: "b1", method: "blobs/put", params: { data: { m: "boom" }, blob_type: "data" } }),
     });
@@ -42,7 +42,7 @@ describe("calls back from a worker", () => {
     expect(await world.outcome("t")).toEqual({ output: { matches: true } });
   });
 
-  it("name blobs in dialect B as its blob API does: by the bare hash", async () => {
+  it("use the plain hash of blobs in dialect B, as its blob API does", async () => {
     const put = { id: 1, method: "blobs/put", params: { data: 1, blob_type: "data" } };
     const { worker, world } = await setup({ initialize: dialectB, script: callingBack(put) });
     await world.post("t", "/blob", {});
@@ -69,7 +69,7 @@ describe("calls back from a worker", () => {
     expect(await world.outcome("t")).toEqual({ output: null });
   });
 
-  it("are refused with the code for what is wrong, and never left without an answer", async () => {
+  it("are refused with the code of the mistake, and always get a response", async () => {
     const { worker, world } = await setup({
       script: callingBack(
         { id: 1, method: "blobs/get", params: { blob_id: "0".repeat(64) } },
@@ -92,7 +92,7 @@ describe("calls back from a worker", () => {
     expect(await world.outcome("t")).toEqual({ output: 1 });
   });
 
-  it("that wait for a run leave their slot to others", async () => {
+  it("that wait for a run free their slot for others", async () => {
     let submitted = () => {};
     const { worker, world } = await setup(
       {
@@ -113,7 +113,7 @@ describe("calls back from a worker", () => {
     expect(await world.outcome("outer")).toEqual({ output: "out" });
   });
 
-  it("of two calls at once do not mix", async () => {
+  it("of two simultaneous calls do not get mixed up", async () => {
     const { worker, world } = await setup({
       script: ({ message, stream, event }) => {
         if (message.method !== "components/execute") return false;

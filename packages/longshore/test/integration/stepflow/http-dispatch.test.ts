@@ -1,4 +1,4 @@
-// The server half over HTTP against workers that are scripted byte by byte.
+// The server half over HTTP with workers that send literal bytes.
 
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ describe("the handshake", () => {
     expect(worker.received[1]?.message).toEqual({ jsonrpc: "2.0", method: "initialized", params: {} });
   });
 
-  it("[S-OBS-07] sends its version in both dialects, and the address of blobs, and belongs to no run", async () => {
+  it("[S-OBS-07] has the version in both dialects and the address of blobs, and belongs to no run", async () => {
     const { worker, world } = await setup();
     await world.run("/echo");
     expect(worker.received[0]?.message.params).toEqual({
@@ -30,7 +30,7 @@ describe("the handshake", () => {
     });
   });
 
-  it("[S-HTTP-19] is refused to a worker of another version, which is hung up on, never called, and reported once", async () => {
+  it("[S-HTTP-19] fails with a worker of another version, which is disconnected, never called, and reported once", async () => {
     const open = new Set<Socket>();
     const openAtInitialize: number[] = [];
     const { worker, world } = await setup({
@@ -48,13 +48,13 @@ describe("the handshake", () => {
     expect(line).toContain("it speaks version 2 of the protocol, expected 1");
     await world.logged(/^debug .*cannot be called/);
     expect(new Set(worker.methods)).toEqual(new Set(["initialize"]));
-    // The first connection is gone before the next is tried.
+    // The first connection is closed before the next attempt.
     expect(openAtInitialize.slice(0, 2)).toEqual([0, 0]);
     expect(await world.engine.board.task("t")).toMatchObject({ state: "queued", attempt: 0 });
     expect(world.lines.filter((one) => one.startsWith("error"))).toHaveLength(1);
   });
 
-  it("is made again, and the call with it, when the worker has forgotten it", async () => {
+  it("is repeated together with the call when the worker has forgotten it", async () => {
     let forgotten = true;
     const { worker, world } = await setup({
       initialize: dialectB,
@@ -77,7 +77,7 @@ describe("the handshake", () => {
     ]);
   });
 
-  it("that a worker forgets over and over fails the step", async () => {
+  it("that a worker forgets again and again fails the step", async () => {
     const { world } = await setup({
       initialize: dialectB,
       script: ({ message, error }) => {
@@ -89,7 +89,7 @@ describe("the handshake", () => {
     expect(await world.run("/echo")).toMatchObject({ error: { code: "WORKER_ERROR", message: "Worker not initialized" } });
   });
 
-  it("[S-HTTP-25] is made again after a connection broke, for it may be another process by now, and the next attempt is the second", async () => {
+  it("[S-HTTP-25] is repeated after a connection broke, because the worker may be another process, and the next attempt is the second", async () => {
     let broken = false;
     const { worker, world } = await setup({
       script: ({ message, cut }) => {
@@ -106,7 +106,7 @@ describe("the handshake", () => {
     ).toEqual([1, 2]);
   });
 
-  it("waits for a worker that is not started yet, while steps wait on their lane", async () => {
+  it("waits for a worker that is not started yet, while steps wait in their lane", async () => {
     const gone = await scriptedWorker();
     await gone.close();
     const world = await pluginWorld(`plugins: { p: { type: stepflow, url: "${gone.url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`);
@@ -119,7 +119,7 @@ describe("the handshake", () => {
 });
 
 describe("a call", () => {
-  it("[S-HTTP-23, S-HTTP-25] carries component, input, attempt and context", async () => {
+  it("[S-HTTP-23, S-HTTP-25] has component, input, attempt and context", async () => {
     const { worker, world } = await setup();
     await world.post("step one", "/echo", { message: "hi", u: "é" });
     expect(await world.outcome("step one")).toEqual({ output: { message: "hi", u: "é" } });
@@ -136,7 +136,7 @@ describe("a call", () => {
     });
   });
 
-  it("names a component as the worker listed it, also with the route's prefix still on", async () => {
+  it("names a component as the worker listed it, also with the route's prefix", async () => {
     const components = [{ component: "/my_worker/process_data", description: "d", input_schema: { type: "object" } }, { component: "udf" }];
     const { worker, world } = await setup({ components });
     await world.run("/process_data");
@@ -146,7 +146,7 @@ describe("a call", () => {
     expect(called.map(({ message }) => message.params.component)).toEqual(["/my_worker/process_data", "udf", "/unlisted"]);
   });
 
-  it("keeps what the worker can do, for routing and for people", async () => {
+  it("stores the worker's components, for routing and for people", async () => {
     const { world } = await setup({
       components: [{ component: "/udf", description: null, input_schema: { type: "object" } }, { nothing: 1 }],
     });
@@ -155,7 +155,7 @@ describe("a call", () => {
     expect(JSON.parse(kept?.body ?? "")).toEqual({ components: [{ id: "/udf", path: "/udf", inputSchema: { type: "object" } }] });
   });
 
-  it("[S-HTTP-32] is answered by an event as well", async () => {
+  it("[S-HTTP-32] may also be answered by an event", async () => {
     const { world } = await setup({
       script: ({ message, stream, event, response }) => {
         if (message.method !== "components/execute") return false;
@@ -170,7 +170,7 @@ describe("a call", () => {
     expect(await world.run("/x")).toEqual({ output: "right" });
   });
 
-  it("is over with its last event, even when the worker leaves the stream open", async () => {
+  it("ends with its last event, also when the worker leaves the stream open", async () => {
     const { world } = await setup({
       script: ({ message, stream, event }) => {
         if (message.method !== "components/execute") return false;
@@ -182,7 +182,7 @@ describe("a call", () => {
     expect(await world.run("/x")).toEqual({ output: "done" });
   });
 
-  it("reads events in any spelling and any pieces", async () => {
+  it("reads events in any valid form and any division into pieces", async () => {
     const { world } = await setup({
       script: async ({ message, stream, response }) => {
         if (message.method !== "components/execute") return false;
@@ -250,7 +250,7 @@ describe("a call", () => {
     expect((await world.engine.board.result("t"))?.state).toBe("cancelled");
   });
 
-  it("is dropped and given back when the server closes before it is over", async () => {
+  it("is dropped and given back when the server closes before it ends", async () => {
     let arrived = () => {};
     const called = new Promise<void>((resolve) => (arrived = resolve));
     const { world } = await setup({
@@ -268,7 +268,7 @@ describe("a call", () => {
 });
 
 describe("large values", () => {
-  it("are sent as references to a worker that understands them, and are returned whole", async () => {
+  it("are sent as references to a worker that supports them, and are returned completely", async () => {
     const config = "maxConcurrency: 1";
     const large = "x".repeat(2_000_000);
     const { worker, world } = await setup({ initialize: dialectB }, { more: config });
@@ -277,7 +277,7 @@ describe("large values", () => {
     expect(input).toEqual({ large: { $blob: expect.stringMatching(/^[0-9a-f]{64}$/), blobType: "data", size: 2_000_002 }, small: 1 });
   });
 
-  it("are sent unchanged to a worker that does not", async () => {
+  it("are sent unchanged to a worker that does not support references", async () => {
     const large = "x".repeat(2_000_000);
     const { worker, world } = await setup();
     await world.run("/echo", { large });

@@ -1,4 +1,4 @@
-// Stepflow over HTTP: every error, as the runtime gets it.
+// Stepflow over HTTP: every error, as the runtime receives it.
 
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -38,7 +38,7 @@ const at = (path: string, input: unknown = {}) => ({
 });
 
 describe("the message", () => {
-  it("[S-ERR-02] that is no JSON is a parse error, without an id", async () => {
+  it("[S-ERR-02] that is not JSON is a parse error, without an id", async () => {
     await using s = await setup({ tasks });
     for (const body of ["{", "", "hello", new Uint8Array([0x22, 0xff, 0x22])]) {
       const answer = await s.runtime.post(body);
@@ -46,7 +46,7 @@ describe("the message", () => {
     }
   });
 
-  it("[S-ERR-03] that lacks what a message must have is an invalid request, with its id where it had one", async () => {
+  it("[S-ERR-03] that lacks a required field is an invalid request, with its id if it has one", async () => {
     await using s = await setup({ tasks });
     const answers = await Promise.all(
       [{ jsonrpc: "2.0", id: "x" }, { id: "y", method: "components/list" }, [], { jsonrpc: "2.0", id: {}, method: "m" }].map((body) =>
@@ -61,13 +61,13 @@ describe("the message", () => {
     ]);
   });
 
-  it("[S9-44] invalid JSON and a message without method, result or error are answered 400", async () => {
+  it("[S9-44] gets 400 when it is invalid JSON or has no method, result or error", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post("{not json")).status).toBe(400);
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, params: {} })).status).toBe(400);
   });
 
-  it("[S-ERR-04, S9-46] with an unknown method gets this error, under its id", async () => {
+  it("[S-ERR-04, S9-46] with an unknown method gets this error with its id", async () => {
     await using s = await setup({ tasks });
     for (const method of ["components/run", "constructor", "blobs/put", ""]) {
       const answer = await s.runtime.send({ jsonrpc: "2.0", id: 5, method, params: {} });
@@ -91,7 +91,7 @@ describe("the message", () => {
     expect(error.data).toMatchObject({ field: expect.stringMatching(/^params\./), expected: expect.any(String) });
   });
 
-  it("[S-ERR-05] whose parameters are a list is refused as a whole", async () => {
+  it("[S-ERR-05] whose parameters are a list is refused", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 1, method: "components/list", params: [] })).json.error.code).toBe(-32602);
   });
@@ -106,13 +106,13 @@ describe("the message", () => {
     expect((await s.runtime.send({ jsonrpc: "2.0", id: 8, method: "components/list", params: {} })).json.error.code).toBe(-32002);
   });
 
-  it("[S9-47] that answers an unknown call is answered 400", async () => {
+  it("[S9-47] that responds to an unknown call gets 400", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", result: {} })).status).toBe(400);
     expect((await s.runtime.send({ jsonrpc: "2.0", id: "nobody", error: { code: -32000, message: "x" } })).status).toBe(400);
   });
 
-  it("with broken trace ids is still run", async () => {
+  it("with invalid trace ids is still run", async () => {
     await using s = await setup({ tasks });
     const observability = { trace_id: "xyz", span_id: null, run_id: null };
     expect((await s.runtime.execute("/echo", 1, { observability })).answer.result).toEqual({ output: 1 });
@@ -120,7 +120,7 @@ describe("the message", () => {
 });
 
 describe("the component", () => {
-  it("[S-ERR-01] fails with code, message, and data that name the component and the reason", async () => {
+  it("[S-ERR-01] fails with a code, a message, and data with the component and the reason", async () => {
     await using s = await setup({ tasks });
     const { status, answer } = await s.runtime.execute("/fails", {}, { id: "exec-001" });
     expect(status).toBe(200);
@@ -135,7 +135,7 @@ describe("the component", () => {
     });
   });
 
-  it("[S-ERR-08] that does not exist is reported by name, with those that do", async () => {
+  it("[S-ERR-08] that does not exist is reported by name, together with the existing ones", async () => {
     await using s = await setup({ tasks });
     const { error } = (await s.runtime.execute("/nosuch")).answer;
     expect(error).toMatchObject({ code: -32001, data: { component: "/nosuch" } });
@@ -157,19 +157,19 @@ describe("the component", () => {
     expect(called).toEqual(["Ada"]);
   });
 
-  it("[S-ERR-11] that throws has failed, permanently or not", async () => {
+  it("[S-ERR-11] that throws has failed, permanently or transiently", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/fails")).answer.error).toMatchObject({ code: -32004, data: { retryable: true } });
     expect((await s.runtime.execute("/final")).answer.error).toMatchObject({ code: -32004, data: { retryable: false } });
   });
 
-  it("[S-ERR-12] that lacked a resource reports it, by our error or by Node's", async () => {
+  it("[S-ERR-12] that lacks a resource reports this, with our error or with Node's", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/away")).answer.error).toMatchObject({ code: -32005, message: "the bank does not answer" });
     expect((await s.runtime.execute("/refused")).answer.error.code).toBe(-32005);
   });
 
-  it("[S-ERR-13] that took too long has timed out, by its own timeout or by one of its own making", async () => {
+  it("[S-ERR-13] that takes too long has timed out, by its task's timeout or by its own", async () => {
     const slow = task(
       "slow",
       (_input: unknown, ctx) => new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
@@ -183,9 +183,9 @@ describe("the component", () => {
     expect((await execution).answer.error).toMatchObject({ code: -32006, message: 'Task "slow" timed out after 5.0 s.' });
   });
 
-  it("[S-ERR-14] that requested a missing blob reports it", async () => {
+  it("[S-ERR-14] that requested a missing blob reports this", async () => {
     await using s = await setup({ tasks });
-    // By the guide's number, and by the one that runtimes really send.
+    // With the guide's code, and with the code that runtimes really send.
     for (const code of [-32008, -32011]) {
       const respond = () => ({ error: { code, message: "Blob not found" } });
       const { form, answer } = await s.runtime.execute("/reader", { id: "0".repeat(64) }, { respond });
@@ -193,7 +193,7 @@ describe("the component", () => {
     }
   });
 
-  it("[S-ERR-06] whose result is no JSON, or whose worker has a mistake of its own, is an internal error", async () => {
+  it("[S-ERR-06] gets an internal error when its result is not JSON or its worker has a fault", async () => {
     const broken = { ...task("broken", () => 1) };
     Object.defineProperty(broken, "description", {
       get: () => {
@@ -225,7 +225,7 @@ describe("the component", () => {
     });
   });
 
-  it("[S-ERR-15] the rest of the list: a permission has its own code, and the codes of the runtime are understood", async () => {
+  it("[S-ERR-15] has a separate code for permissions, and understands the codes of the runtime", async () => {
     const asks = task("asks", async (_input: unknown, ctx) =>
       ctx.blobs.get("0".repeat(64)).then(
         () => "kept",
@@ -239,7 +239,7 @@ describe("the component", () => {
     expect(await told(-32007)).toBe("LONGSHORE_UNAUTHORIZED");
     expect(await told(-32009)).toBe("LONGSHORE_BAD_INPUT");
     expect(await told(-32010)).toBe("LONGSHORE_LEASE_LOST");
-    // The runtime and its documents have these two the other way round; the text decides where it can.
+    // The runtime uses these two codes the other way round than its documents. The text decides, when possible.
     expect(await told(-32011)).toBe("LONGSHORE_NOT_FOUND");
     expect(await told(-32012)).toBe("LONGSHORE_BAD_INPUT");
     expect(await told(-32011, "Invalid blob id")).toBe("LONGSHORE_BAD_INPUT");
@@ -248,7 +248,7 @@ describe("the component", () => {
   });
 });
 
-it("[S-HTTP-08] every failure of a request is a whole JSON-RPC error under its id, with its own code, for any status", async () => {
+it("[S-HTTP-08] always fails with a complete JSON-RPC error with the request's id and its own code, for any status", async () => {
   await using s = await setup({ tasks });
   const requests: [body: Any, code: number][] = [
     [at("/fails"), -32004],
@@ -273,16 +273,16 @@ it("[S-HTTP-08] every failure of a request is a whole JSON-RPC error under its i
 });
 
 describe("the later dialect", () => {
-  it("has numbers of its own, by which the runtime knows what to try again", async () => {
+  it("has its own codes, by which the runtime decides about retries", async () => {
     await using s = await setup({ tasks, handshake: "B" });
     const code = async (path: string, input: unknown = {}) => (await s.runtime.execute(path, input)).answer.error.code;
     expect(await code("/nosuch")).toBe(-32001);
     expect(await code("/strict")).toBe(-32003);
-    // Tried again where the flow says so.
+    // Retried when the flow requests it.
     expect(await code("/fails")).toBe(-32100);
     expect(await code("/away")).toBe(-32102);
     expect(await code("/late")).toBe(-32102);
-    // Never.
+    // Never retried.
     expect(await code("/final")).toBe(-32090);
     expect(await code("/cycle")).toBe(-32603);
     expect((await s.runtime.call("nonsense")).error.code).toBe(-32601);

@@ -1,4 +1,4 @@
-// Stepflow over HTTP: more work than there are slots, callers that go away, and the end of a worker.
+// Stepflow over HTTP: more work than slots, callers that disconnect, and the end of a worker.
 
 import type { ClientRequest } from "node:http";
 import { connect } from "node:net";
@@ -9,14 +9,14 @@ import type { WorkHandle } from "../../../src/work.ts";
 import { Runtime, setup } from "../../support/stepflow-runtime.ts";
 import { deferred, until } from "../../support/until.ts";
 
-/** Resolves when so many requests have found every slot taken, and wait. */
+/** Resolves when this many requests wait because all slots are used. */
 function waiting(worker: WorkHandle) {
   let count = 0;
   worker.on("slotsFull", () => void count++);
   return (requests: number) => until(() => count === requests);
 }
 
-/** A task that ends when the test says so, and notes who came and why it was stopped. */
+/** A task that ends when the test ends it, and records its calls and why it was stopped. */
 function gate() {
   const begun: unknown[] = [];
   const stopped: string[] = [];
@@ -41,7 +41,7 @@ describe("more requests than slots", () => {
     await wait(1);
     const third = s.runtime.execute("/gated", 3);
     await wait(2);
-    // What needs no slot is answered meanwhile.
+    // Requests that need no slot get a response meanwhile.
     expect((await s.runtime.call("components/list")).result.components).toHaveLength(1);
     expect(begun).toEqual([1]);
     open();
@@ -50,7 +50,7 @@ describe("more requests than slots", () => {
     expect(begun).toEqual([1, 2, 3]);
   });
 
-  it("are refused when that takes too long, as what may be tried again", async () => {
+  it("are refused when this takes too long, with an error that allows a retry", async () => {
     const { gated, begun, open } = gate();
     await using s = await setup({ tasks: [gated], work: { slots: 1 }, http: { slotWait: "5s" } });
     const wait = waiting(s.worker);
@@ -71,7 +71,7 @@ describe("more requests than slots", () => {
     expect(s.worker.status().slots).toEqual({ total: 1, free: 1 });
   });
 
-  it("are refused in the later dialect by a number that is tried again", async () => {
+  it("are refused in the later dialect with a code that allows a retry", async () => {
     const { gated, begun, open } = gate();
     await using s = await setup({ tasks: [gated], handshake: "B", work: { slots: 1 }, http: { slotWait: 0 } });
     const wait = waiting(s.worker);
@@ -105,7 +105,7 @@ describe("more requests than slots", () => {
 });
 
 describe("a caller that disconnects", () => {
-  it("stops the handler, whose result nothing waits for", async () => {
+  it("stops the handler, because no caller waits for its result", async () => {
     const { gated, begun, stopped, open } = gate();
     await using s = await setup({ tasks: [gated] });
     let request: ClientRequest | undefined;
@@ -119,7 +119,7 @@ describe("a caller that disconnects", () => {
     await until(() => s.worker.status().slots.free === s.worker.status().slots.total);
   });
 
-  it("also ends the calls that a handler waits for, on a stream", async () => {
+  it("on a stream, also ends the calls for which a handler waits", async () => {
     const outcomes: string[] = [];
     const asking = task("asking", async (_input: unknown, ctx) => {
       await ctx.blobs.put("x").catch((error: LongshoreError) => outcomes.push(error.code));
@@ -142,7 +142,7 @@ describe("a caller that disconnects", () => {
 });
 
 describe("a worker that stops", () => {
-  it("[S-BP-05] finishes what runs, with its calls, refuses what is new, and closes its connections", async () => {
+  it("[S-BP-05] finishes running work with its calls, refuses new work, and closes its connections", async () => {
     const { gated, begun, open } = gate();
     const calling = task("calling", async (_input: unknown, ctx) => {
       begun.push("calling");
@@ -169,7 +169,7 @@ describe("a worker that stops", () => {
     await expect(new Runtime(s.runtime.url).get("/health")).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it("lets a large answer leave whole, and cuts off a reader that does not read it", async () => {
+  it("sends a large response completely, but disconnects a reader that does not read it", async () => {
     const large = task("large", () => "x".repeat(20_000_000));
     await using s = await setup({ tasks: [large] });
     const [whole] = await Promise.all([
@@ -187,12 +187,12 @@ describe("a worker that stops", () => {
       `POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\naccept: */*\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
     await until(() => other.worker.status().running.length === 1);
-    // The time begins when the answer does, which nothing tells.
+    // The time begins with the response, but no event shows this.
     while (ended.length === 0) await other.clock.advance(60_000);
     expect(ended).toEqual(["lost"]);
   });
 
-  it("answers every caller, also where a handler does not end", async () => {
+  it("responds to every caller, also when a handler does not end", async () => {
     const deaf = task("deaf", () => new Promise(() => {}));
     await using s = await setup({ tasks: [deaf] });
     const execution = s.runtime.execute("/deaf");

@@ -34,7 +34,7 @@ describe("components/list", () => {
     expect(result.components[1]).toEqual({ component: "/plain" });
   });
 
-  it("needs no parameters, and takes the absent for none", async () => {
+  it("needs no parameters", async () => {
     await using s = await setup({ tasks });
     const { json } = await s.runtime.send({ jsonrpc: "2.0", id: 1, method: "components/list" });
     expect(json.result.components).toHaveLength(3);
@@ -42,7 +42,7 @@ describe("components/list", () => {
 });
 
 describe("components/info", () => {
-  it("[S-HTTP-06, S-HTTP-22] describes one, by its path with or without a route's prefix", async () => {
+  it("[S-HTTP-06, S-HTTP-22] describes one component, by its path with or without a route's prefix", async () => {
     await using s = await setup({ tasks });
     const [listed] = (await s.runtime.call("components/list")).result.components;
     expect(listed).toMatchObject(described);
@@ -51,7 +51,7 @@ describe("components/info", () => {
     }
   });
 
-  it("describes a component of many paths under the requested one", async () => {
+  it("describes a component with a path pattern with the requested path", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.call("components/info", { component: "/core/de/a/b" })).result).toEqual({
       info: { component: "/core/de/a/b" },
@@ -60,7 +60,7 @@ describe("components/info", () => {
 });
 
 describe("components/infer_schema", () => {
-  it("[S-BP-04] reports what a component returns, as far as it declares it", async () => {
+  it("[S-BP-04] reports the output schema of a component, if it declares one", async () => {
     await using s = await setup({ tasks });
     const infer = (component: string, input_schema: unknown = {}) => s.runtime.call("components/infer_schema", { component, input_schema });
     expect((await infer("/process_data")).result.output_schema).toMatchObject(described.output_schema);
@@ -71,7 +71,7 @@ describe("components/infer_schema", () => {
 });
 
 describe("components/execute", () => {
-  it("[S-HTTP-07, S-HTTP-23] runs the component and answers its output", async () => {
+  it("[S-HTTP-07, S-HTTP-23] runs the component and returns its output", async () => {
     await using s = await setup({ tasks });
     const records = [{ id: 1, value: "test" }];
     const observability = {
@@ -89,7 +89,7 @@ describe("components/execute", () => {
     expect(answer).toEqual({ jsonrpc: "2.0", id: "exec-001", result: { output: { processed: records, count: 1 } } });
   });
 
-  it("[S-HTTP-25] gives the handler its attempt, counted from one", async () => {
+  it("[S-HTTP-25] passes the attempt to the handler, counted from one", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.execute("/plain", null)).answer.result.output).toEqual({ input: null, attempt: 1 });
     expect((await s.runtime.execute("/plain", [1], { attempt: 3 })).answer.result.output).toEqual({ input: [1], attempt: 3 });
@@ -101,7 +101,7 @@ describe("components/execute", () => {
     expect(answer.result.output).toEqual({ lang: "de", rest: "a/b", component: "/python/core/de/a/b" });
   });
 
-  it("[S9-48] works together: list, info, a missing component, and an execution answered in JSON", async () => {
+  it("[S9-48] list, info, a missing component, and an execution with a JSON response work together", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.call("components/list")).result.components).toHaveLength(3);
     expect((await s.runtime.call("components/info", { component: "/plain" })).result.info.component).toBe("/plain");
@@ -110,7 +110,7 @@ describe("components/execute", () => {
     expect(await s.runtime.execute("/plain", 1)).toMatchObject({ form: "json", answer: { result: { output: { input: 1 } } } });
   });
 
-  it("[S-HTTP-23] gives the handler its place in the flow", async () => {
+  it("[S-HTTP-23] passes the ids of the flow, run and step to the handler", async () => {
     const where = task("where", (_input: unknown, ctx) => {
       const { runId, flowId, stepId, component, attempt } = stepflowTask(ctx);
       return { place: { runId, flowId, stepId, component, attempt }, ids: ctx.ids, key: ctx.idempotencyKey };
@@ -122,7 +122,7 @@ describe("components/execute", () => {
       place: { runId: "r1", flowId: "f1", stepId: "s1", component: "/where", attempt: 1 },
       ids: { runId: "r1", stepId: "s1", taskId: "one", grantId: "one" },
     });
-    // The next attempt of the same work has the same key; another item of the run has not.
+    // The next attempt of the same work has the same key, but another item of the run has a different one.
     const second = (await s.runtime.execute("/where", { a: 1 }, { id: "two", attempt: 2, observability })).answer.result.output;
     const other = (await s.runtime.execute("/where", { a: 2 }, { id: "three", observability })).answer.result.output;
     expect(second.key).toBe(first.key);
@@ -163,7 +163,7 @@ describe("requests of the real runtime, as they were recorded", () => {
     ],
   };
 
-  it.each(Object.entries(sessions))("of %s are understood, and its answers are what it reads", async (_version, [initialize]) => {
+  it.each(Object.entries(sessions))("of %s are understood, and get responses that it can read", async (_version, [initialize]) => {
     await using s = await setup({ tasks: [task("echo", (given: unknown) => given as object)], handshake: "none" });
     expect((await s.runtime.send(initialize)).json.result).toMatchObject({ server_protocol_version: 1, serverProtocolVersion: 1 });
     expect((await s.runtime.send({ jsonrpc: "2.0", method: "initialized", params: {} })).status).toBe(202);

@@ -1,4 +1,4 @@
-// Both halves over HTTP: this server calls a worker of this package.
+// Both halves over HTTP: our server calls our worker.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../src/core/errors.ts";
@@ -44,8 +44,8 @@ async function working(tasks: Task[], options: StepflowHttpOptions = {}) {
   return transport;
 }
 
-describe("a worker of our own", () => {
-  it("is called by the names that it lists, and answers", async () => {
+describe("our own worker", () => {
+  it("is called by the names that it lists, and responds", async () => {
     const { world } = await setup();
     expect(await world.run("/echo", { n: 7 })).toEqual({ output: { n: 7 } });
     const kept = await world.engine.documents.document("stepflow-components", "stepflow-http:p");
@@ -53,14 +53,14 @@ describe("a worker of our own", () => {
     expect(paths.sort()).toEqual(["/blob", "/echo", "/fail", "/refuse", "/sub", "/wait"]);
   });
 
-  it("fails steps with the codes that they are tried again by, or not", async () => {
+  it("fails steps with codes that decide about retries", async () => {
     const { world } = await setup();
     expect(await world.run("/fail")).toMatchObject({ error: { code: "COMPONENT_FAILED" }, task: { fault: "failed" } });
     expect(await world.run("/refuse")).toMatchObject({ task: { fault: "final" } });
     expect(await world.run("/nosuch")).toMatchObject({ error: { code: "COMPONENT_NOT_FOUND" } });
   });
 
-  it("[S-HTTP-30] keeps blobs and starts runs through the open call", async () => {
+  it("[S-HTTP-30] stores blobs and starts runs through the open call", async () => {
     const { world } = await setup({ url: null });
     const stored = { id: expect.stringMatching(/^[0-9a-f]{64}$/), same: { data: "x" } };
     expect(await world.run("/blob", { data: "x" })).toEqual({ output: stored });
@@ -69,7 +69,7 @@ describe("a worker of our own", () => {
     expect(world.submitted).toMatchObject([{ flowId: "f", inputs: [1, 2], wait: true, subflowKey: expect.any(String) }]);
   });
 
-  it("keeps blobs on a server that requires tokens, without a token of its own", async () => {
+  it("stores blobs on a server that requires tokens, without its own token", async () => {
     const keep = task("keep", async (input: Json) => stepflowTask().getBlob(await stepflowTask().putBlob(input)));
     const { url } = await working([keep]);
     const text = `plugins: { p: { type: stepflow, url: "${url}" } }\nroutes: { "/": [ { plugin: p } ] }\n`;

@@ -1,4 +1,4 @@
-// Stepflow over HTTP, seen from the wire: what a request must look like, the handshake, and the two forms of an answer.
+// Stepflow over HTTP, in literal messages: the form of a request, the handshake, and the two forms of a response.
 
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ const tasks = [echo, putting];
 const message = (method: string, params: unknown = {}, id: unknown = "m-1") => JSON.stringify({ jsonrpc: "2.0", id, method, params });
 
 describe("the handshake", () => {
-  it("[S-HTTP-03, S-HTTP-17, S-HTTP-18] answers initialize with version 1, in the keys of both dialects, and takes initialized", async () => {
+  it("[S-HTTP-03, S-HTTP-17, S-HTTP-18] responds to initialize with version 1, with the keys of both dialects, and accepts initialized", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     const observability = { trace_id: "a1b2c3d4e5f67890a1b2c3d4e5f67890", span_id: "1234567890abcdef" };
     const answer = await s.runtime.post(message("initialize", { runtime_protocol_version: 1, observability }, "init-001"));
@@ -25,7 +25,7 @@ describe("the handshake", () => {
     expect((await s.runtime.call("initialize", { runtimeProtocolVersion: 1, capabilities: {} })).result).toMatchObject({
       serverProtocolVersion: 1,
     });
-    // The other half: a notification, after which work is taken.
+    // The second step: a notification, after which work is accepted.
     expect((await s.runtime.send({ jsonrpc: "2.0", method: "initialized", params: {} })).status).toBe(202);
     expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
@@ -47,7 +47,7 @@ describe("the handshake", () => {
     expect(error.data).toHaveProperty("expected");
   });
 
-  it("[S-HTTP-04, S-HTTP-20, S-ERR-09] nothing else is accepted before initialized", async () => {
+  it("[S-HTTP-04, S-HTTP-20, S-ERR-09] must be complete before other requests are accepted", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     const methods = ["components/list", "components/info", "components/execute", "components/infer_schema", "nonsense"];
     for (const method of methods) {
@@ -56,7 +56,7 @@ describe("the handshake", () => {
         data: { expected: "initialize" },
       });
     }
-    // Without an initialize before it, it opens nothing.
+    // Without an initialize before it, it has no effect.
     expect((await s.runtime.send({ jsonrpc: "2.0", method: "initialized", params: {} })).status).toBe(202);
     expect((await s.runtime.call("components/list")).error.code).toBe(-32002);
     await s.runtime.call("initialize", { runtime_protocol_version: 1 });
@@ -71,7 +71,7 @@ describe("the handshake", () => {
     expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
 
-  it("[S-HTTP-19] a runtime of another version gets ours, disconnects, and leaves the worker as it was", async () => {
+  it("[S-HTTP-19] returns our version to a runtime of another version, which disconnects without an effect on the worker", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     expect((await s.runtime.call("initialize", { runtime_protocol_version: 7 })).result.server_protocol_version).toBe(1);
     s.runtime.close();
@@ -80,7 +80,7 @@ describe("the handshake", () => {
     expect((await s.runtime.execute("/echo", 5)).answer.result).toEqual({ output: 5 });
   });
 
-  it("is not required behind a balancer, which sends initialize to one replica only", async () => {
+  it("is not required behind a load balancer, which sends initialize to only one replica", async () => {
     await using s = await setup({ tasks, handshake: "none", http: { handshake: false } });
     expect((await s.runtime.execute("/echo", { a: 1 })).answer.result).toEqual({ output: { a: 1 } });
   });
@@ -95,12 +95,12 @@ describe("a request", () => {
     expect([got.status, got.headers.allow, got.json.error.message]).toEqual([405, "POST", "GET is not allowed here, expected POST."]);
     expect((await s.runtime.post(message("components/list"), {}, "/rpc")).status).toBe(404);
     expect((await s.runtime.get("/nowhere")).json.error.message).toContain("send messages to POST /");
-    // What else is there.
+    // Other paths and methods.
     expect((await s.runtime.get("/health")).status).toBe(200);
   });
 
   it.each([undefined, "application/json", "text/event-stream", "text/html, application/json", "application/json, text/event-stream;q=0"])(
-    "[S-HTTP-15] that accepts %j is answered 406",
+    "[S-HTTP-15] that accepts %j gets 406",
     async (accept) => {
       await using s = await setup({ tasks });
       const answer = await s.runtime.post(message("components/list"), { accept });
@@ -110,7 +110,7 @@ describe("a request", () => {
   );
 
   it.each(["*/*", "text/event-stream, application/json", "application/json;q=0.9, text/*", "APPLICATION/JSON, Text/Event-Stream"])(
-    "[S-HTTP-15] that accepts %j is welcome",
+    "[S-HTTP-15] that accepts %j is accepted",
     async (accept) => {
       await using s = await setup({ tasks });
       expect((await s.runtime.post(message("components/list"), { accept })).status).toBe(200);
@@ -129,20 +129,20 @@ describe("a request", () => {
     expect((await s.runtime.post(message("components/list"), { "content-type": type })).status).toBe(status);
   });
 
-  it("[S9-49] without one of the types is 406, and with a wrong content type 415", async () => {
+  it("[S9-49] without one of the types gets 406, and with a wrong content type 415", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post(message("components/list"), { accept: "application/json" })).status).toBe(406);
     expect((await s.runtime.post(message("components/list"), { accept: "text/event-stream" })).status).toBe(406);
     expect((await s.runtime.post(message("components/list"), { "content-type": "text/plain" })).status).toBe(415);
   });
 
-  it("that is compressed, or sent by a web page, is refused", async () => {
+  it("is refused when it is compressed or sent by a web page", async () => {
     await using s = await setup({ tasks });
     expect((await s.runtime.post(message("components/list"), { "content-encoding": "gzip" })).status).toBe(415);
     expect((await s.runtime.post(message("components/list"), { origin: "http://evil.example" })).status).toBe(403);
   });
 
-  it("larger than the limit is refused while it arrives, with or without a length, and the next one is answered", async () => {
+  it("above the limit is refused while it arrives, with or without a length, and the next one gets a response", async () => {
     await using s = await setup({ tasks, http: { bodyBytesMax: 2_000 } });
     const large = message("components/execute", { component: "/echo", input: "x".repeat(3_000), attempt: 1 });
     for (const headers of [{}, { "content-length": undefined, "transfer-encoding": "chunked" }]) {
@@ -153,7 +153,7 @@ describe("a request", () => {
     expect((await s.runtime.execute("/echo", "small")).answer.result).toEqual({ output: "small" });
   });
 
-  it("that breaks off is forgotten", async () => {
+  it("that breaks off leaves nothing behind", async () => {
     await using s = await setup({ tasks });
     const broken = request(s.runtime.url, {
       method: "POST",
@@ -167,8 +167,8 @@ describe("a request", () => {
   });
 });
 
-describe("an answer", () => {
-  it("[S-HTTP-01, S-HTTP-12, S-HTTP-32] is JSON unless the component calls back, then a stream of events", async () => {
+describe("a response", () => {
+  it("[S-HTTP-01, S-HTTP-12, S-HTTP-32] is JSON, or a stream of events when the component calls back", async () => {
     await using s = await setup({ tasks });
     const plain = await s.runtime.execute("/echo", { n: 1 }, { id: "exec-1" });
     expect(plain).toMatchObject({ status: 200, form: "json", answer: { jsonrpc: "2.0", id: "exec-1", result: { output: { n: 1 } } } });
@@ -190,7 +190,7 @@ describe("an answer", () => {
     expect(answer.result.output).toBe(odd);
   });
 
-  it("[S9-45] to a notification is 202 and an empty text", async () => {
+  it("[S9-45] to a notification is 202 without a body", async () => {
     await using s = await setup({ tasks, handshake: "none" });
     for (const method of ["initialized", "something/else"]) {
       const answer = await s.runtime.send({ jsonrpc: "2.0", method, params: {} });
@@ -207,7 +207,7 @@ describe("an answer", () => {
 });
 
 describe("the health page", () => {
-  it("[S-BP-01, S-BP-02, S9-52] reports that the worker is healthy, its process, its time and its components", async () => {
+  it("[S-BP-01, S-BP-02, S9-52] reports the health, process, time and components of the worker", async () => {
     await using s = await setup({ tasks, handshake: "none", http: { service: "my-worker" } });
     const { status, json, headers } = await s.runtime.get("/health");
     expect(status).toBe(200);
@@ -222,7 +222,7 @@ describe("the health page", () => {
     expect(refused).toMatchObject({ status: 405, headers: { allow: "GET, HEAD" }, json: { error: { code: -32600 } } });
   });
 
-  it("[S-BP-02] names the service as the environment does, and the same process in every answer", async () => {
+  it("[S-BP-02] has the service name from the environment, and the same process in every response", async () => {
     await using s = await setup({ tasks, http: { env: { STEPFLOW_SERVICE_NAME: "from-env" }, instanceId: "pod-7" } });
     expect((await s.runtime.get("/health")).json).toMatchObject({ service: "from-env", instanceId: "pod-7" });
     const respond = () => ({ result: { blob_id: "b" } });

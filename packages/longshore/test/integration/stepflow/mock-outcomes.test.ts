@@ -1,4 +1,4 @@
-// The scenarios of the specification's section 9.1 on mock components: a real server, whose configuration has the components of the
+// The scenarios of the specification's section 9.1 with mock components, on a real server whose configuration has the components of the
 // reference's own tests.
 
 import { expect, it } from "vitest";
@@ -31,7 +31,7 @@ routes:
 retry: { backoff: { type: constant, delayMs: 1 } }
 `;
 
-/** What a flow comes to, with all of its error, and how often each of its steps was begun. */
+/** The outcome of a flow with its complete error, and how often each of its steps was started. */
 async function setup() {
   const { config } = parseConfig(configuration, { file: "stepflow-config.yml", environment: {} });
   const server = await startStepflow({ config });
@@ -63,13 +63,13 @@ const faulty = (onError: JsonObject = {}): JsonObject => ({
 const error = { code: "COMPONENT_FAILED", message: "test error", data: { why: [1] } };
 const fine = { outcome: "success", result: { out: { output: "succeeded" } } };
 
-it("[S9-7] two chained mocks answer by what the first gave the second", async () => {
+it("[S9-7] the second of two chained mocks responds to the output of the first", async () => {
   const { play } = await setup();
   expect((await play(chained, { name: "a" })).result).toEqual({ outcome: "success", result: { name: "b", x: 1, y: 2 } });
   expect((await play(chained, { name: "hello" })).result).toEqual({ outcome: "success", result: { name: "world", x: 2, y: 8 } });
 });
 
-it("[S9-8] an input without a behaviour fails as unreachable, in the reference's words, and our own view has the reason", async () => {
+it("[S9-8] an input without a configured behaviour fails as unreachable, with the reference's message, and our own API has the reason", async () => {
   const { play, url } = await setup();
   const { result, begun } = await play(chained, { name: "world" });
   const reason = 'No behavior defined for /one_output on {"input":"world"}';
@@ -98,7 +98,7 @@ it("[S9-9] a mock that fails fails its run with the same code, message and data"
   expect((await play(faulty(), { mode: "succeed" })).result).toEqual(fine);
 });
 
-it("[S9-10, S9-11] a default takes the place of what failed: null, or what is written", async () => {
+it("[S9-10, S9-11] a default replaces a failed value: null, or the configured value", async () => {
   const { play } = await setup();
   const withDefault = (value: JsonObject) => faulty({ onError: { action: "useDefault", ...value } });
   expect((await play(withDefault({}), { mode: "error" })).result).toEqual({ outcome: "success", result: { out: null } });
@@ -110,7 +110,7 @@ it("[S9-10, S9-11] a default takes the place of what failed: null, or what is wr
   expect((await play(withDefault({ defaultValue }), { mode: "succeed" })).result).toEqual(fine);
 });
 
-it("[S9-12] two retries are three attempts, and a success is not tried again", async () => {
+it("[S9-12] two retries are three attempts, and a success is not repeated", async () => {
   const { play } = await setup();
   const flow = faulty({ onError: { action: "retry", maxRetries: 2 } });
   expect(await play(flow, { mode: "error" })).toMatchObject({ result: { outcome: "failed", error }, begun: { s: 3 } });

@@ -1,4 +1,4 @@
-// Tasks on a real NATS server: what is made there, what is published, and what happens when it goes.
+// Tasks on a real NATS server: what is created on it, what is published, and what happens when it is down.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,10 +41,10 @@ async function setup(more: Parameters<typeof dispatch>[2] = {}) {
 
 /** The messages in a stream, oldest first. */
 async function stored(nats: TestNats, stream: string) {
-  // Tried again soon: a server that has just started does not answer for a while.
+  // Repeated soon, because a server that has just started does not respond for a while.
   const manager = await jetstreamManager(await nats.connection(), { checkAPI: false, timeout: 300 }).catch(() => null);
   const info = await manager?.streams.info(stream).catch(() => null);
-  // The server is away, or the stream is.
+  // The server is unavailable, or the stream does not exist.
   if (manager === null || info === null || info === undefined) return [];
   const { state } = info;
   const found = [];
@@ -55,7 +55,7 @@ async function stored(nats: TestNats, stream: string) {
   return found;
 }
 
-/** Waits until a stream is there; nothing is sent to the server. */
+/** Waits until a stream exists. Sends nothing to the server. */
 async function streamOf(nats: TestNats, stream: string) {
   const manager = await nats.manager();
   for (;;) {
@@ -65,7 +65,7 @@ async function streamOf(nats: TestNats, stream: string) {
   }
 }
 
-/** Waits until the tasks of a stream are those. */
+/** Waits until the stream has exactly these tasks. */
 async function tasksIn(nats: TestNats, stream: string, expected: readonly string[]): Promise<void> {
   for (;;) {
     const ids = (await stored(nats, stream)).flatMap(({ assignment }) => (assignment.execute === undefined ? [] : [assignment.taskId]));
@@ -74,13 +74,13 @@ async function tasksIn(nats: TestNats, stream: string, expected: readonly string
   }
 }
 
-/** A refusal may come at once: without a turn of the loop nothing else would ever happen. */
+/** A refusal may come at once. Without a turn of the event loop, nothing else would ever happen. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undefined ? "" : ` (needs ${natsMissing})`}`, () => {
-  it("[S9-43, S-QUEUE-09] streams and their consumers are there from the start, as the reference makes them", async () => {
+  it("[S9-43, S-QUEUE-09] streams and their consumers are created at the start, as in the reference", async () => {
     const { nats } = await setup();
     const { config } = await streamOf(nats, "python");
     expect(config).toMatchObject({
@@ -110,7 +110,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     }
   });
 
-  it("[S9-43] any consumer can read what is published, each stream has its own, and every message an id", async () => {
+  it("[S9-43] any consumer can read published messages, each stream has its own tasks, and every message has an id", async () => {
     const { post, nats, grpc } = await setup();
     await post("t", { given: { n: 42 } });
     await post("other", { queue: "gpu" });
@@ -128,7 +128,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     });
   });
 
-  it("only so many are in a stream unclaimed; the rest waits on the board, where a priority counts", async () => {
+  it("a stream has a limited number of unclaimed tasks, and the rest waits on the board, where priorities apply", async () => {
     const { post, nats, heartbeat, task, becomes } = await setup();
     const ids = Array.from({ length: 40 }, (_, at) => `t${String(at).padStart(2, "0")}`);
     for (const id of ids) await post(id);
@@ -146,7 +146,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect((await task("t32")).state).toBe("queued");
   });
 
-  it("a message whose time is over is taken out of the stream, and the task published again", async () => {
+  it("an expired message is removed from the stream, and the task is published again", async () => {
     const { clock, post, nats, heartbeat } = await setup();
     await post("t");
     await tasksIn(nats, "python", ["t-1"]);
@@ -156,7 +156,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await heartbeat("t-3")).toEqual(inProgress);
   });
 
-  it("[S-QUEUE-05] a task of a worker that dies before its first heartbeat is given to another", async () => {
+  it("[S-QUEUE-05] a task of a worker that dies before its first heartbeat goes to another worker", async () => {
     const { clock, post, nats, heartbeat, complete, task } = await setup();
     const dying = await NatsConsumer.open(nats, "python");
     await post("t");
@@ -171,8 +171,8 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await task("t")).toMatchObject({ state: "done", attempt: 0, lost: 0 });
   });
 
-  it("[S-QUEUE-09] nothing is lost when the NATS server restarts, with its store or without", async () => {
-    // The network's bad days take their own time; that of the board does not move.
+  it("[S-QUEUE-09] nothing is lost when the NATS server restarts, with or without its store", async () => {
+    // Network faults take real time, and the board's clock does not move.
     const { clock, post, nats, heartbeat, complete, task, troubles } = await setup({ clock: systemClock });
     await post("before");
     await tasksIn(nats, "python", ["before-1"]);
@@ -181,7 +181,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await task("meanwhile")).toMatchObject({ lost: 0, failures: 0 });
     await nats.up();
     await tasksIn(nats, "python", ["before-1", "meanwhile-1"]);
-    // The store is cleared: the streams are gone with all that was in them.
+    // The store is cleared, so the streams and their messages no longer exist.
     await (await nats.manager()).streams.delete("python");
     await post("after");
     await tasksIn(nats, "python", ["after-1"]);
@@ -199,7 +199,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(troubles.size).toBeGreaterThan(0);
   });
 
-  it("a NATS server that is not there yet is waited for, and this is reported", async () => {
+  it("the server waits for a NATS server that has not started, and reports this", async () => {
     const world = await knowing();
     const nats = await TestNats.start();
     await nats.down();
@@ -235,7 +235,7 @@ describe.skipIf(natsMissing !== undefined)(`tasks on NATS${natsMissing === undef
     expect(await worlds[1]?.task("b")).toMatchObject({ state: "done", output: '"b-1"' });
   });
 
-  it("[S-QUEUE-09] what is in a stream while the server restarts can be claimed after it", async () => {
+  it("[S-QUEUE-09] tasks that are in a stream during a restart can be claimed after it", async () => {
     const nats = await TestNats.start();
     let world = await knowing({ directory: temporaryFolder() });
     const { dispatcher } = await dispatch(world, nats.url);
@@ -268,7 +268,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     return { ...world, nats };
   };
 
-  it("[S-QUEUE-19] is requested before the first task, so that a clean start needs no help", async () => {
+  it("[S-QUEUE-19] is requested before the first task, so that a fresh start works automatically", async () => {
     const { post, nats, complete, heartbeat, engine, task } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");
@@ -282,7 +282,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     expect(await heartbeat(taskId)).toEqual(inProgress);
   });
 
-  it("is requested again while no worker is there, and leaves no more than one request behind", async () => {
+  it("is requested again while there is no worker, and leaves at most one request in the stream", async () => {
     const { clock, nats, post, task } = await unknowing();
     await post("t");
     await streamOf(nats, "python");
@@ -300,7 +300,7 @@ describe.skipIf(natsMissing !== undefined)("discovery on NATS", () => {
     expect((await task("t")).state).toBe("queued");
   });
 
-  it("does not delay workers that never answer it", async () => {
+  it("does not delay workers that never respond to it", async () => {
     const { clock, nats, post } = await unknowing();
     await post("t");
     const worker = await NatsConsumer.open(nats, "python");

@@ -1,5 +1,5 @@
-// What is left when a server never returns, or returns late. Two servers never share a store, so another takes over a run only together with
-// the data of the one that died; but where it then listens does not matter to workers whose tasks come through NATS.
+// A server that never returns, or returns late. Two servers never share a store, so another server can continue a run only with the data of
+// the dead one. Its address does not matter for workers that get their tasks over NATS.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,10 +30,10 @@ async function start(nats: TestNats, data = join(temporaryFolder(), "data"), por
   return { data, ...(await startStepflow(["--data", data, "--port", String(port), "--stepflow-config", config])) };
 }
 
-/** Both steps that wait for the same to be let go are under way. */
+/** Both steps that wait for the same release are running. */
 const bothHeld = (calls: readonly string[], input: string) => calls.filter((call) => call === `hold ${input} 1`).length === 2;
 
-/** A worker whose `hold` waits until it is let go by its input, and the calls of its components, in order. */
+/** A worker whose `hold` waits until the test releases it by its input, and the calls of its components in order. */
 async function startPool(nats: TestNats) {
   const gates = new Map(["x", "one", "two"].map((input) => [input, deferred<void>()]));
   const calls: string[] = [];
@@ -56,7 +56,7 @@ async function startPool(nats: TestNats) {
   return { calls, letGo: (input: string) => gates.get(input)?.resolve() };
 }
 
-it("[S9-27, S-QUEUE-10] a run continues at another server that gets the data of one that died", async (context) => {
+it("[S9-27, S-QUEUE-10] a run continues at another server with the data of a dead one", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const first = await start(nats);
@@ -72,7 +72,7 @@ it("[S9-27, S-QUEUE-10] a run continues at another server that gets the data of 
   expect(calls.filter((call) => call.startsWith("echo"))).toEqual(["echo x", "echo x"]);
 });
 
-it("[S9-28, S-QUEUE-05] of two servers that both died, each continues alone after its restart", async (context) => {
+it("[S9-28, S-QUEUE-05] two servers that both died each continue alone after their restart", async (context) => {
   if (natsMissing) return context.skip(`needs ${natsMissing}`);
   const nats = await TestNats.start();
   const [one, two] = [await start(nats), await start(nats)];

@@ -1,4 +1,4 @@
-// A worker on a NATS queue: a real NATS server, and an orchestrator that the test is.
+// A worker on a NATS queue: a real NATS server, with the test as the orchestrator.
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Task, task } from "../../../src/core/task.ts";
@@ -20,7 +20,7 @@ beforeEach((context) => {
 const stream = "STEPFLOW_TASKS";
 const consumer = "stepflow-default";
 const echo = task("echo", (input: unknown) => input);
-/** The client's own pause before it comes back is two seconds. */
+/** The client itself waits two seconds before it connects again. */
 const connection = { reconnectTimeWait: 20 };
 
 async function setup(tasks: readonly Task[] = [echo], work: Partial<WorkOptions> = {}) {
@@ -40,7 +40,7 @@ async function settled(nats: TestNats): Promise<void> {
 }
 
 describe("a worker on a NATS queue", () => {
-  it("[S-QUEUE-05, S-QUEUE-09] makes the durable consumer of its pool, and acknowledges a task once it is claimed", async () => {
+  it("[S-QUEUE-05, S-QUEUE-09] creates the durable consumer of its pool, and acknowledges a task when it is claimed", async () => {
     const s = await setup();
     const acks = await s.nats.acks(stream);
     const answer = deferred<{ status: number }>();
@@ -66,7 +66,7 @@ describe("a worker on a NATS queue", () => {
     });
   });
 
-  it("answers discovery that arrives by the stream", async () => {
+  it("responds to discovery that arrives in the stream", async () => {
     const s = await setup();
     await s.start();
     await s.publish(s.orchestrator.discovery("discovery-0"));
@@ -85,7 +85,7 @@ describe("a worker on a NATS queue", () => {
     expect([s.orchestrator.results.length, other.results.length]).toEqual([1, 1]);
   });
 
-  it("[S-QUEUE-05] shares its consumer with others: each task is given to one of them", async () => {
+  it("[S-QUEUE-05] shares its consumer with other workers, and each task goes to one of them", async () => {
     const s = await setup();
     await s.start({ workerId: "w1" });
     await s.start({ workerId: "w2" });
@@ -114,7 +114,7 @@ describe("a worker on a NATS queue", () => {
     expect(await s.nats.counts("GPU", "pool")).toEqual({ held: 0, waiting: 0 });
   });
 
-  it("takes no more messages than it has slots", async () => {
+  it("receives no more messages than it has slots", async () => {
     const answer = deferred<{ status: number }>();
     const s = await setup([echo], { slots: 3 });
     s.orchestrator.answers.beat = () => answer.promise;
@@ -150,7 +150,7 @@ describe("a message", () => {
     expect(s.orchestrator.results).toEqual([]);
   });
 
-  it("whose task another worker has is finished", async () => {
+  it("whose task another worker has is acknowledged", async () => {
     const s = await answered(() => ({ status: TaskStatus.ALREADY_CLAIMED, shouldAbort: true }));
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));
     await until(() => s.acks.length === 1);
@@ -158,7 +158,7 @@ describe("a message", () => {
     expect(s.orchestrator.results).toEqual([]);
   });
 
-  it("whose orchestrator cannot be reached is kept in progress while that is tried, then given back for later", async () => {
+  it("whose orchestrator cannot be reached stays in progress during the attempts, and is then given back for later", async () => {
     const s = await answered(refuse(GrpcCode.UNAVAILABLE));
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));
     await s.pass(() => s.acks.some((text) => text.startsWith("-NAK")), 500);
@@ -166,7 +166,7 @@ describe("a message", () => {
     expect((await s.nats.counts(stream, consumer)).held).toBe(1);
   });
 
-  it("that is no task is removed, and reported", async () => {
+  it("that is not a task is removed and reported", async () => {
     const s = await answered(() => ({ status: TaskStatus.IN_PROGRESS }));
     await s.nats.publish(stream, Buffer.from("no protobuf at all"));
     await s.publish({ taskId: "", execute: { componentId: "echo" } });
@@ -214,13 +214,13 @@ describe("a message", () => {
     expect(s.orchestrator.calls.map(({ method }) => method)).toEqual(["TaskHeartbeat", "CompleteTask"]);
   });
 
-  it("[S-QUEUE-09] that a worker took and never claimed is delivered again", async () => {
+  it("[S-QUEUE-09] that a worker received and never claimed is delivered again", async () => {
     const s = await setup();
     const manager = await s.nats.manager();
     const terms = { filter_subject: `${stream}.tasks`, ack_policy: "explicit", ack_wait: 200_000_000 } as const;
     await manager.consumers.add(stream, { durable_name: consumer, ...terms });
     await s.publish(s.orchestrator.task("t1", { componentId: "echo", input: 5 }));
-    // A worker that dies with the message in its hands.
+    // A worker that dies after it has received the message.
     const dead = await s.nats.connection();
     await dead.request(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch: 1 }), { noMux: true, timeout: 5_000 });
     expect(await s.nats.counts(stream, consumer)).toEqual({ held: 1, waiting: 0 });
@@ -265,7 +265,7 @@ describe("a worker that is blocked", () => {
     expect(notices[0]?.message).toMatch(/JetStream is off on this NATS server\. Start it with -js/);
   });
 
-  it("reports once a server that cannot be reached, and waits for it", async () => {
+  it("reports an unreachable server once, and waits for it", async () => {
     const s = await setup();
     await s.nats.down();
     const { notices, pass } = await s.start();
@@ -279,7 +279,7 @@ describe("a worker that is blocked", () => {
     expect(notices.map(({ level }) => level)).toEqual(["warn", "info"]);
   });
 
-  it("passes: a server that was killed and started again, without a task that is lost", async () => {
+  it("continues after its server was killed and started again, and loses no task", async () => {
     const s = await setup();
     const { pass } = await s.start();
     for (let n = 0; n < 5; n++) await s.publish(s.orchestrator.task(`t${n}`, { componentId: "echo" }));
@@ -290,7 +290,7 @@ describe("a worker that is blocked", () => {
     await pass(() => new Set(s.orchestrator.results.map(({ taskId }) => taskId)).size === 10);
   });
 
-  it("passes: a consumer that was removed", async () => {
+  it("continues after its consumer was removed", async () => {
     const s = await setup();
     const { pass } = await s.start();
     await s.publish(s.orchestrator.task("t1", { componentId: "echo" }));
@@ -317,7 +317,7 @@ describe("a worker that stops", () => {
     expect(await s.nats.counts(stream, consumer)).toEqual({ held: 0, waiting: 1 });
   });
 
-  it("reports what did not end so that it is tried again at once", async () => {
+  it("reports unfinished work so that it is retried at once", async () => {
     const s = await setup([
       task(
         "gated",

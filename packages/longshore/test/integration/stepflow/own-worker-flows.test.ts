@@ -1,4 +1,4 @@
-// Both halves with everything in between: flows over the API of this server, whose steps workers of this package do over each transport.
+// Both halves together: flows over our server's API, whose steps our workers do over each transport.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../../src/core/task.ts";
@@ -33,7 +33,7 @@ const tasks = [
 interface Way {
   readonly name: string;
   readonly skip?: string | undefined;
-  /** A server whose route `/w` leads to a worker with those tasks. */
+  /** A server whose route `/w` leads to a worker with these tasks. */
   start(): Promise<StepflowServer>;
 }
 
@@ -83,7 +83,7 @@ describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
   };
   const whole = { $input: "$" };
 
-  it("[S9-15] echo what they are given", async (context) => {
+  it("[S9-15] return their input", async (context) => {
     const { run } = await server(context);
     const messages = [{ message: "Hello" }, { message: "Grüße" }];
     const { results } = await run(oneStep("/w/echo", whole), messages);
@@ -100,7 +100,7 @@ describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
     ]);
   });
 
-  it("[S9-17] hand on from step to step", async (context) => {
+  it("[S9-17] pass outputs from step to step", async (context) => {
     const { run } = await server(context);
     const steps = [
       { id: "upper", component: "/w/upper", input: whole },
@@ -121,7 +121,7 @@ describe.each(ways)("flows on our worker over $name", ({ skip, start }) => {
     expect(inner).toMatchObject({ status: 2, items: { total: 2, completed: 2 }, rootRunId: summary.runId });
   });
 
-  it("[S9-18] keep a blob from inside a component, and get it back", async (context) => {
+  it("[S9-18] store a blob from inside a component, and read it again", async (context) => {
     const { run } = await server(context);
     const { results } = await run(oneStep("/w/blob", whole), [{ data: { k: [1, { deep: null }] } }]);
     expect(results).toMatchObject([{ output: { id: expect.stringMatching(/^[0-9a-f]{64}$/), matches: true } }]);

@@ -1,4 +1,4 @@
-// Flows through a whole server: a configuration file, workers of several kinds, and the API that a client sees.
+// Flows on a whole server: a configuration file, workers of several kinds, and the API of clients.
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -41,7 +41,7 @@ async function setup(config: string) {
   };
 }
 
-/** A worker over HTTP in this process; a test only needs its address. */
+/** An HTTP worker in this process. Tests only need its address. */
 async function worker(shout: (text: string) => string = (text) => text.toUpperCase()) {
   const tasks = [
     task("process_data", ({ text }: { text: string }) => ({ text: shout(text) })),
@@ -58,7 +58,7 @@ async function worker(shout: (text: string) => string = (text) => text.toUpperCa
 
 const built = (file: string) => JSON.stringify(new URL(`../../../dist/${file}`, import.meta.url).href);
 
-/** A program of a user's: everything that it is told comes by its environment. */
+/** A user's program, which gets all its settings from its environment. */
 const queueWorker = `
 import { task, work } from ${built("index.js")};
 import { stepflowGrpc } from ${built("protocols/stepflow/worker/index.js")};
@@ -73,7 +73,7 @@ const where = task("where", () => ({ ppid: process.ppid }));
 await work({ tasks: [where], on: stepflowHttp() });
 `;
 
-/** One that notes when it starts, and kills itself at a first attempt. */
+/** A program that records its start, and kills itself at a first attempt. */
 const dyingWorker = (marks: string) => `
 import { appendFileSync } from "node:fs";
 import { task, work } from ${built("index.js")};
@@ -122,7 +122,7 @@ describe("a flow", () => {
     expect(await run(chain("/other_worker/process_data"), { text: "hello" })).toMatchObject({ output: { text: "hello, other" } });
   });
 
-  it("[S-OBS-06, S-OBS-07] sends run, flow and step to its worker with each call, and no run before", async () => {
+  it("[S-OBS-06, S-OBS-07] sends run, flow and step to its worker with each call, but not before", async () => {
     const called = await scriptedWorker();
     const { run, store, call } = await setup(httpConfig(called.url));
     const flow = chain("/my_worker/echo", "/my_worker/echo");
@@ -138,7 +138,7 @@ describe("a flow", () => {
     ]);
   });
 
-  it("runs on workers that are called, mock and built-in components, and workers of another protocol", async () => {
+  it("runs on called workers, mock and built-in components, and workers of another protocol", async () => {
     const { run, server } = await setup(httpConfig(await worker()));
     const length = task("length", ({ text }: { text: string }) => ({ length: text.length }));
     const local = await work({ tasks: [length], on: server, signals: false, logger: () => {} });
@@ -147,7 +147,7 @@ describe("a flow", () => {
     expect(await run(flow, { text: "hello" })).toMatchObject({ status: 2, output: { length: 11 } });
   });
 
-  it("keeps blobs and runs other flows from inside a worker that is called", async () => {
+  it("stores blobs and runs other flows from inside a called worker", async () => {
     const { run, store, call } = await setup(httpConfig(await worker()));
     const kept = await run(chain("/my_worker/keep"), { large: true });
     expect((await call("GET", `/blobs/${kept.output.id}`)).data).toEqual({ large: true });
@@ -155,7 +155,7 @@ describe("a flow", () => {
     expect(await run(chain("/my_worker/nested"), { flow: inner })).toMatchObject({ status: 2, output: { text: "DEEP" } });
   });
 
-  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] keeps data and definitions for a worker of the first dialect, which requests them over its open call", async () => {
+  it("[S-HTTP-26, S-HTTP-27, S-HTTP-28] stores data and definitions for a worker of the first dialect, which requests them over its open call", async () => {
     const blobs = { data: { large_result: "..." }, flow: { steps: [], output: { $input: "$" } } };
     const older = await scriptedWorker({
       script: ({ message, stream, event }) => {
@@ -182,7 +182,7 @@ describe("a flow", () => {
     expect(await running).toMatchObject({ status: 2, output: ids });
   });
 
-  it("[S-QUEUE-04, S-QUEUE-08, S-QUEUE-18] is carried out by a worker that its gRPC plugin starts with the address to pull from", async () => {
+  it("[S-QUEUE-04, S-QUEUE-08, S-QUEUE-18] is done by a worker that its gRPC plugin starts with the address to pull from", async () => {
     const program = join(temporaryFolder(), "worker.mjs");
     writeFileSync(program, queueWorker);
     const { run } = await setup(`plugins:
@@ -197,7 +197,7 @@ routes:
     expect(await run(chain("/python/where"), {})).toMatchObject({ status: 2, output: { queue: "python", transport: "grpc" } });
   });
 
-  it("[S-HTTP-13] is carried out by a program that its plugin starts, and finds by the port that it prints", async () => {
+  it("[S-HTTP-13] is done by a program that its plugin starts and finds by the port that it prints", async () => {
     const program = join(temporaryFolder(), "worker.mjs");
     writeFileSync(program, calledWorker);
     const plugin = { type: "stepflow", command: process.execPath, args: [program] };
@@ -206,7 +206,7 @@ routes:
     expect([status, output.ppid]).toEqual([2, process.pid]);
   });
 
-  it("[S9-22] whose worker kills itself in a step is done by the next process, as the second attempt", async () => {
+  it("[S9-22] is done by the next process, as the second attempt, when its worker kills itself", async () => {
     const folder = temporaryFolder();
     const [program, marks, config] = ["worker.mjs", "marks", "stepflow-config.yml"].map((name) => join(folder, name)) as [
       string,
@@ -215,14 +215,14 @@ routes:
     ];
     writeFileSync(program, dyingWorker(marks));
     writeFileSync(marks, "");
-    // Time passes in steps while processes start; nothing may wait too long in the queue by that.
+    // Time passes in steps while processes start, so that no task waits too long in the queue.
     const plugin = { type: "grpc", queueName: "python", command: process.execPath, args: [program], queueTimeoutSecs: 3_600 };
     writeFileSync(config, JSON.stringify({ plugins: { python: plugin }, routes: { "/python": [{ plugin: "python" }] } }));
     const { clock, run, result } = await flowServer({ config });
     const runId = await run(chain("/python/die"), {});
     const marked = (mark: string) => readFileSync(marks, "utf8").split(mark).length - 1;
     await untilElsewhere(() => marked("died") === 1);
-    // The hold ends after 5 s, the step is tried again 1 s later, and the plugin starts another process once it has seen the first one end.
+    // The hold ends after 5 s, the step is retried 1 s later, and the plugin starts another process after the first one has ended.
     const startMs = clock.now();
     await untilElsewhere(async () => {
       await clock.advance(500);
@@ -232,7 +232,7 @@ routes:
     expect(marked("died")).toBe(1);
   });
 
-  it("fails when no route leads to its component, or its mock has no answer", async () => {
+  it("fails when no route leads to its component, or its mock has no output", async () => {
     const { run } = await setup('plugins: { m: { type: mock } }\nroutes: { "/mock": [ { plugin: m } ] }\n');
     expect(await run(chain("/nowhere/x"), {})).toMatchObject({
       status: 3,
@@ -243,7 +243,7 @@ routes:
 });
 
 describe("the list of components", () => {
-  it("[S9-59] has the components of every plugin, as its worker lists them, and names plugins that did not answer", async () => {
+  it("[S9-59] has the components of every plugin, as its worker lists them, and names plugins that did not respond", async () => {
     const { call } = await setup(
       `${httpConfig(await worker())}  "/queue": [ { plugin: silent } ]\n`.replace(
         "plugins:\n",

@@ -1,4 +1,4 @@
-// The processes of plugins: real programs, well-behaved and bad ones.
+// The processes of plugins: real programs, with and without faults.
 
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { temporaryFolder } from "../../support/parts.ts";
 import { type PluginWorld, pluginWorld, type WorldOptions } from "../../support/stepflow-plugins.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 
-/** A worker over HTTP that answers what it was started with, and dies when it is told to. */
+/** An HTTP worker that returns its arguments and environment, and dies on request. */
 const workerProgram = `
 import { createServer } from "node:http";
 const server = createServer((request, response) => {
@@ -54,7 +54,7 @@ function isGone(pid: number): boolean {
 }
 
 describe("a worker that is started and called", () => {
-  it("is found by the port that it prints, after other lines, in its folder and with only its own environment", async () => {
+  it("is found by the port that it prints after other lines, and has its own folder and only its own environment", async () => {
     const { world, directory } = await httpWorld(workerProgram, { env: { COLOR: "red" }, environment: { PATH: "/usr/bin", SECRET: "s" } });
     const outcome = await world.run("/about");
     expect(outcome).toMatchObject({ output: { args: ["--port", "0"], cwd: directory, attempt: 1 } });
@@ -64,7 +64,7 @@ describe("a worker that is started and called", () => {
     expect(world.lines).toEqual(expect.arrayContaining(["info hello", 'info {"other": 1}', "info to stderr"]));
   });
 
-  it("[S9-22] is started again when it dies during a call, and the step succeeds at its second attempt", async () => {
+  it("[S9-22] is restarted when it dies during a call, and the step succeeds in its second attempt", async () => {
     const { world } = await httpWorld(workerProgram);
     const before = (await world.run("/about")) as { output: { pid: number } };
     const outcome = (await world.run("/die", {}, { lost: 3 })) as { output: { pid: number; attempt: number } };
@@ -79,14 +79,14 @@ describe("a worker that is started and called", () => {
     const { output } = (await world.run("/about")) as { output: { pid: number } };
     const line = await world.logged(/child \d+/);
     const clockless = world.close(0);
-    // It refuses the polite signal; a test need not wait for its grace.
+    // It ignores SIGTERM. The test need not wait for the grace period.
     process.kill(-output.pid, "SIGKILL");
     await clockless;
     const child = Number(/child (\d+)/.exec(line)?.[1]);
     await until(() => isGone(output.pid) && isGone(child));
   });
 
-  it("that prints no port is reported with its output, and started again", async () => {
+  it("that prints no port is reported with its output, and restarted", async () => {
     const { world } = await httpWorld('console.error("no module named flask"); process.exit(3);');
     expect(await world.logged(/cannot be called/)).toBe(
       'error The worker of the plugin p cannot be called: its worker ended before it printed {"port": N} on standard output (exit code 3); ' +
@@ -100,7 +100,7 @@ describe("a worker that is started and called", () => {
     expect(await world.logged(/cannot be called/)).toContain("its worker ended before it was healthy (exit code 0)");
   });
 
-  it("that is never healthy is reported after its time", async () => {
+  it("that never becomes healthy is reported after a time", async () => {
     const program = `import { createServer } from "node:http";
 const server = createServer((request, response) => response.writeHead(500).end());
 server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ port: server.address().port })));`;
@@ -124,7 +124,7 @@ describe("a program that does not exist", () => {
     throw new Error("It was accepted.");
   };
 
-  it("is refused at the start, by name and with where it was looked for", async () => {
+  it("is refused at the start, with its name and the searched paths", async () => {
     const directory = temporaryFolder();
     mkdirSync(join(directory, "worker"));
     const options = { directory, environment: { PATH: "/nowhere:/neither" } };
@@ -190,13 +190,13 @@ describe("the worker of a queue", () => {
     expect(env.STEPFLOW_TASKS_URL).toBeUndefined();
   });
 
-  it("is started again when it ends, and reported with its output", async () => {
+  it("is restarted when it ends, and reported with its output", async () => {
     const { world } = await queueWorld("type: grpc, queueName: q", 'console.error("cannot connect"); process.exit(1);');
     expect(await world.logged(/^error /)).toBe("error The worker of the plugin p has ended: exit code 1; its last output:\ncannot connect");
     await world.logged(/^debug .*has ended/);
   });
 
-  it("is started again when a task of its queue was lost and no worker has another", async () => {
+  it("is restarted when a task of its queue was lost and no worker has another task", async () => {
     const clock = new TestClock();
     const text = 'console.log("here"); setInterval(() => {}, 1000);';
     const { world } = await queueWorld("type: grpc, queueName: q", text, { clock });
@@ -204,7 +204,7 @@ describe("the worker of a queue", () => {
     const post = (id: string, claimMs: number) =>
       world.engine.store.board.post([{ id, step: id, lanes: [{ name: "stepflow:q", labels: [] }], input: "{}", policy: null, claimMs }]);
     await until(() => starts() === 1);
-    // It has only just been started: what was lost before it could connect is not its fault.
+    // It has only just been started, so tasks that were lost before it could connect do not count.
     await post("early", 1_000);
     await clock.advance(1_000);
     expect(await world.engine.board.result("early")).toMatchObject({ state: "failed" });

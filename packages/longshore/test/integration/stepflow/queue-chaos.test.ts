@@ -1,6 +1,6 @@
-// Workers of every temper on one queue, under a seeded scheduler: they claim late or never, go with their streams, report twice, fail, fall
-// silent, and speak of tasks that are no longer theirs. Whatever they do, each task ends once, with the result of the worker whose report
-// was accepted.
+// Workers with all kinds of faults on one queue, with a seeded scheduler: they claim late or never, disappear with their streams, report
+// twice, fail, become silent, and report on tasks that they have lost. In all cases, each task ends once, with the result of the worker whose
+// report was accepted.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
@@ -10,9 +10,9 @@ import { type PullingWorker, queueWorld } from "../../support/stepflow-queue.ts"
 
 const tasks = 30;
 const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
-/** Rounds of the scheduler, each with a step of time; far more than are needed. */
+/** Rounds of the scheduler, each with a step of time. Far more than needed. */
 const roundsMax = 3_000;
-/** Nothing here is the task's own fault for long, so all of them can end well. */
+/** Faults of tasks are temporary here, so all tasks can succeed. */
 const policy = JSON.stringify({ failures: 1_000, lost: 1_000, backoff: { kind: "fixed", delayMs: 0 } });
 
 interface Holding {
@@ -25,7 +25,7 @@ class Pool {
   readonly world: Awaited<ReturnType<typeof queueWorld>>;
   readonly random: Random;
   readonly workers: PullingWorker[] = [];
-  /** What workers believe to have. */
+  /** The tasks that workers believe to hold. */
   holdings: Holding[] = [];
   /** Results that were accepted, by task. */
   readonly accepted = new Map<string, string[]>();
@@ -51,7 +51,7 @@ class Pool {
     if (this.random.chance(0.7)) await worker.register({ componentId: "echo" });
   }
 
-  /** A worker goes, with its stream; what it believed to have may never be reported, or later by a worker that kept a note of it. */
+  /** A worker disappears with its stream. Its tasks are never reported, or are reported later by a worker that has stored them. */
   async lose(): Promise<void> {
     const [worker] = this.workers.splice(this.random.between(0, this.workers.length - 1), 1);
     await worker?.vanish();
@@ -70,7 +70,7 @@ class Pool {
     if (drawn < 0.65) return this.drop(holding);
     if (drawn < 0.72) return this.report(holding, { error: { code: this.random.pick([1, 3, 5, 7]) as number, message: "no" } });
     await this.report(holding, { response: { output: `${holding.taskId} ${holding.workerId}` } });
-    // Some hear no answer, and tell it again.
+    // Some workers get no response and repeat the report.
     if (this.random.chance(0.2)) await this.report(holding, { response: { output: `${holding.taskId} ${holding.workerId}` } });
   }
 
@@ -98,7 +98,7 @@ function notFound(error: GrpcError): "not-found" {
   return "not-found";
 }
 
-describe("workers of every temper", () => {
+describe("workers with all kinds of faults", () => {
   it.each(seeds)("end each task once, with seed %i", async (seed) => {
     const world = await queueWorld();
     const pool = new Pool(world, seededRandom(seed));
@@ -114,7 +114,7 @@ describe("workers of every temper", () => {
       const [first, ...again] = pool.accepted.get(id) ?? [];
       expect(JSON.parse(output ?? "")).toBe(first);
       expect(first).toMatch(new RegExp(`^${id}-${closedGrant} `));
-      // Told again, and answered well again; never for another hand-out.
+      // A repeated report gets the same response, but never for another hand-out.
       for (const repeat of again) expect(repeat).toBe(first);
     }
     expect(world.queues.unclaimed.size).toBeLessThanOrEqual(pool.workers.length);

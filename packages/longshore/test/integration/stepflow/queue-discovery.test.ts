@@ -1,4 +1,5 @@
-// What workers say they can do, and how components are called by it: releases name them differently, and each is called as it said.
+// The components that workers list, and the names with which they are called: releases name them differently, and each worker is called with
+// its own names.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
@@ -19,7 +20,7 @@ describe("discovery", () => {
       context: { orchestratorServiceUrl: grpc.target, rootRunId: "" },
       heartbeatIntervalSecs: 0,
     });
-    // The Rust SDK sends one all the same.
+    // The Rust SDK sends one anyway.
     expect(await heartbeat(question.taskId)).toEqual({ shouldAbort: false, status: TaskStatus.IN_PROGRESS });
     const schema = { type: "object" };
     const echo = { componentId: "echo", path: "/echo", description: "says it again", inputSchema: JSON.stringify(schema) };
@@ -48,14 +49,14 @@ describe("discovery", () => {
     for (const { taskId } of [first, second]) await complete({ taskId, response: { output: null } });
     await post("c", { component: "/core/text/upper" });
     const third = await Promise.race([earlier.next(), later.next()]);
-    // Only one of them has said it, and is called by the pattern that it said; the other is called by the path.
+    // Only one of them has listed it, and is called with the pattern that it listed. The other is called with the path.
     expect(third.execute).toMatchObject(
       third.execute.componentId === "core" ? { pathParams: { path: "text/upper" } } : { componentId: "/core/text/upper" },
     );
     await heartbeat(third.taskId);
   });
 
-  it("of several workers is kept together, and the newest word on a path counts", async () => {
+  it("of several workers is stored together, and the newest entry for a path counts", async () => {
     const { pull, engine } = await queueWorld();
     await pull("python", "ann").register({ componentId: "a", path: "/a" }, { componentId: "b", path: "/b" });
     await pull("python", "bob").register({ componentId: "b2", path: "/b" }, { componentId: "c", path: "/c" });
@@ -66,7 +67,7 @@ describe("discovery", () => {
     ]);
   });
 
-  it("is sent before the first task of a queue without registered components, but not forever", async () => {
+  it("is sent before the first task of a queue without registered components, but only for a limited time", async () => {
     const { clock, pull, post, task } = await queueWorld();
     await post("t");
     const ann = pull();
@@ -76,7 +77,7 @@ describe("discovery", () => {
     expect((await ann.next()).execute).toMatchObject({ componentId: "/echo" });
   });
 
-  it("survives a restart: tasks are called by their ids before any worker has answered", async () => {
+  it("is kept over a restart: tasks are called by their ids before any worker has responded", async () => {
     let world = await queueWorld({ directory: temporaryFolder() });
     await world.pull().register({ componentId: "echo-1", path: "/echo" });
     world = await world.restart();
@@ -84,7 +85,7 @@ describe("discovery", () => {
     expect((await world.pull().next()).execute.componentId).toBe("echo-1");
   });
 
-  it("that a worker cannot answer leaves what was known", async () => {
+  it("that a worker cannot answer does not change the known components", async () => {
     const { pull, complete, engine } = await queueWorld();
     await pull("python", "ann").register({ componentId: "echo" });
     const { taskId } = await pull("python", "bob").nextOfAny();
@@ -108,7 +109,7 @@ describe("discovery", () => {
     });
   });
 
-  it("is not answered by the result of a task, and a task not by a list of components", async () => {
+  it("cannot be answered by the result of a task, and a task cannot be answered by a list of components", async () => {
     const { pull, complete, post } = await queueWorld();
     const ann = pull();
     const { taskId } = await ann.nextOfAny();

@@ -1,4 +1,4 @@
-// Flows whose steps are carried out by workers of queues: where their tasks go, and what becomes of them when workers or the server go.
+// Flows whose steps are done by workers of queues: where their tasks are sent, and what happens to them when workers or the server end.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const chain = {
   output: { $step: "three" },
 };
 
-/** A configuration file with that text. */
+/** A configuration file with this text. */
 function fileWith(text: string): string {
   const file = join(temporaryFolder(), "stepflow-config.yml");
   writeFileSync(file, text);
@@ -27,7 +27,7 @@ function fileWith(text: string): string {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 describe("a flow", () => {
-  it("[S-QUEUE-01, S-QUEUE-20, S-OBS-06] is carried out step by step by the worker of a queue, which gets run and step of each task", async () => {
+  it("[S-QUEUE-01, S-QUEUE-20, S-OBS-06] is done step by step by the worker of a queue, which gets run and step of each task", async () => {
     const { run, store, pull, perform, result, address, channel } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
@@ -36,7 +36,7 @@ describe("a flow", () => {
     for (let at = 0; at < 3; at++) told.push(await perform(ann, (input) => ({ n: (input as { n: number }).n + 1 })));
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: { n: 4 } });
     expect(runId).toMatch(uuid);
-    // Of the flow's definition, by which it can be got.
+    // The id of the flow's definition, with which it can be read.
     const flowId = await store(chain);
     expect((await channel.unary(BlobService.GetBlob, { blobId: flowId })).jsonData).toEqual(chain);
     expect(told.map(({ execute }) => execute)).toMatchObject(
@@ -80,7 +80,7 @@ routes:
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
-  it("[S-QUEUE-11, S-QUEUE-12] follows patterns: one plugin serves several pools, the rest is built in", async () => {
+  it("[S-QUEUE-11, S-QUEUE-12] uses patterns: one plugin serves several pools, and other components are built in", async () => {
     const config = fileWith(`plugins:
   workers:
     type: grpc
@@ -107,7 +107,7 @@ routes:
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
-  it("without a configuration is carried out by any worker with its component, also after it was started", async () => {
+  it("without a configuration is done by any worker with its component, also by one that connects later", async () => {
     const { run, pull, perform, result } = await flowServer();
     const flow = { name: "greet", steps: [step("one", "/greet"), step("two", "/greet", "one")], output: { $step: "two" } };
     const runId = await run(flow, { n: 1 });
@@ -117,7 +117,7 @@ routes:
     await leaving.register({ componentId: "greet-1", path: "/greet" });
     expect((await leaving.next()).execute).toMatchObject({ componentId: "greet-1", input: { n: 1 }, attempt: 1 });
     await leaving.vanish();
-    // The first step waited where workers of every protocol look; the second goes straight to the queue.
+    // The first step waited in the lanes of all protocols. The second is sent directly to the queue.
     const ann = pull("default", "ann");
     await ann.register({ componentId: "greet-1", path: "/greet" });
     for (let at = 0; at < 2; at++) {
@@ -163,7 +163,7 @@ routes:
 });
 
 describe("a worker", () => {
-  it("[S9-30] that is killed in a step loses it to the next, and earlier steps are not executed again", async () => {
+  it("[S9-30] that is killed in a step loses this step to the next worker, and earlier steps are not executed again", async () => {
     const { clock, run, pull, perform, heartbeat, result } = await flowServer();
     const ann = pull("python", "ann");
     await ann.register({ componentId: "echo" });
@@ -183,7 +183,7 @@ describe("a worker", () => {
     expect(await result(runId)).toMatchObject({ status: ExecutionStatus.COMPLETED, output: "x" });
   });
 
-  it("[S9-31] that stays down fails the run when the retries of the transport are spent", async () => {
+  it("[S9-31] that stays down fails the run when the retries of the transport are used up", async () => {
     const { clock, run, pull, heartbeat, result, summary } = await flowServer();
     const ann = pull();
     await ann.register({ componentId: "echo" });

@@ -1,4 +1,4 @@
-// The server's process is killed while flows are under way, and started again on the same data.
+// The server's process is killed while flows run, and started again on the same data.
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -21,7 +21,7 @@ async function start(data: string, port = 0) {
   };
 }
 
-it("[S9-25, S9-26] continues with steps in a row and in parallel, and executes no ended step again", async () => {
+it("[S9-25, S9-26] continues sequential and parallel steps, and executes no ended step again", async () => {
   const data = join(temporaryFolder(), "data");
   let server = await start(data);
   const executed: string[] = [];
@@ -40,7 +40,7 @@ it("[S9-25, S9-26] continues with steps in a row and in parallel, and executes n
   ];
   const runId = await server.run({ name: "diamond", steps, output: { $step: "last" } }, "x");
   await server.complete(await take(ann), "first");
-  // One of the three has ended, the others are held, when the process goes.
+  // When the process is killed, one of the three has ended, and the others are held.
   await server.complete(await take(ann), "one");
   const held = [await take(ann), await take(ann)];
   await server.kill();

@@ -1,4 +1,4 @@
-// Both halves over queues: workers of this package take their tasks from queues of this server, over gRPC and over NATS.
+// Both halves over queues: our workers take their tasks from queues of our server, over gRPC and over NATS.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Task, task } from "../../../src/core/task.ts";
@@ -17,7 +17,7 @@ const policy = JSON.stringify({ failures: 0, lost: 3, backoff: { kind: "fixed", 
 interface Backend {
   readonly name: "grpc" | "nats";
   readonly skip?: string | undefined;
-  /** Makes transports to the queue `python` of this world. */
+  /** Creates transports to the queue `python` of this test. */
   open(world: QueueWorld): Promise<(workerId: string) => Transport>;
 }
 
@@ -60,14 +60,14 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     return { ...world, start };
   }
 
-  it("[S-QUEUE-01, S-QUEUE-03] runs what is posted, by the names that it registered", async (context) => {
+  it("[S-QUEUE-01, S-QUEUE-03] runs tasks by the names that it registered", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const s = await setup([echo, task("core", (_input: unknown, ctx) => ctx.native ?? null, { path: "/core/{*path}" })], { slots: 3 });
     await s.start("w1");
     for (let n = 0; n < 20; n++) await s.post(`t${n}`, { given: { n } });
     for (let n = 0; n < 20; n++) await passing(s, async () => (await s.task(`t${n}`)).state === "done");
     expect(JSON.parse((await s.task("t7")).output ?? "")).toEqual({ n: 7 });
-    // Over NATS it is not known which worker answered.
+    // Over NATS it is unknown which worker responded.
     if (name === "grpc") expect(s.engine.workers.get("w1")?.does).toEqual(["/echo", "/core/{*path}"]);
     await s.post("c", { component: "/core/a/b" });
     await passing(s, async () => (await s.task("c")).state === "done");
@@ -94,7 +94,7 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     expect(signal?.reason).toMatchObject({ code: "LONGSHORE_CANCELLED" });
   });
 
-  it("holds no slot while a deferred task waits, and gets what the deferral kept, in the same attempt", async (context) => {
+  it("uses no slot while a deferred task waits, and gets the deferral's state in the same attempt", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const calls: unknown[] = [];
     const asks = task("echo", (input: unknown, ctx) => {
@@ -118,7 +118,7 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
     expect((await s.task("r.0")).output).not.toContain("longshore.deferred");
   });
 
-  it("that stops hands its task to another at once", async (context) => {
+  it("that stops gives its task to another worker at once", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const gates: string[] = [];
     const waits = task("echo", (_input: unknown, ctx) => {
@@ -137,7 +137,7 @@ describe.each(backends)("our worker on our queue over $name", ({ name, skip, ope
   });
 });
 
-it("[S9-33] an outcome survives a restart of our own server, and the handler ran once", async () => {
+it("[S9-33] an outcome is kept over a restart of our own server, and the handler runs once", async () => {
   const gate = deferred<string>();
   let called = 0;
   const waits = task("echo", () => {
@@ -164,7 +164,7 @@ it("[S9-33] an outcome survives a restart of our own server, and the handler ran
   await until(() => over);
 });
 
-/** Lets time pass in small steps until it is so. */
+/** Lets time pass in small steps until the condition is true. */
 async function passing({ clock }: QueueWorld, condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) {
     await clock.advance(20);

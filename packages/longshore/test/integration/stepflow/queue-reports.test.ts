@@ -1,4 +1,4 @@
-// Heartbeats and results beyond the common life of a task: what is refused, what people see of them, and a disk that is full.
+// Unusual heartbeats and results: which are refused, what people see of them, and a full disk.
 
 import { describe, expect, it } from "vitest";
 import { BadRequest, findDetail, GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";
@@ -29,7 +29,7 @@ const fieldOf = async (call: Promise<unknown>) => {
 };
 
 describe("a report is refused", () => {
-  it("that lacks a required field, by the name of the field", async () => {
+  it("that lacks a required field, with the name of the field", async () => {
     const { heartbeat, complete, taskId } = await claimed();
     expect(await fieldOf(heartbeat("", "ann"))).toBe("task_id");
     expect(await fieldOf(heartbeat(taskId, ""))).toBe("worker_id");
@@ -39,7 +39,7 @@ describe("a report is refused", () => {
     expect(await fieldOf(complete({ taskId, response: {} }))).toBe("response.output");
   });
 
-  it("on unknown tasks, or on tasks that were never handed out in this way", async () => {
+  it("about unknown tasks, or about tasks that were never handed out in this way", async () => {
     const { heartbeat, complete, taskId } = await claimed();
     for (const unknown of ["nobody", "nobody-1", "t-3", "t-2", "t", `${taskId}0`, "discovery-0"]) {
       await expect(heartbeat(unknown)).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
@@ -49,7 +49,7 @@ describe("a report is refused", () => {
 });
 
 describe("a result", () => {
-  it("of null is a result", async () => {
+  it("can be null", async () => {
     const { complete, task, taskId } = await claimed();
     await complete({ taskId, response: { output: null } });
     expect(await task("t")).toMatchObject({ state: "done", output: "null" });
@@ -67,7 +67,7 @@ describe("a result", () => {
     expect(errorOf(await task("t"))).toEqual({ code: name, message: "no" });
   });
 
-  it("that the worker itself calls unreachable spends the budget of the transport", async () => {
+  it("that the worker itself reports as unreachable uses the retries of the transport", async () => {
     const world = await queueWorld();
     const ann = world.pull();
     await ann.register({ componentId: "echo" });
@@ -79,7 +79,7 @@ describe("a result", () => {
 });
 
 describe("progress", () => {
-  it("is shown as the task's part so far, and its message as a line of its log", async () => {
+  it("is shown as the task's current part, and its message as a line of its log", async () => {
     const { heartbeat, task, engine, taskId } = await claimed();
     await heartbeat(taskId, "ann", { progress: 0.25, statusMessage: "reading" });
     expect(JSON.parse((await task("t")).output ?? "")).toEqual({ progress: 0.25, message: "reading" });
@@ -94,7 +94,7 @@ describe("progress", () => {
     expect(lines.map(({ data }) => data)).toEqual(["reading\n", "writing\n"]);
   });
 
-  it("may claim the task, and is not shown when another has", async () => {
+  it("may claim the task, and is not shown when another worker has the task", async () => {
     const { pull, post, heartbeat, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -106,7 +106,7 @@ describe("progress", () => {
   });
 });
 
-describe("while nothing can be written", () => {
+describe("while the store cannot be written", () => {
   const full = async () => {
     const world = await claimed({ directory: temporaryFolder() });
     const { db } = world.engine.store;
@@ -124,7 +124,7 @@ describe("while nothing can be written", () => {
     };
   };
 
-  it("claims and results are unavailable, and taken when there is room again", async () => {
+  it("claims and results get UNAVAILABLE, and are accepted when there is space again", async () => {
     const { fill, makeRoom, complete, task, taskId, clock, ann, post, heartbeat } = await full();
     await post("next");
     const second = (await ann.next()).taskId;

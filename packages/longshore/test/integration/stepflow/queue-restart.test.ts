@@ -1,4 +1,4 @@
-// The server goes and comes back, with streams open and tasks in every state.
+// The server restarts while streams are open and tasks are in every state.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";
@@ -20,7 +20,7 @@ async function beforeRestart() {
 }
 
 describe("after a restart", () => {
-  it("workers continue with what they hold, and claim what they were given before", async () => {
+  it("workers continue with the tasks that they hold, and can claim tasks that they received before", async () => {
     const world = await (await beforeRestart()).restart();
     expect(await world.heartbeat("held-1")).toEqual(inProgress);
     expect(await world.heartbeat("held-1", "bob")).toMatchObject({ status: TaskStatus.ALREADY_CLAIMED });
@@ -41,7 +41,7 @@ describe("after a restart", () => {
     expect(await world.task("held")).toMatchObject({ state: "done", attempt: 0 });
   });
 
-  it("an unclaimed task returns to its place and is delivered under another id", async () => {
+  it("an unclaimed task returns to its place and is delivered with another id", async () => {
     const world = await (await beforeRestart()).restart();
     const bob = world.pull("python", "bob");
     expect((await bob.next()).taskId).toBe("queued-1");
@@ -54,7 +54,7 @@ describe("after a restart", () => {
     await expect(world.heartbeat("offered-1", "ann")).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });
   });
 
-  it("the task of a worker that died with it is lost, and tried again", async () => {
+  it("the task of a worker that died at the same time is lost and retried", async () => {
     const world = await (await beforeRestart()).restart();
     await world.clock.advance(5_000);
     const bob = world.pull("python", "bob");

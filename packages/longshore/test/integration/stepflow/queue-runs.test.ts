@@ -1,4 +1,4 @@
-// What the components of workers ask their orchestrator for: runs of other flows, and blobs.
+// What the components of workers request from their orchestrator: runs of other flows, and blobs.
 
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { type FlowServer, flowServer, step } from "../../support/stepflow-flows.
 const outer = { name: "outer", steps: [step("ask", "/python/echo")], output: { $step: "ask" } };
 const inner = { name: "inner", steps: [step("work", "/builtin/noop")], output: { $step: "work" } };
 
-/** A worker carries out a step, and may ask for what it likes. */
+/** A worker does a step, and may send any requests. */
 async function asking(): Promise<FlowServer & { runId: string; flowId: string; submit(more?: object): Promise<Status> }> {
   const server = await flowServer();
   const ann = server.pull();
@@ -32,7 +32,7 @@ async function asking(): Promise<FlowServer & { runId: string; flowId: string; s
 type Status = Awaited<ReturnType<FlowServer["channel"]["unary"]>> & { readonly runId: string };
 
 describe("a run that a component starts", () => {
-  it("[S9-19, S-QUEUE-19] is waited for, and has its results", async () => {
+  it("[S9-19, S-QUEUE-19] can be waited for, and has its results", async () => {
     const { submit, flowId, runId } = await asking();
     const status = await submit();
     expect(status).toMatchObject({
@@ -55,7 +55,7 @@ describe("a run that a component starts", () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it("is answered in its current state when the wait has ended, or was not requested", async () => {
+  it("is returned in its current state when the wait has ended or was not requested", async () => {
     const { channel, store, runId, clock, pull } = await asking();
     const flowId = await store({ name: "slow", steps: [step("slow", "/python/echo")], output: { $step: "slow" } });
     const ask = (wait: boolean) =>
@@ -96,7 +96,7 @@ describe("a run that a component starts", () => {
     await expect(channel.unary(OrchestratorService.SubmitRun, request)).rejects.toMatchObject({ code });
   });
 
-  it("of a flow that the component has just stored as a blob needs no other store", async () => {
+  it("may be of a flow that the component has just stored only as a blob", async () => {
     const { channel, runId } = await asking();
     const { blobId } = await channel.unary(BlobService.PutBlob, { jsonData: inner, blobType: "flow" });
     const runRequest = { flowId: blobId, input: ["kept"], wait: true };
@@ -122,7 +122,7 @@ describe("blobs", () => {
       expect(await channel.unary(BlobService.GetBlob, { blobId: id })).toEqual({ jsonData, blobType: "data", blobId });
   });
 
-  it("of bytes are read as they were written, with the name of their file", async () => {
+  it("of bytes are read unchanged, with their file name", async () => {
     const { channel } = await flowServer();
     const rawData = randomBytes(3 * 1_024 * 1_024);
     const put = await channel.unary(BlobService.PutBlob, { rawData, blobType: "binary", filename: "a.bin" });
@@ -145,7 +145,7 @@ describe("blobs", () => {
     });
   });
 
-  it("that are not here are NOT_FOUND, and what is no id is refused", async () => {
+  it("that do not exist are NOT_FOUND, and invalid ids are refused", async () => {
     const { channel } = await flowServer();
     const get = (blobId: string) => channel.unary(BlobService.GetBlob, { blobId });
     await expect(get("0".repeat(64))).rejects.toMatchObject({ code: GrpcCode.NOT_FOUND });

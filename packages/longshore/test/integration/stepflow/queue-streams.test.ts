@@ -1,4 +1,4 @@
-// PullTasks streams: what is pushed to whom, and what becomes of it when a stream goes.
+// PullTasks streams: which worker gets which tasks, and what happens to them when a stream ends.
 
 import { describe, expect, it } from "vitest";
 import { uuidOf } from "../../../src/core/ids.ts";
@@ -42,14 +42,14 @@ describe("a stream is refused", () => {
     expect(await refusal(pull("gpu"))).toMatchObject({ code: GrpcCode.FAILED_PRECONDITION, message: expect.stringContaining("NATS") });
   });
 
-  it("for the name of a worker that is longer than any", async () => {
+  it("for a worker name that is too long", async () => {
     const { pull } = await queueWorld();
     expect(await refusal(pull("python", "w".repeat(513)))).toMatchObject({ code: GrpcCode.INVALID_ARGUMENT });
   });
 });
 
 describe("a stream", () => {
-  it("[S-QUEUE-01, S-QUEUE-04, S-QUEUE-07] gets tasks as they are posted, long after it was opened", async () => {
+  it("[S-QUEUE-01, S-QUEUE-04, S-QUEUE-07] gets tasks as soon as they are queued, also long after it was opened", async () => {
     const { clock, post, pull, complete, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo", path: "/echo" });
@@ -74,7 +74,7 @@ describe("a stream", () => {
     expect((await task("c")).state).toBe("queued");
   });
 
-  it("that ends gives its unclaimed task back at once, to its place", async () => {
+  it("that ends gives back its unclaimed task at once to its place in the queue", async () => {
     const { post, pull, task } = await queueWorld();
     const ann = pull("python", "ann");
     await ann.register({ componentId: "echo" });
@@ -87,7 +87,7 @@ describe("a stream", () => {
     expect(await task("t")).toMatchObject({ state: "offered", attempt: 0, lost: 0, failures: 0 });
   });
 
-  it("that ends on a large task again and again does not take the others with it: the task is refused, with its size", async () => {
+  it("that ends on a large task again and again does not block the others: the task is refused with its size", async () => {
     const { post, pull, becomes, task } = await queueWorld();
     await post("large", { given: "x".repeat(5 * 1024 * 1024) });
     await post("small");
@@ -104,7 +104,7 @@ describe("a stream", () => {
     expect((await pull("python", "w4").next()).taskId).toMatch(/^small-/);
   });
 
-  it("that ends leaves the tasks alone that its worker has claimed", async () => {
+  it("that ends does not affect tasks that its worker has claimed", async () => {
     const { post, pull, heartbeat, complete, task } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });
@@ -132,7 +132,7 @@ describe("a stream", () => {
     expect(await becomes("t", "queued")).toMatchObject({ grant: 2, lost: 0 });
   });
 
-  it("of a worker that is known to the list of workers shows what it holds", async () => {
+  it("of a registered worker shows in the list of workers what it holds", async () => {
     const { post, pull, heartbeat, engine } = await queueWorld();
     const ann = pull("python", "ann-1");
     await ann.register({ componentId: "echo" });
@@ -142,7 +142,7 @@ describe("a stream", () => {
   });
 });
 
-describe("a worker that is busy", () => {
+describe("a busy worker", () => {
   const busy = async () => {
     const world = await queueWorld();
     const ann = world.pull("python", "ann");
@@ -151,13 +151,13 @@ describe("a worker that is busy", () => {
       await world.post(id);
       await world.heartbeat((await ann.next()).taskId, "ann");
     }
-    // It has no room for the third, and does not claim it.
+    // It has no free slot for the third task, and does not claim it.
     await world.post("c");
     await ann.next();
     return { ...world, ann };
   };
 
-  /** Both beat, so that time can pass. */
+  /** Both send heartbeats, so that time can pass. */
   const pass = async ({ clock, heartbeat }: Awaited<ReturnType<typeof busy>>, seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await clock.advance(1_000);
@@ -165,7 +165,7 @@ describe("a worker that is busy", () => {
     }
   };
 
-  it("soon loses to others what it does not claim", async () => {
+  it("soon loses tasks to others that it does not claim", async () => {
     const world = await busy();
     const bob = world.pull("python", "bob");
     await pass(world, 1);
@@ -173,7 +173,7 @@ describe("a worker that is busy", () => {
     expect(await world.task("c")).toMatchObject({ attempt: 0, lost: 0 });
   });
 
-  it("is given no more until one of its tasks has ended, and then at once", async () => {
+  it("gets no more tasks until one of its tasks has ended, and then at once", async () => {
     const world = await busy();
     await pass(world, 30);
     expect(await world.task("c")).toMatchObject({ state: "queued", grant: 2 });
@@ -183,7 +183,7 @@ describe("a worker that is busy", () => {
     expect(await world.heartbeat("c-3", "ann")).toEqual(inProgress);
   });
 
-  it("is tried again after a minute: it may have more room than it seemed", async () => {
+  it("gets another task after a minute, because it may have more capacity than assumed", async () => {
     const world = await busy();
     await pass(world, 62);
     expect((await world.ann.next()).taskId).toBe("c-3");
@@ -191,7 +191,7 @@ describe("a worker that is busy", () => {
 });
 
 describe("a worker that claims at once", () => {
-  /** It has claimed and done eight tasks, one after the other: two more than the next may be sent ahead. */
+  /** It has claimed and done eight tasks, one after the other. After this, two more tasks may be sent in advance. */
   const quick = async () => {
     const world = await queueWorld();
     const ann = world.pull("python", "ann");
@@ -205,7 +205,7 @@ describe("a worker that claims at once", () => {
     return { ...world, ann };
   };
 
-  it("is sent a few tasks ahead of its claims", async () => {
+  it("gets a few tasks before it claims them", async () => {
     const { ann, post, becomes, task } = await quick();
     for (const id of ["a", "b", "c", "d"]) await post(id);
     for (const id of ["a", "b", "c"]) await becomes(id, "offered");
@@ -213,7 +213,7 @@ describe("a worker that claims at once", () => {
     expect((await task("d")).state).toBe("queued");
   });
 
-  it("gives all of them back when its stream ends", async () => {
+  it("returns all of them when its stream ends", async () => {
     const { ann, post, pull, becomes, task } = await quick();
     for (const id of ["a", "b", "c"]) await post(id);
     for (const id of ["a", "b", "c"]) await becomes(id, "offered");
@@ -224,7 +224,7 @@ describe("a worker that claims at once", () => {
     expect(await task("c")).toMatchObject({ state: "queued", lost: 0 });
   });
 
-  it("and then leaves one unclaimed loses the others to other workers, at once", async () => {
+  it("and then leaves one unclaimed loses the others to other workers at once", async () => {
     const { ann, post, pull, heartbeat, clock, becomes } = await quick();
     await post("held");
     await heartbeat((await ann.next()).taskId, "ann");
@@ -240,7 +240,7 @@ describe("a worker that claims at once", () => {
     expect(received.map(({ taskId }) => taskId.slice(0, 1)).sort()).toEqual(["a", "b", "c"]);
   });
 
-  it("is never sent more than it has room for, once that is known", async () => {
+  it("never gets more tasks than its known capacity", async () => {
     const { ann, post, heartbeat, complete, clock, becomes, task } = await quick();
     for (const id of ["x", "y"]) {
       await post(id);
@@ -250,7 +250,7 @@ describe("a worker that claims at once", () => {
     await ann.next();
     await clock.advance(1_000);
     await becomes("over", "queued");
-    // It claims at once again, as soon as it has room: enough for many to be sent ahead, were it not for that.
+    // It claims at once when it has a free slot. Without the known capacity, it would get many tasks in advance.
     let done = "x-1";
     for (let n = 0; n < 12; n++) {
       await complete({ taskId: done, response: { output: n } });
@@ -270,13 +270,13 @@ describe("a worker that claims at once", () => {
 });
 
 describe("a worker that holds nothing and does not claim", () => {
-  it("is offered less and less, and at once again when it has spoken of what it was given", async () => {
+  it("gets fewer and fewer offers, and gets them at once again when it has reported on a task", async () => {
     const { clock, post, pull, heartbeat, becomes } = await queueWorld();
     const ann = pull();
     await ann.register({ componentId: "echo" });
     await post("t");
     expect((await ann.next()).taskId).toBe("t-1");
-    // Each offer lasts 5 s; the rests between them 5 s, then 10 s, then 20 s.
+    // Each offer lasts 5 s. The pauses between them last 5 s, then 10 s, then 20 s.
     for (const [restMs, grant] of [
       [5_000, 3],
       [10_000, 5],
@@ -297,7 +297,7 @@ describe("a worker that holds nothing and does not claim", () => {
 });
 
 describe("GetOrchestratorForRun", () => {
-  it("[S-QUEUE-20] returns where to report, for a run of this server", async () => {
+  it("[S-QUEUE-20] returns the address for reports, for a run of this server", async () => {
     const { channel, engine, grpc } = await queueWorld();
     const definition = { name: "w", dialect: "code", source: JSON.stringify({ name: "w", steps: [], output: null }) };
     await engine.runs.define(definition);

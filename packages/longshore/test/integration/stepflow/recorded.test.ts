@@ -1,4 +1,4 @@
-// What workers of Stepflow record, against what the server has kept, over each transport.
+// Compares the recordings of Stepflow workers with the rows of the server, over each transport.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const tasks = [
 interface Way {
   readonly name: string;
   readonly skip?: string | undefined;
-  /** Lines that promise something: five hand-outs, and as many reports where the protocol answers them. */
+  /** Lines with a promise: five hand-outs, and as many reports when the protocol has responses to reports. */
   readonly judged: number;
   start(record: string): Promise<{ server: StepflowServer; stop(): Promise<void> }>;
 }
@@ -90,7 +90,7 @@ const recordedIn = (record: string): RecordedLine[] =>
     .map((line) => JSON.parse(line) as RecordedLine);
 
 describe.each(ways)("a recording of a worker over $name", ({ skip, start, judged }) => {
-  it("is compared with the rows of each item, and agrees", async (context) => {
+  it("agrees with the rows of each item", async (context) => {
     if (skip) context.skip(`needs ${skip}`);
     const record = join(temporaryFolder(), "worker.jsonl");
     const { server, stop } = await start(record);
@@ -103,7 +103,7 @@ describe.each(ways)("a recording of a worker over $name", ({ skip, start, judged
     await stop();
     await server.close();
     expect(await judge(server.data, record)).toMatchObject({ total: 0, lines: { judged, tooOld: 0, unknown: 0 } });
-    // The same recording against rows that have lost the last task, or have an older hand-out of it.
+    // The same recording with rows that lack the last task, or have an older hand-out of it.
     const last = recordedIn(record).findLast(({ kind }) => kind === "taken") as RecordedWork;
     const db = await openDatabase(join(server.data, "longshore.db"));
     db.exec(`UPDATE task SET grant_count = 0 WHERE id = '${last.taskId}'`);

@@ -1,4 +1,4 @@
-// Spans through OpenTelemetry's API, with its real SDK set up as a program would.
+// Spans over OpenTelemetry's API, with its real SDK configured as in a program.
 
 import * as api from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -25,7 +25,7 @@ function sdk() {
 
 const traced = task("traced", async (_input: unknown, ctx) => {
   await new Promise((resolve) => setImmediate(resolve));
-  // What an instrumentation of the program does.
+  // The same as an instrumentation of the program does.
   api.trace.getTracer("mine").startSpan("inner").end();
   return { active: api.trace.getActiveSpan()?.spanContext().spanId, ctx: ctx.trace?.spanId };
 });
@@ -51,7 +51,7 @@ it.each([
   expect(failed).toMatchObject({ status: { code: api.SpanStatusCode.ERROR, message: "too far" }, events: [{ name: "exception" }] });
 });
 
-it("that is not installed is named, with the command that installs it", async () => {
+it("when it is not installed, the error names the package and the install command", async () => {
   const missing = loadApi(() => import("@opentelemetry/absent" as string));
   await expect(missing).rejects.toMatchObject({
     code: "LONGSHORE_BAD_CONFIG",

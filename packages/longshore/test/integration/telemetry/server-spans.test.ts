@@ -1,4 +1,4 @@
-// Spans of a real server, as a collector gets them.
+// Spans of a real server, as a collector receives them.
 
 import { expect, it, onTestFinished } from "vitest";
 import { TerminalError } from "../../../src/core/errors.ts";
@@ -25,7 +25,7 @@ async function setup() {
   return { collector, server, spansTo };
 }
 
-/** Ends both, which sends what is left, and returns the spans by name. */
+/** Ends both, which sends the remaining spans, and returns the spans by name. */
 async function ended(server: Server, worker: { stop(): Promise<unknown> }, { spans }: Awaited<ReturnType<typeof httpCollector>>) {
   await worker.stop();
   await server.close();
@@ -56,7 +56,7 @@ it.each([
   expect((run?.endNs ?? 0n) >= (attempt?.endNs ?? 0n)).toBe(true);
 });
 
-it("spans of what failed have the error", async () => {
+it("spans of failures have the error", async () => {
   const { collector, server } = await setup();
   const worker = await work({ tasks: [refuse], on: server });
   const { id } = await server.start(

@@ -1,4 +1,4 @@
-// Spans and log records of real workers, as a collector gets them.
+// Spans and log records of real workers, as a collector receives them.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -83,7 +83,7 @@ describe.each([
     expect(span?.spanId).not.toBe(observability.span_id);
     expect(span?.endNs).toBeGreaterThanOrEqual(span?.startNs ?? 0n);
     expect(BigInt(Date.now()) * 1_000_000n - (span?.startNs ?? 0n)).toBeLessThan(60_000_000_000n);
-    // The handler knows its own span, to hand it on.
+    // The handler has its own span, to pass it on.
     expect(answer.result.output.traceparent).toBe(`00-${observability.trace_id}-${span?.spanId}-01`);
   });
 
@@ -117,7 +117,7 @@ describe.each([
     expect(Object.keys(collector.spans[0]?.attributes ?? {}).filter((key) => /(run|flow|step)_id$/.test(key))).toEqual([]);
   });
 
-  it("[S-OBS-02, S-OBS-03, S-OBS-04] log records carry where they belong: run, flow, step, trace and span", async () => {
+  it("[S-OBS-02, S-OBS-03, S-OBS-04] log records have the run, flow, step, trace and span that they belong to", async () => {
     const collector = await collect();
     await using s = await setup({
       tasks,
@@ -140,12 +140,12 @@ describe.each([
       });
     }
     expect(lines[1]?.attributes.rows).toBe("[1]");
-    // What the worker says of itself comes along, without a place in any run.
+    // The worker's own log records are also exported, without a run.
     expect(collector.logs.find(({ attributes }) => attributes.logger === "longshore")?.body).toContain("Stepflow workers are called at");
   });
 });
 
-it("[S-OBS-05, S-OBS-07] all calls of a component carry the same trace, its own span and the ids of its work", async () => {
+it("[S-OBS-05, S-OBS-07] all calls of a component have the same trace, its own span and the ids of its work", async () => {
   const collector = await httpCollector();
   const everything = task("everything", async () => {
     const { putBlob, getBlob, submitRun, getRun } = stepflowTask();
@@ -167,7 +167,7 @@ it("[S-OBS-05, S-OBS-07] all calls of a component carry the same trace, its own 
   for (const { params } of calls) expect(params.observability).toEqual({ ...observability, span_id: span?.spanId });
 });
 
-it("[S-OBS-05, S-OBS-07] without tracing here they carry the caller's span, and nothing new", async () => {
+it("[S-OBS-05, S-OBS-07] without tracing here, they have the caller's span", async () => {
   const keep = task("keep", async () => stepflowTask().putBlob({ a: 1 }));
   await using s = await setup({ tasks: [keep] });
   const { respond } = blobStore();
@@ -216,7 +216,7 @@ it("[S-OBS-11, S-BP-06, S-OBS-10] without a collector the log is JSON on standar
   expect(lines.find(({ logger }) => logger === "longshore")).toMatchObject({ level: "INFO", message: expect.stringContaining("/greet") });
 });
 
-it("[S-OBS-14, S-OBS-16] a file and a collector can have the log at the same time, and traces may be off", async () => {
+it("[S-OBS-14, S-OBS-16] a file and a collector can get the log at the same time, and traces may be off", async () => {
   const folder = mkdtempSync(join(tmpdir(), "longshore-telemetry-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const collector = await httpCollector();
@@ -258,7 +258,7 @@ it.each([
 });
 
 describe("a collector", () => {
-  it("that is down for a moment over HTTP loses nothing, and gets the headers with every try", async () => {
+  it("that is down for a moment over HTTP loses nothing, and gets the headers with every attempt", async () => {
     const collector = await httpCollector();
     collector.troubles.push(503, 429);
     const watched = await telemetry({ endpoint: collector.endpoint, logs: [], headers: { authorization: "Bearer x" }, env: {} });
@@ -288,7 +288,7 @@ describe("a collector", () => {
     expect(said.join("")).not.toContain("lost");
   });
 
-  it("that refuses gets no second try, and the worker reports it and continues", async () => {
+  it("that refuses a batch does not get it again, and the worker reports this and continues", async () => {
     const said = stderrTexts();
     const collector = await httpCollector();
     collector.troubles.push(400);
@@ -314,7 +314,7 @@ it("the spans and records of a burst all arrive at the end, without a queue that
   expect(collector.logs.filter(({ attributes }) => attributes.logger === "longshore.chatty")).toHaveLength(6_000);
 });
 
-/** What the worker writes on standard error from now on. */
+/** The worker's output on standard error from now on. */
 function stderrTexts(): string[] {
   const texts: string[] = [];
   const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => texts.push(String(text)) > 0);
@@ -322,7 +322,7 @@ function stderrTexts(): string[] {
   return texts;
 }
 
-describe("every protocol makes the same spans", () => {
+describe("every protocol creates the same spans", () => {
   it("from a Conductor worker", async () => {
     const collector = await httpCollector();
     const watched = await telemetry({ endpoint: collector.endpoint, logs: ["otlp"], env: {} });

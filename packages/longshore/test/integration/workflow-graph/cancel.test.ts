@@ -1,4 +1,4 @@
-// Cancelling, and that it stays so.
+// Cancelling: a cancelled workflow stays cancelled.
 
 import { describe, expect, it } from "vitest";
 import { eventually, job, startGraphServer } from "../../support/workflow-graph.ts";
@@ -27,7 +27,7 @@ describe("a cancel", () => {
     expect(await claim()).toBeNull();
   });
 
-  it("[G43] is not undone by a completion, which is answered 200 once", async () => {
+  it("[G43] is not undone by a completion, which gets 200 once", async () => {
     const { start, take, claim, post, complete, states } = await startGraphServer();
     const id = await start(job("a"), job("b", { depends_on: ["a"] }));
     const { lease } = await take();
@@ -38,7 +38,7 @@ describe("a cancel", () => {
     expect(await claim()).toBeNull();
   });
 
-  it("stops the heartbeats of a worker that does not poll for it, once its lease is over", async () => {
+  it("stops the heartbeats of a worker that does not poll for it, after its lease has ended", async () => {
     const { start, take, post, heartbeat, clock } = await startGraphServer();
     const id = await start(job("a"));
     const { lease } = await take({ ttl: 30 });
@@ -49,7 +49,7 @@ describe("a cancel", () => {
     await eventually(async () => (await heartbeat(lease.lease_id)) === 409);
   });
 
-  it("[G44] does not reach into the next run, which ends in success", async () => {
+  it("[G44] does not affect the next run, which succeeds", async () => {
     const { start, take, post, fail, complete, cancelled, states } = await startGraphServer();
     const id = await start(job("a"));
     const first = await take();

@@ -1,4 +1,4 @@
-// A deferral between our worker and our server: the task waits on the server and holds no slot.
+// A deferral between our worker and our server: the task waits on the server and uses no slot.
 
 import { expect, it } from "vitest";
 import { task, work } from "../../../src/index.ts";
@@ -7,7 +7,7 @@ import { serve } from "../../../src/server/index.ts";
 
 const other = task("other", async () => "done meanwhile");
 
-it("a deferred task holds no slot, and its worker runs others", async () => {
+it("a deferred task uses no slot, and its worker runs others", async () => {
   await using server = await serve({ ephemeral: true, port: 0 });
   const waits = task("waits", async (_: null, ctx) => ctx.defer("1h"));
   await using worker = await work({ tasks: [waits, other], on: workflowGraph(server.url as string), signals: false, slots: 1 });
@@ -18,7 +18,7 @@ it("a deferred task holds no slot, and its worker runs others", async () => {
   expect(await server.call(other, null)).toBe("done meanwhile");
 });
 
-it("the next call gets what the deferral kept, in the same attempt", async () => {
+it("the next call gets the deferral's state, in the same attempt", async () => {
   await using server = await serve({ ephemeral: true, port: 0 });
   const asks = task("asks", async (_: null, ctx) =>
     ctx.deferrals < 2

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../support/parts.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("dependencies", () => {
-  it("[W-EXEC-02, G34] start the sink of a diamond once, after both sides, with the outputs of both and of no other", async () => {
+  it("[W-EXEC-02, G34] start the last job of a diamond once, after both sides, with the outputs of these two jobs only", async () => {
     const { start, take, claim, complete } = await startGraphServer();
     await start(
       job("top"),
@@ -53,7 +53,7 @@ describe("dependencies", () => {
     expect((await take()).job.job_id).toBe("after");
   });
 
-  it("[G38] all advance when 20 roots of 300 dependents each are completed at once", async () => {
+  it("[G38] all become ready when 20 jobs with 300 dependents each are completed at once", async () => {
     const { start, claim, complete } = await startGraphServer();
     const fan = () => [job("root"), ...Array.from({ length: 300 }, (_, at) => job(`d${at}`, { depends_on: ["root"] }))];
     await Promise.all(Array.from({ length: 20 }, () => start(...fan())));
@@ -71,7 +71,7 @@ describe("dependencies", () => {
 });
 
 describe("runs", () => {
-  it("[G40] requested twice in a row are one, before and after the first claim", async () => {
+  it("[G40] that are requested twice in a row are one run, before and after the first claim", async () => {
     const { create, post, take, claim, complete, states } = await startGraphServer();
     const id = await create(job("a"), job("b", { depends_on: ["a"] }));
     const answers = await Promise.all([post(`/api/workflows/${id}/run`), post(`/api/workflows/${id}/run`)]);
@@ -103,7 +103,7 @@ describe("runs", () => {
     expect(await workflow(id)).toEqual({ id, name: "n", trigger: "t", jobs: [] });
   });
 
-  it("can be requested of a definition file, whose id is the file's name", async () => {
+  it("can be requested for a definition file, whose id is the file's name", async () => {
     const folder = join(temporaryFolder(), "flows");
     mkdirSync(folder);
     const lines = [

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { eventually, job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("a lease", () => {
-  it("[W-LEASE-03, G23] is renewed by its own term: one of 300 s survives a single beat at 100 s", async () => {
+  it("[W-LEASE-03, G23] is renewed by its own term: after a single heartbeat at 100 s, a lease of 300 s lasts until 400 s", async () => {
     const { start, take, heartbeat, complete, clock } = await startGraphServer();
     await start(job("a"));
     const { lease } = await take({ ttl: 300 });
@@ -16,7 +16,7 @@ describe("a lease", () => {
     expect(await complete(lease.lease_id)).toBe(200);
   });
 
-  it("[W-LEASE-05, G24] is over at the stored moment, before anything has swept it", async () => {
+  it("[W-LEASE-05, G24] ends at the stored time, before any timer has fired", async () => {
     const { start, take, heartbeat, complete, fail, clock } = await startGraphServer();
     await start(job("a"), job("b"), job("c"));
     const [a, b, c] = [await take(), await take(), await take()].map(({ lease }) => lease.lease_id) as [string, string, string];
@@ -27,7 +27,7 @@ describe("a lease", () => {
     expect(await fail(c, true)).toBe(409);
   });
 
-  it("is alive until that moment", async () => {
+  it("is valid until that time", async () => {
     const { start, take, heartbeat, clock } = await startGraphServer();
     await start(job("a"));
     const { lease } = await take({ ttl: 30 });
@@ -35,7 +35,7 @@ describe("a lease", () => {
     expect(await heartbeat(lease.lease_id)).toBe(200);
   });
 
-  it("[W-PY-04, G25] that ended is refused everything, and the next attempt is untouched", async () => {
+  it("[W-PY-04, G25] that has ended allows no request, and the next attempt is not affected", async () => {
     const { start, take, claim, heartbeat, complete, fail, job: jobOf, clock } = await startGraphServer();
     const id = await start(job("a", { max_lost_leases: 1 }));
     const old = (await take({ worker: "w1" })).lease.lease_id;
@@ -51,7 +51,7 @@ describe("a lease", () => {
     expect(await jobOf(id, "a")).toMatchObject({ status: "success", attempt: 1 });
   });
 
-  it("[G26] that ends with no budget left fails its job and skips what depends on it", async () => {
+  it("[G26] that ends without remaining retries fails its job and skips dependent jobs", async () => {
     const { start, take, claim, workflow, clock } = await startGraphServer();
     const id = await start(job("a", { max_lost_leases: 0, max_retries: 3 }), job("b", { depends_on: ["a"] }));
     await take();
@@ -64,7 +64,7 @@ describe("a lease", () => {
     expect(await claim()).toBeNull();
   });
 
-  it("may be lost once without configuration, and does not spend the retries of its job", async () => {
+  it("may be lost once by default, without using the retries of its job", async () => {
     const { start, take, fail, job: jobOf, clock } = await startGraphServer();
     const id = await start(job("a", { max_retries: 1 }));
     await take();
@@ -77,7 +77,7 @@ describe("a lease", () => {
     expect((await jobOf(id, "a")).output).toBe("lease expired");
   });
 
-  it("[G27] of 0 or 2^63 seconds is held to a second or a day, and others are still swept", async () => {
+  it("[G27] of 0 or 2^63 seconds lasts a second or a day, and other leases still expire", async () => {
     const { send, start, take, job: jobOf, clock } = await startGraphServer();
     const id = await start(job("a"), job("b"), job("c"));
     const claimRaw = async (ttl: string) => {

@@ -1,4 +1,4 @@
-// Logs: stored once, kept apart by attempt and run, and followed live.
+// Logs: stored once, separated by attempt and run, and followed live.
 
 import { describe, expect, it } from "vitest";
 import type { LogChunk } from "../../../src/protocols/workflow-graph/wire/shapes.ts";
@@ -35,13 +35,13 @@ describe("pushed logs", () => {
     ]);
   });
 
-  it("[W-PY-05, G47] of a worker that counts nothing are all kept, in the order of arrival, empty ones too", async () => {
+  it("[W-PY-05, G47] of a worker without sequence numbers are all kept in the order of arrival, also empty ones", async () => {
     const graph = await running();
     for (const data of ["one", "", "two", "three"]) expect(await graph.push(graph.lease, graph.chunk(0, data))).toBe(200);
     expect(await texts(graph, graph.id)).toEqual(["one", "", "two", "three"]);
   });
 
-  it("[G48] are refused for a lease that never existed, and taken for one that just ended", async () => {
+  it("[G48] are refused for a lease that never existed, and accepted for one that just ended", async () => {
     const graph = await running();
     const { push, lease, chunk, complete, clock, id } = graph;
     expect(await push("no-such-lease", chunk(0, "x"))).toBe(409);
@@ -99,7 +99,7 @@ describe("pushed logs", () => {
     expect(await texts(graph, second.job.run_id ?? "")).toEqual(["first try", "second try"]);
   });
 
-  it("are an empty list for what is not known", async () => {
+  it("are an empty list for unknown workflows and jobs", async () => {
     const { get, id } = await running();
     expect((await get("/api/workflows/nothing/jobs/a/logs")).text).toBe("[]");
     expect((await get(`/api/workflows/${id}/jobs/nothing/logs`)).text).toBe("[]");
@@ -110,7 +110,7 @@ describe("the log stream", () => {
   const streamOf = ({ url, id }: { url: string; id: string }, headers?: Record<string, string>, jobId = "a") =>
     EventReader.open(`${url}/api/workflows/${id}/jobs/${jobId}/logs/stream`, headers);
 
-  it("[G16, G50] sends stored lines, then new ones, each as a chunk with an id, and ends when the job is over", async () => {
+  it("[G16, G50] sends stored lines, then new ones, each as a chunk with an id, and ends when the job ends", async () => {
     const graph = await running();
     await graph.push(graph.lease, graph.chunk(0, "a\nb"), graph.chunk(1, "stored"));
     const reader = await streamOf(graph);

@@ -1,4 +1,4 @@
-// Who gets which job, and in which order.
+// Which worker gets which job, and in which order.
 
 import { describe, expect, it } from "vitest";
 import { task } from "../../../src/core/task.ts";
@@ -7,7 +7,7 @@ import type { Ref } from "../../../src/reference.ts";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("labels", () => {
-  it("[W-CLAIM-06, G18] give a job only to a claim that carries all of its labels, in the same spelling", async () => {
+  it("[W-CLAIM-06, G18] give a job only to a claim with all of its labels, in the same spelling", async () => {
     const { start, claim } = await startGraphServer();
     await start(job("gpu", { required_labels: ["gpu", "linux"] }), job("plain"));
     expect((await claim())?.job.job_id).toBe("plain");
@@ -25,13 +25,13 @@ describe("labels", () => {
     expect((await claim({ worker: "w2", labels: ["gpu"] }))?.job.job_id).toBe("gpu");
   });
 
-  it("[G19] at the head of the queue do not stop a later job that matches", async () => {
+  it("[G19] of the first job in the queue do not block a later job that matches", async () => {
     const { start, claim } = await startGraphServer();
     await start(...Array.from({ length: 50 }, (_, at) => job(`gpu${at}`, { required_labels: ["gpu"] })), job("plain"));
     expect((await claim())?.job.job_id).toBe("plain");
   });
 
-  it("[G21] and retries of a dependent count as those of a root do", async () => {
+  it("[G21] and retries apply to dependent jobs as to first ones", async () => {
     const { start, take, claim, complete, fail } = await startGraphServer();
     await start(job("a"), job("b", { depends_on: ["a"], required_labels: ["gpu"], max_retries: 1 }));
     await complete((await take()).lease.lease_id);
@@ -42,7 +42,7 @@ describe("labels", () => {
     expect((await take({ labels: ["gpu"] })).job).toMatchObject({ job_id: "b", attempt: 1, required_labels: ["gpu"] });
   });
 
-  it("of handlers open the handlers' own lanes, and the step is sent as a command that names the handler", async () => {
+  it("of handlers give access to the handlers' own lanes, and the step is sent as a command that names the handler", async () => {
     const { server, claim, complete } = await startGraphServer();
     const called = server.call<{ name: string }, { text: string }>("greet", { name: "Ada" });
     expect(await claim({ labels: ["greet"] })).toBeNull();
@@ -65,7 +65,7 @@ describe("labels", () => {
     expect((await shown(id)).jobs.map((one) => one.required_labels)).toEqual([[], [], []]);
   });
 
-  it("let a worker of this wire take the steps of a workflow that was written in code", async () => {
+  it("allow a worker of this protocol to claim the steps of a workflow that was written in code", async () => {
     const { server, take, complete, push, logs, states, cancelled, workflow: shown } = await startGraphServer();
     const greet = task("greet", async ({ name }: { name: string }) => ({ text: `Hello, ${name}!` }));
     const greeting = graph("greeting", (g, input: Ref<{ name: string }>) => g.step(greet, { name: input.name }, { id: "hello" }));
@@ -81,7 +81,7 @@ describe("labels", () => {
     expect((await logs(id, "hello")).map(({ data }) => data)).toEqual(["working"]);
   });
 
-  it("let a worker send a handler's result unchanged", async () => {
+  it("allow a worker to send a handler's result unchanged", async () => {
     const { server, take, post } = await startGraphServer();
     const called = server.call("count", null);
     const { lease } = await take({ labels: ["handler:count"] });
@@ -128,7 +128,7 @@ describe("the order of jobs", () => {
 });
 
 describe("a claim that waits", () => {
-  it("is answered as soon as there is work for it", async () => {
+  it("gets a response as soon as there is work for it", async () => {
     const { start, claim } = await startGraphServer();
     const waiting = claim({ wait: 30 });
     await start(job("b", { required_labels: ["x"] }));
@@ -139,7 +139,7 @@ describe("a claim that waits", () => {
     expect((await other)?.job.job_id).toBe("c");
   });
 
-  it("is answered null when its time is over, also above the longest wait", async () => {
+  it("gets null when its time is over, also when it requested more than the longest wait", async () => {
     const { claim, clock } = await startGraphServer();
     let answered = false;
     const waiting = claim({ wait: 600 }).then((answer) => {
@@ -170,7 +170,7 @@ describe("a claim that waits", () => {
     expect((await claim({ worker: "there", wait: 30 }))?.job).toMatchObject({ job_id: "a", attempt: 0 });
   });
 
-  it("is answered null when the server closes", async () => {
+  it("gets null when the server closes", async () => {
     const { claim, clock, server } = await startGraphServer();
     const waiting = claim({ wait: 30 });
     await clock.armed(30_000);

@@ -1,6 +1,6 @@
-// Plays every `http` block of the protocol's README, in order, against a real server, and reads its definition file.
-// A block is a request, an empty line where a body follows, and the answer, which begins with its status. `{name}` is whatever the
-// server made up when it first appears in an answer, and that same value from then on.
+// Sends every `http` block of the protocol's README, in order, to a real server, and reads its definition file. A block has a request, an
+// empty line if a body follows, and the response, which begins with its status. `{name}` matches any value when it first appears in a
+// response, and the same value from then on.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -41,7 +41,7 @@ function parseMessage(text: string): Message {
 const fill = (text: string, known: ReadonlyMap<string, string>) =>
   text.replace(/\{([a-z]+)\}/g, (whole, name: string) => known.get(name) ?? whole);
 
-/** Learns what the names that are new in `expected` stand for. */
+/** Stores the values of the names that are new in `expected`. */
 function learn(expected: string, actual: string, known: Map<string, string>): void {
   const names: string[] = [];
   const pattern = fill(expected, known)
@@ -62,7 +62,7 @@ function compare(answer: Answer, expected: Exchange, known: Map<string, string>)
   if (expected.answer.headers["content-type"] === undefined) expect(answer.headers["content-type"]).toBeUndefined();
 }
 
-it("[W-GEN-01] the contract's README shows what is really sent and answered", async () => {
+it("[W-GEN-01] the README of the protocol shows real requests and responses", async () => {
   const { send } = await startGraphServer();
   const known = new Map<string, string>();
   const exchanges = blocks("http").map(parseExchange);
@@ -78,7 +78,7 @@ it("[W-GEN-01] the contract's README shows what is really sent and answered", as
   }
 });
 
-it("the contract's definition file is one that is read without a warning", () => {
+it("the definition file of the README is read without a warning", () => {
   const [text] = blocks("yaml");
   const { graph, warnings } = parseFile(text as string, { file: "pipeline.yml" });
   expect(warnings).toEqual([]);

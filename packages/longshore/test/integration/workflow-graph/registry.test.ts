@@ -19,7 +19,7 @@ describe("the list of workers", () => {
     expect((await workers())[0]).toMatchObject({ status: "idle", current_job: null, current_jobs: [] });
   });
 
-  it("[G51] shows a worker idle again when its lease was lost while it is alive", async () => {
+  it("[G51] shows a live worker as idle again when its lease was lost", async () => {
     const { start, take, workers, post, clock } = await startGraphServer();
     await post("/api/workers/register", { worker_id: "w1", labels: [] });
     await start(job("a", { max_lost_leases: 0 }));
@@ -30,7 +30,7 @@ describe("the list of workers", () => {
     await eventually(async () => (await workers())[0]?.status === "idle");
   });
 
-  it("[G51] shows a worker offline that was not heard of for three intervals; a heartbeat of its lease counts", async () => {
+  it("[G51] shows a worker as offline after three intervals without a request; a heartbeat of its lease counts as a request", async () => {
     const { start, take, workers, heartbeat, post, clock } = await startGraphServer();
     await post("/api/workers/register", { worker_id: "quiet", labels: [] });
     await post("/api/workers/register", { worker_id: "beating", labels: [] });
@@ -46,7 +46,7 @@ describe("the list of workers", () => {
     expect((await workers()).find((worker) => worker.worker_id === "quiet")?.status).toBe("idle");
   });
 
-  it("[G51] shows a worker idle that has just reported after a long silence under a long lease", async () => {
+  it("[G51] shows a worker as idle that has just reported after a long silence with a long lease", async () => {
     const { start, take, complete, fail, workers, clock } = await startGraphServer();
     await start(job("a"), job("b", { max_retries: 1 }));
     const first = await take({ ttl: 300 });

@@ -1,4 +1,4 @@
-// What was answered is still true after the server was killed: a real process, a real file, SIGKILL.
+// What the server has acknowledged is still valid after the server was killed: a real process, a real file, SIGKILL.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ async function startProcess(data: string) {
 }
 
 describe("a server that was killed", () => {
-  it("[G28] still knows live leases: a heartbeat is 200 and a completion is taken", async () => {
+  it("[G28] still knows valid leases: a heartbeat gets 200 and a completion is accepted", async () => {
     const data = temporaryFolder();
     const first = await startProcess(data);
     const id = await first.start(job("a"), job("b", { depends_on: ["a"] }));

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { eventually, job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("retries", () => {
-  it("[W-FAIL-02, G30] allow as many further executions as the budget has", async () => {
+  it("[W-FAIL-02, G30] run the job again as often as its retries allow", async () => {
     const { start, take, claim, fail, job: jobOf } = await startGraphServer();
     const id = await start(job("a", { max_retries: 2 }), job("b", { depends_on: ["a"] }));
     const attempts = [];
@@ -19,7 +19,7 @@ describe("retries", () => {
     expect((await jobOf(id, "b")).status).toBe("skipped");
   });
 
-  it("[G31] do not follow a failure that the worker calls final", async () => {
+  it("[G31] do not follow a failure that the worker reports as final", async () => {
     const { start, take, claim, fail, job: jobOf } = await startGraphServer();
     const id = await start(job("a", { max_retries: 3 }));
     await fail((await take()).lease.lease_id, false);
@@ -40,7 +40,7 @@ describe("retries", () => {
     expect(given.delayed_until_ms - given.enqueued_at_ms).toBe(5_000);
   });
 
-  it("[G32] wait base, twice base, four times base and so on up to the limit with an exponential one", async () => {
+  it("[G32] wait for the base, twice the base, four times the base and so on up to the limit with an exponential backoff", async () => {
     const { start, take, fail, clock } = await startGraphServer();
     await start(job("a", { max_retries: 7, backoff: { Exponential: { base_secs: 2, max_secs: 60 } } }));
     const waits: number[] = [];
@@ -65,7 +65,7 @@ describe("retries", () => {
 });
 
 describe("a timeout", () => {
-  it("[G64] ends an attempt that takes too long, heartbeats or not", async () => {
+  it("[G64] ends an attempt that takes too long, with or without heartbeats", async () => {
     const { start, take, heartbeat, complete, job: jobOf, clock } = await startGraphServer();
     const id = await start(job("a", { timeout_secs: 45 }));
     const { job: given, lease } = await take({ ttl: 30 });

@@ -1,10 +1,10 @@
-// Literal requests and answers of the wire: what unchanged workers rely on.
+// Literal requests and responses of the protocol, on which unchanged workers rely.
 
 import { describe, expect, it } from "vitest";
 import { job, startGraphServer } from "../../support/workflow-graph.ts";
 
 describe("registration", () => {
-  it("[G1] answers 200 with an empty body, and replaces the labels of a worker that registers again", async () => {
+  it("[G1] returns 200 with an empty body, and replaces the labels of a worker that registers again", async () => {
     const { post, workers } = await startGraphServer();
     const first = await post("/api/workers/register", { worker_id: "w1", labels: ["docker"] });
     expect(first).toMatchObject({ status: 200, text: "" });
@@ -35,7 +35,7 @@ describe("registration", () => {
     }
   });
 
-  it("answers a heartbeat of a worker with 200, and of an unknown worker with 404 and no body", async () => {
+  it("responds to a heartbeat of a worker with 200, and of an unknown worker with 404 and no body", async () => {
     const { post } = await startGraphServer();
     await post("/api/workers/register", { worker_id: "w 1/ü", labels: [] });
     expect(await post(`/api/workers/${encodeURIComponent("w 1/ü")}/heartbeat`)).toMatchObject({ status: 200, text: "" });
@@ -44,7 +44,7 @@ describe("registration", () => {
 });
 
 describe("claims", () => {
-  it("[W-CLAIM-02, G3] answers the literal null when there is nothing to do", async () => {
+  it("[W-CLAIM-02, G3] gets the literal null when there is no job", async () => {
     const { post } = await startGraphServer();
     const answer = await post("/api/jobs/claim", { worker_id: "w1", labels: [], lease_ttl_secs: 30 });
     expect(answer).toMatchObject({ status: 200, text: "null" });
@@ -52,13 +52,13 @@ describe("claims", () => {
     expect(answer.headers["longshore-wait"]).toBe("30");
   });
 
-  it("[W-CLAIM-03, W-PY-01, G4] gives a job to a worker that never registered", async () => {
+  it("[W-CLAIM-03, W-PY-01, G4] by a worker that never registered gets a job", async () => {
     const { start, claim } = await startGraphServer();
     await start(job("a"));
     expect(await claim({ worker: "stranger" })).toMatchObject({ job: { job_id: "a" }, lease: { worker_id: "stranger" } });
   });
 
-  it("[W-CLAIM-01, G5] grants 30 seconds to a claim that names no term, and refuses a term that is no count", async () => {
+  it("[W-CLAIM-01, G5] gets a lease of 30 seconds by default, and is refused when the term is not a number", async () => {
     const { start, post } = await startGraphServer();
     await start(job("a"));
     const answer = await post("/api/jobs/claim", { worker_id: "w1", labels: [] });
@@ -68,7 +68,7 @@ describe("claims", () => {
     }
   });
 
-  it("[W-CLAIM-04, W-LEASE-01, G6] answers with all nine fields of a job and six of a lease", async () => {
+  it("[W-CLAIM-04, W-LEASE-01, G6] gets all nine fields of a job and six of a lease", async () => {
     const { start, take, complete, clock } = await startGraphServer();
     const id = await start(job("a"), job("b", { depends_on: ["a"], command: 'echo "b"', required_labels: ["x"], max_retries: 2 }));
     expect(await complete((await take()).lease.lease_id, { v: "1" })).toBe(200);
@@ -100,7 +100,7 @@ describe("claims", () => {
 });
 
 describe("leases and reports", () => {
-  it("[W-LEASE-02, W-LEASE-04, G8] renews on a heartbeat without body or content type; an unknown lease is 409 and empty", async () => {
+  it("[W-LEASE-02, W-LEASE-04, G8] a heartbeat without body or content type renews the lease; an unknown lease gets 409 without a body", async () => {
     const { start, take, post, send } = await startGraphServer();
     await start(job("a"));
     const { lease } = await take();
@@ -114,7 +114,7 @@ describe("leases and reports", () => {
     }
   });
 
-  it("returns the lease and the cancel to a heartbeat that accepts JSON", async () => {
+  it("a heartbeat that accepts JSON gets the lease and the cancel", async () => {
     const { start, take, post, clock } = await startGraphServer();
     const id = await start(job("a"));
     const { lease } = await take({ ttl: 60 });
@@ -128,7 +128,7 @@ describe("leases and reports", () => {
     expect(JSON.parse(after.text)).toMatchObject({ cancelled: true });
   });
 
-  it("[W-DONE-01, G9] takes an empty object as no outputs, and refuses an output that is no text", async () => {
+  it("[W-DONE-01, G9] an empty object means no outputs, and an output that is not a text is refused", async () => {
     const { start, take, post } = await startGraphServer();
     await start(job("a"), job("b"));
     const a = (await take()).lease.lease_id;
@@ -140,7 +140,7 @@ describe("leases and reports", () => {
     expect((await post(`/api/jobs/${(await take()).lease.lease_id}/complete`, { outputs: {} })).status).toBe(200);
   });
 
-  it("[W-PY-08, G10] answers every second report with 409 and changes nothing", async () => {
+  it("[W-PY-08, G10] every second report gets 409 and changes nothing", async () => {
     const { start, take, complete, fail, heartbeat, states } = await startGraphServer();
     const id = await start(job("a"), job("b"), job("after", { depends_on: ["a", "b"] }));
     const a = (await take()).lease.lease_id;
@@ -154,7 +154,7 @@ describe("leases and reports", () => {
     expect(await states(id)).toEqual({ a: "success", b: "failure", after: "skipped" });
   });
 
-  it("answers a repeated report with 200 to a client that sends an Idempotency-Key, and only for the same kind of report", async () => {
+  it("a repeated report with an Idempotency-Key gets 200, but only for the same kind of report", async () => {
     const { start, take, post, job: jobOf } = await startGraphServer();
     const id = await start(job("a"), job("b", { max_retries: 1 }));
     const key = { "idempotency-key": "k1" };
@@ -167,7 +167,7 @@ describe("leases and reports", () => {
     expect(await jobOf(id, "b")).toMatchObject({ status: "queued", attempt: 1 });
   });
 
-  it("refuses another report under the same Idempotency-Key and names what differs, and one under another key as any second report", async () => {
+  it("a different report with the same Idempotency-Key is refused with the difference, and one with another key like any second report", async () => {
     const { start, take, post, job: jobOf } = await startGraphServer();
     const id = await start(job("a"), job("b", { max_retries: 5 }));
     const key = { "idempotency-key": "k1" };
@@ -184,7 +184,7 @@ describe("leases and reports", () => {
     const b = (await take()).lease.lease_id;
     const fail = (body: object, headers: object = key) => post(`/api/jobs/${b}/fail`, body, { ...headers });
     expect((await fail({ error: "x", retryable: true })).status).toBe(200);
-    // An attempt later, the first one's report is still known.
+    // In the next attempt, the report of the first one is still known.
     const next = (await take()).lease.lease_id;
     expect((await post(`/api/jobs/${next}/fail`, { error: "no key", retryable: true })).status).toBe(200);
     expect(await fail({ error: "x" })).toMatchObject({ status: 409, text: expect.stringMatching(/^`retryable`: /) });
@@ -194,7 +194,7 @@ describe("leases and reports", () => {
     expect(await jobOf(id, "b")).toMatchObject({ status: "queued", attempt: 2 });
   });
 
-  it("[W-FAIL-01, W-FAIL-03, G11] takes a failure without `retryable` as final, and refuses one without `error`", async () => {
+  it("[W-FAIL-01, W-FAIL-03, G11] a failure without `retryable` is final, and one without `error` is refused", async () => {
     const { start, take, post, job: jobOf } = await startGraphServer();
     const id = await start(job("a", { max_retries: 5 }));
     const { lease } = await take();
@@ -203,7 +203,7 @@ describe("leases and reports", () => {
     expect(await jobOf(id, "a")).toMatchObject({ status: "failure", output: "exit code 1" });
   });
 
-  it("[W-LOG-01, G12] takes logs with 200, refuses another stream with 422 and a body above 2 MiB with 413", async () => {
+  it("[W-LOG-01, G12] logs get 200, an unknown stream gets 422 and a body above 2 MiB gets 413", async () => {
     const { start, take, post } = await startGraphServer();
     const id = await start(job("a"));
     const { lease } = await take();
@@ -220,7 +220,7 @@ describe("leases and reports", () => {
     });
   });
 
-  it("[W-CAN-02, G13] returns whether a job is cancelled with a bare boolean, false for what it does not know", async () => {
+  it("[W-CAN-02, G13] a cancel poll gets a plain boolean, false for unknown jobs", async () => {
     const { start, take, post, get } = await startGraphServer();
     const id = await start(job("a"));
     await take();
@@ -235,7 +235,7 @@ describe("leases and reports", () => {
 });
 
 describe("workflows", () => {
-  it("[G14] echoes a new workflow with all its fields, and answers run and cancel with 202", async () => {
+  it("[G14] returns a new workflow with all its fields, and responds to run and cancel with 202", async () => {
     const { post, get } = await startGraphServer();
     const drawn = { metadata: { icon: "gear" }, ports: [{ id: "p", label: "P", direction: "input" }], collapsed: true };
     const created = await post("/api/workflows", { name: "n", trigger: "on: push", jobs: [job("a", drawn as object)] });
@@ -277,7 +277,7 @@ describe("workflows", () => {
     expect((await get("/api/workflows/ci-1/status")).text).toBe(first.text);
   });
 
-  it("[G15] lists workflows in the order of their making, by limit, offset and status", async () => {
+  it("[G15] lists workflows in the order of their creation, by limit, offset and status", async () => {
     const { create, start, get, take, clock } = await startGraphServer();
     const ids: string[] = [];
     for (let at = 0; at < 5; at++) {
@@ -302,7 +302,8 @@ describe("workflows", () => {
 
   it("[G15] returns 100 workflows by default, and never more than 1000", async () => {
     const { create, get } = await startGraphServer();
-    // Not all at once: server and client share a process, and a connection that says nothing for ten seconds, because it is busy, is closed.
+    // Not all at the same time: server and client share a process, and a connection that sends nothing for ten seconds because the process is
+    // busy is closed.
     for (let made = 0; made < 1_010; made += 101) await Promise.all(Array.from({ length: 101 }, () => create(job("a"))));
     const count = async (query: string) => (JSON.parse((await get(`/api/workflows${query}`)).text) as unknown[]).length;
     expect(await count("")).toBe(100);
@@ -332,7 +333,7 @@ describe("workflows", () => {
 });
 
 describe("paths, methods and origins", () => {
-  it("answers an unknown path with 404 and a wrong method with 405, both empty", async () => {
+  it("an unknown path gets 404 and a wrong method 405, both without a body", async () => {
     const { get, send } = await startGraphServer();
     expect(await get("/api/jobs/x/nothing")).toMatchObject({ status: 404, text: "" });
     const wrong = await get("/api/jobs/claim");
@@ -341,7 +342,7 @@ describe("paths, methods and origins", () => {
     expect((await send("POST", "/api/workers/register/", { body: "{}" })).status).toBe(404);
   });
 
-  it("[G17] lets a page of an allowed origin call, and no other", async () => {
+  it("[G17] only a page of an allowed origin may call", async () => {
     const { send } = await startGraphServer({ origins: ["http://app.example"] });
     const preflight = (origin: string) =>
       send("OPTIONS", "/api/jobs/claim", {
@@ -355,7 +356,7 @@ describe("paths, methods and origins", () => {
     expect(foreign.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("requires a token of the right scope on every path, in plain text", async () => {
+  it("every path requires a token of the right scope, and refuses in plain text", async () => {
     const { send } = await startGraphServer({ tokens: ["worker:worker-secret-0123456789", "read:reader-secret-0123456789"] });
     const as = (secret: string) => ({
       headers: { authorization: `Bearer ${secret}-secret-0123456789`, "content-type": "application/json" },

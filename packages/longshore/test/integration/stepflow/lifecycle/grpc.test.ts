@@ -5,7 +5,7 @@ lifecycleSuite("gRPC", {
   open: async ({ pull }) => ({
     worker: async (queue, workerId) => {
       const stream = pull(queue, workerId);
-      // The first assignment asks for its components: from then on it is there.
+      // The first assignment requests its components. From then on the worker is known.
       await stream.nextOfAny();
       return { next: () => stream.next(), waiting: () => stream.received.filter(({ execute }) => execute !== undefined).length };
     },

@@ -1,4 +1,4 @@
-// A third backend, to see that the port is all that one needs: assignments are files in a folder, and the worker that renames one has it.
+// A third backend shows that only the port is needed: assignments are files in a folder, and the worker that renames a file has the task.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -69,7 +69,7 @@ lifecycleSuite("a folder", {
 });
 
 describe("a foreign backend", () => {
-  it("[S-QUEUE-06] needs the port alone: it takes tasks, delivers them, and gives back what was not taken when it stops", async () => {
+  it("[S-QUEUE-06] needs only the port: it receives tasks, delivers them, and gives back undelivered ones when it stops", async () => {
     const world = await queueWorld();
     const { folderOf, stop } = await open(world);
     await world.post("t");
