@@ -7,6 +7,8 @@ import { ReceivedBody } from "./received-body.ts";
 
 export interface Reply {
   readonly status: number;
+  /** The reason phrase of the status line, if the server sent one. */
+  readonly reason?: string;
   readonly headers: { readonly [name: string]: string | string[] | undefined };
   readonly text: string;
 }
@@ -98,6 +100,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #body: ReceivedBody;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
+  #reason = "";
   #beganMs = 0;
   #bytes = 0;
   #headers: Reply["headers"] = {};
@@ -115,10 +118,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (signal?.aborted) controller.abort(reasonOf(signal));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"]): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"], reason = ""): void {
     // A 1xx status only announces the response.
     if (status < 200) return;
     this.#status = status;
+    this.#reason = reason;
     this.#headers = headers;
     this.#beganMs = this.#options.steady();
   }
@@ -132,7 +136,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#over();
-    this.#options.resolve({ status: this.#status, headers: this.#headers, text: this.#body.bytes().toString("utf8") });
+    this.#options.resolve({
+      status: this.#status,
+      reason: this.#reason,
+      headers: this.#headers,
+      text: this.#body.bytes().toString("utf8"),
+    });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

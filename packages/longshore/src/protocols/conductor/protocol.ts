@@ -61,7 +61,7 @@ export const conductorProtocol: Protocol = {
   name: "conductor",
   // Tasks that the server itself works on.
   reserved: [{ names: /^\$conductor\./, dialects: ["conductor"] }],
-  prepare: async () => (await import("./server/prepare.ts")).prepared,
+  prepare: async (_options, around) => (await import("./server/prepare.ts")).prepare(around),
   format: {
     title: "A workflow definition of Conductor",
     schema: {

@@ -136,6 +136,8 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
       return checkDecision(task, bad);
     case "INLINE":
       return task.inputParameters.evaluatorType === "python" ? bad(noPython(task)) : undefined;
+    case "HTTP":
+      return checkHttp(task, bad);
     case "JSON_JQ_TRANSFORM":
       return Object.hasOwn(task.inputParameters, "queryExpression") ? undefined : required("queryExpression");
     case "DYNAMIC":
@@ -183,6 +185,11 @@ function checkScript(code: string, task: WorkflowTask, bad: (message: string) =>
     const { name, message } = toError(error);
     bad(`Expression is not well formatted: ${name}: ${message}, taskType: ${task.type} taskName ${task.name}`);
   }
+}
+
+/** The uri and the method may also come from the task definition, so a missing one fails the task. */
+function checkHttp(task: WorkflowTask, bad: (message: string) => void): void {
+  if (task.asyncComplete) bad(`HTTP with asyncComplete ${unsupported}, taskReferenceName: ${task.taskReferenceName}`);
 }
 
 function checkTerminate(task: WorkflowTask, bad: (message: string) => void): void {

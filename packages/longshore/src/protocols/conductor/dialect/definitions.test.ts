@@ -209,18 +209,22 @@ describe("workflow definitions", () => {
   });
 
   it("are refused with the operator and the task when an operator is not supported", () => {
-    for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "EXCLUSIVE_JOIN", "HTTP", "EVENT", "START_WORKFLOW"])
+    for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "EXCLUSIVE_JOIN", "EVENT", "START_WORKFLOW"])
       expect(messages(workflow(task("x", { type, taskReferenceName: "ref" })))).toEqual([
         `${type} is not supported by this server, taskReferenceName: ref`,
       ]);
     const script = { type: "SWITCH", evaluatorType: "python", expression: "$.x", decisionCases: { a: [] } };
     expect(messages(workflow(task("s", script)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: s/);
+    expect(messages(workflow(task("h", { type: "HTTP", asyncComplete: true })))).toEqual([
+      "HTTP with asyncComplete is not supported by this server, taskReferenceName: h",
+    ]);
+    expect(messages(workflow(task("m", { type: "LLM_CHAT_COMPLETE" })))).toEqual([]);
     const inline = { type: "INLINE", inputParameters: { evaluatorType: "python", expression: "1" } };
     expect(messages(workflow(task("i", inline)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: i/);
   });
 
   it("are refused with the path of a mistake inside branches and inline definitions", () => {
-    const inner = workflow(task("x", { type: "HTTP" }));
+    const inner = workflow(task("x", { type: "EVENT" }));
     const fork = task("f", { type: "FORK_JOIN", forkTasks: [[task("a"), { name: "b" }]] });
     const child = task("c", { type: "SUB_WORKFLOW", subWorkflowParam: { name: "k", workflowDefinition: inner } });
     expect(violationsOf(workflow(fork, task("j", { type: "JOIN", joinOn: ["a"] }), child)).map(({ path }) => path)).toEqual([

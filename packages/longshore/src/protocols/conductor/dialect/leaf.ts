@@ -53,6 +53,7 @@ export function leafOf(task: WorkflowTask, common: Common): PlanNode {
     case "INLINE":
     case "LAMBDA":
     case "JSON_JQ_TRANSFORM":
+    case "HTTP":
       return systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input }));
     case "NOOP":
       return { ...common, kind: "instant", input: noOutput, output: noOutput, timeouts: {} };

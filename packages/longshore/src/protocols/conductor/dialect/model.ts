@@ -59,6 +59,7 @@ export interface WorkflowTask {
   readonly joinOn?: readonly string[];
   readonly startDelay: number;
   readonly subWorkflowParam?: SubWorkflowParam;
+  readonly asyncComplete?: boolean;
   readonly optional: boolean;
   readonly permissive: boolean;
   /** Our own: the task starts with the first part of the task before it, not with its end. */

@@ -17,6 +17,7 @@ export const operators = [
   "LAMBDA",
   "JSON_JQ_TRANSFORM",
   "DECISION",
+  "HTTP",
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
@@ -28,37 +29,23 @@ const unserved = new Set([
   "EXCLUSIVE_JOIN",
   "FORK",
   "FORK_JOIN_DYNAMIC",
-  "HTTP",
   "JDBC",
   "KAFKA_PUBLISH",
   "PULL_WORKFLOW_MESSAGES",
   "START_WORKFLOW",
-  "LLM_TEXT_COMPLETE",
-  "LLM_CHAT_COMPLETE",
-  "LLM_GENERATE_EMBEDDINGS",
-  "LLM_INDEX_TEXT",
-  "LLM_STORE_EMBEDDINGS",
-  "LLM_SEARCH_INDEX",
-  "LLM_SEARCH_EMBEDDINGS",
-  "LLM_GET_EMBEDDINGS",
-  "GENERATE_IMAGE",
-  "GENERATE_AUDIO",
-  "GENERATE_VIDEO",
-  "GENERATE_PDF",
-  "LIST_MCP_TOOLS",
-  "CALL_MCP_TOOL",
-  "AGENT",
-  "GET_AGENT_CARD",
-  "CANCEL_AGENT",
 ]);
 
 /** The lane of expressions, which the server evaluates itself. The server reserves names with this prefix for this dialect (protocol.ts). */
 export const evaluateLane = "$conductor.evaluate";
 
+/** The lane of calls to other servers. */
+export const callLane = "$conductor.call";
+
 const systemLanes: ReadonlyMap<string, string> = new Map([
   ["INLINE", evaluateLane],
   ["LAMBDA", evaluateLane],
   ["JSON_JQ_TRANSFORM", evaluateLane],
+  ["HTTP", callLane],
 ]);
 
 /** The lane of a task that the server itself works on; undefined for other tasks. */

@@ -4,31 +4,41 @@
 import type { Json } from "../../../../core/json/json.ts";
 import { LaneFailure, type LaneWork, LaneWorker } from "../../../../engine/board/lane-worker.ts";
 import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
+import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import type { WorkflowTask } from "../../dialect/model.ts";
-import { evaluateLane } from "../../dialect/operators.ts";
+import { callLane, evaluateLane } from "../../dialect/operators.ts";
 import { workflowTaskOf } from "../../dialect/records.ts";
 import { Evaluator } from "../evaluate/evaluator.ts";
 import { systemHolder } from "../render-task.ts";
 import { performExpression } from "./expressions.ts";
+import { HttpCalls } from "./http.ts";
 
 export interface SystemTasksDeps {
   readonly engine: Pick<ProtocolEngine, "board" | "workers" | "clock" | "reader" | "plan" | "listen">;
+  /** Targets of HTTP tasks that are not public. */
+  readonly targets: AddressGuard;
+  secret(name: string): string | null;
   failed(what: string, error: unknown): void;
 }
 
 /** Tasks that are evaluated or wait for a thread. Each may have megabytes of input. */
 const evaluateSlots = 32;
+/** Calls that wait for other servers at the same time. */
+const callSlots = 64;
 
 export class SystemTasks {
   readonly #deps: SystemTasksDeps;
   readonly #lanes = new Map<string, LaneWorker>();
   readonly #evaluator: Evaluator;
+  readonly #http: HttpCalls;
   #unlisten = () => {};
 
   constructor(deps: SystemTasksDeps) {
     this.#deps = deps;
     this.#evaluator = new Evaluator(deps.engine.clock);
+    this.#http = new HttpCalls(deps.targets, deps.secret);
+    this.#add(callLane, callSlots, (_task, work) => this.#http.perform(work));
     this.#add(evaluateLane, evaluateSlots, (task, work) => performExpression(task, work, this.#evaluator));
   }
 
@@ -62,6 +72,7 @@ export class SystemTasks {
     this.#evaluator.close();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close(0)));
     this.#unlisten();
+    await this.#http.close();
   }
 
   async #taskOf({ id, runId, node }: TaskRow): Promise<WorkflowTask> {

@@ -1,0 +1,173 @@
+// HTTP tasks. README.md, "HTTP tasks". Texts are the real server's, without the names of its classes.
+
+import type { Agent, Dispatcher } from "undici";
+import { toError } from "../../../../core/errors.ts";
+import { isObject, isScalar, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
+import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
+import type { AddressGuard } from "../../../../net/http/address-guard.ts";
+import { type Reply, send } from "../../../../net/http/send.ts";
+import { javaText } from "../../dialect/java-text.ts";
+import { unquote } from "../../dialect/quoting.ts";
+import { fillSecrets } from "../../dialect/secrets.ts";
+
+/** `connectionTimeOut` and `readTimeOut` of a task that has none, as on the real server. */
+const timeoutMsDefault = 3_000;
+/** Longer than any request should take. A call that needs more is work for a worker. */
+const timeoutMsMax = 300_000;
+/** A body becomes the output of the task, which the server reads and writes in some milliseconds. */
+const bodyBytesMax = 1_048_576;
+/** A server that does not accept a connection within this time is not there. */
+const connectMsMax = 10_000;
+const redirectsMax = 5;
+/** Concurrent requests to one server. */
+const connectionsMax = 32;
+/** A response may take as long as its timeout between two pieces, but no longer than this in all at less than 1 KiB a second. */
+const slowMs = 60_000;
+
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
+const redirects = new Set([301, 302, 303, 307, 308]);
+/** Headers that must not be sent to another server than the one that the task names. */
+const personal = new Set(["authorization", "cookie", "proxy-authorization", "x-api-key"]);
+/** Headers of a response that are credentials: their values are in no record. */
+const credentials = new Set(["set-cookie", "authorization", "proxy-authorization"]);
+const hidden = "***";
+
+interface Request {
+  readonly uri: string;
+  readonly method: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string | null;
+  readonly connectMs: number;
+  readonly readMs: number;
+}
+
+export class HttpCalls {
+  readonly #guard: AddressGuard;
+  readonly #secret: (name: string) => string | null;
+  #agent: Promise<Agent> | undefined;
+
+  constructor(guard: AddressGuard, secret: (name: string) => string | null) {
+    this.#guard = guard;
+    this.#secret = secret;
+  }
+
+  /** The output of the task. Throws a LaneFailure with the reason and output of one that fails. */
+  async perform({ task, signal }: LaneWork): Promise<Json> {
+    const stored = parseExact(task.input) as Json;
+    // Errors show the request as it is stored: with the names of secrets.
+    const named = requestIn(unquote(stored));
+    const request = requestIn(fillSecrets(stored, this.#secret));
+    const what = `${named.method} request for "${named.uri}"`;
+    if (!methods.has(request.method)) throw failed(`Invalid HTTP method: ${request.method}`);
+    let reply: Reply;
+    try {
+      reply = await this.#follow(request, signal);
+    } catch (error) {
+      throw failed(`I/O error on ${what}: ${reasonOf(error)}`, error);
+    }
+    if (reply.status >= 200 && reply.status < 300) return { response: responseOf(reply) };
+    throw failed(`${reply.status} ${reply.reason ?? ""} on ${what}: "${reply.text}"`);
+  }
+
+  async #follow(first: Request, signal: AbortSignal): Promise<Reply> {
+    let request = first;
+    for (let count = 0; ; count++) {
+      const url = new URL(request.uri);
+      if (url.protocol !== "http:" && url.protocol !== "https:") throw new Error(`${url.protocol} is not http: or https:`);
+      const reply = await this.#send(url, request, signal);
+      const location = redirects.has(reply.status) && withoutBody.has(request.method) ? reply.headers.location : undefined;
+      if (typeof location !== "string" || count >= redirectsMax) return reply;
+      const next = new URL(location, url);
+      request = { ...request, uri: next.href, headers: next.origin === url.origin ? request.headers : withoutPersonal(request.headers) };
+    }
+  }
+
+  async #send(url: URL, { method, headers, body, connectMs, readMs }: Request, signal: AbortSignal): Promise<Reply> {
+    this.#agent ??= openAgent(this.#guard);
+    const request = {
+      ...{ origin: url.origin, path: url.pathname + url.search, method, headers, body },
+      ...{ headersTimeout: connectMs + readMs, bodyTimeout: readMs },
+    };
+    const limits = { bytesMax: bodyBytesMax, slowMs };
+    return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, limits);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy();
+  }
+}
+
+async function openAgent(guard: AddressGuard): Promise<Agent> {
+  const { Agent: Opened, buildConnector } = await import("undici");
+  return new Opened({ connections: connectionsMax, pipelining: 1, connect: guard.connector(buildConnector({ timeout: connectMsMax })) });
+}
+
+/** The fields are in the input itself, or in its field `http_request`. */
+function requestIn(filled: Json): Request {
+  const input = objectIn(filled);
+  const given = isObject(input.http_request) ? objectIn(input.http_request) : input;
+  const { uri, method, body = null } = given;
+  if (typeof uri !== "string" || uri === "")
+    throw new LaneFailure({ error: "Missing HTTP URI.  See documentation for HttpTask for required input parameters", retryable: true });
+  if (typeof method !== "string" || method === "") throw new LaneFailure({ error: "No HTTP method specified", retryable: true });
+  const headers: { [name: string]: string } = { accept: listed(given.accept), "content-type": listed(given.contentType) };
+  for (const [name, value] of Object.entries(objectIn(given.headers ?? null)))
+    if (value !== null) headers[name.toLowerCase()] = isScalar(value) ? String(value) : writeExact(value);
+  const isSent = body !== null && !withoutBody.has(method);
+  const text = !isSent ? null : typeof body === "string" ? body : encoded(body, headers["content-type"] ?? "");
+  return { uri, method, headers, body: text, connectMs: timeoutOf(given.connectionTimeOut), readMs: timeoutOf(given.readTimeOut) };
+}
+
+function encoded(body: Json, type: string): string {
+  if (!type.startsWith("application/x-www-form-urlencoded") || !isObject(body)) return writeExact(body);
+  return new URLSearchParams(Object.entries(objectIn(body)).map(([name, value]): [string, string] => [name, javaText(value)])).toString();
+}
+
+function listed(given: Json | undefined): string {
+  const values = Array.isArray(given) ? given : given === undefined || given === null ? [] : [given];
+  return values.length === 0 ? "application/json" : values.map(javaText).join(", ");
+}
+
+function timeoutOf(given: Json | undefined): number {
+  const ms = typeof given === "string" ? Number(given) : given;
+  return typeof ms === "number" && ms > 0 ? Math.min(ms, timeoutMsMax) : timeoutMsDefault;
+}
+
+function responseOf({ status, reason, headers, text }: Reply): Json {
+  const shown: JsonObject = {};
+  for (const [name, value = []] of Object.entries(headers))
+    shown[name] = credentials.has(name) ? [hidden] : Array.isArray(value) ? value : [value];
+  return { headers: shown, reasonPhrase: reason ?? "", body: bodyOf(text), statusCode: status };
+}
+
+function bodyOf(text: string): Json {
+  if (text === "") return null;
+  try {
+    return parseExact(text) as Json;
+  } catch {
+    // Not JSON: the text itself is the body.
+    return text;
+  }
+}
+
+function withoutPersonal(headers: Request["headers"]): Request["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !personal.has(name)));
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = toError(error) as Error & { code?: string };
+  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT") return "Read timed out";
+  if (code === "ECONNREFUSED") return "Connection refused";
+  return message;
+}
+
+function failed(why: string, cause?: unknown): LaneFailure {
+  const output = JSON.stringify({ response: why });
+  return new LaneFailure({ error: `Failed to invoke HTTP task due to: ${why}`, retryable: true, output }, { cause });
+}
+
+function objectIn(value: Json): JsonObject {
+  return isObject(value) ? (value as JsonObject) : {};
+}
