@@ -1,4 +1,4 @@
-// A database that counts the rows that are read and written in one turn of the event loop, by all requests together; and characters of rows
+// A database that counts the rows that all requests together read and write in one turn of the event loop, and the characters of the rows
 // that are read.
 
 import { onTestFinished, vi } from "vitest";

@@ -1,5 +1,5 @@
-// A server over a store that holds very much, and a walk over all that can be read there. Rows are copied in SQL: a hundred thousand runs
-// take seconds that way.
+// A server on a store with very much data, and a function that reads everything on it. Rows are copied with SQL, which takes only seconds for
+// a hundred thousand runs.
 
 import { request } from "node:http";
 import { join } from "node:path";
@@ -27,13 +27,13 @@ export interface StoreSize {
   readonly workers: number;
 }
 
-/** Rows that SQLite answers between two looks: a turn may end and another begin between them, and single rows are read without asking. */
+/** Rows that SQLite returns between two checks: a turn may end and another begin between them, and single rows are read without a check. */
 const rowsInTurnMax = 2 * turnRows + 500;
 const workflow = "large";
-/** Fills what a path asks for. */
+/** Fills in the parameters of a path. */
 const placeholders: Readonly<Record<string, string>> = { name: workflow, version: "1", type: workflow, step: "a", reference: "a" };
 
-/** Reads everything that can be read, and expects that no turn of the event loop looks at more rows than it may. */
+/** Reads everything that can be read, and checks that no turn of the event loop reads more rows than allowed. */
 export async function walkAllReads(size: StoreSize): Promise<{ reads: number; rows: number }> {
   const directory = temporaryFolder();
   const { runId, taskId } = await fill(directory, size);
@@ -76,7 +76,7 @@ export async function walkAllReads(size: StoreSize): Promise<{ reads: number; ro
   return { reads: urls.length + methods.length, rows: slices.total };
 }
 
-/** The lists at their largest, and what looks at everything. */
+/** The lists at their maximum size, and requests that read all rows. */
 function searches(url: string): string[] {
   const own = `${url}/api/longshore/v1`;
   const lists = ["runs", "tasks", "workers", "queues"].map((list) => `${own}/${list}?limit=1000`);
@@ -104,7 +104,7 @@ function isReadMethod({ kind, action }: GrpcMethod): boolean {
   return kind === "unary" && (actions[action].reads ?? false);
 }
 
-/** Streams are left as soon as they have begun. */
+/** Streams are closed as soon as they have begun. */
 function statusOf(url: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { agent: false }, (response) => {
@@ -121,7 +121,7 @@ function statusOf(url: string): Promise<number> {
   });
 }
 
-/** With an empty request; what it answers does not matter. */
+/** With an empty request. The response does not matter. */
 async function callOnce(method: GrpcMethod, url: string): Promise<void> {
   const channel = openChannel(url.replace("http://", ""));
   try {
@@ -157,7 +157,7 @@ async function fill(directory: string, { runs, lanes, workers }: StoreSize): Pro
   return { runId, taskId };
 }
 
-/** Copies the one row there is so many times, with some columns made from `n`. */
+/** Copies the only row this many times, with some columns computed from `n`. */
 function copy(db: Database, table: string, count: number, made: Readonly<Record<string, string>>, where = ""): void {
   const columns = db
     .prepare(`PRAGMA table_info(${table})`)

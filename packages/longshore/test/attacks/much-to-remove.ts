@@ -1,4 +1,4 @@
-// A store that holds much which has ended, and retention that removes it while every transaction is watched. Rows are copied in SQL.
+// A store with many ended runs, and retention that removes them. The test checks every transaction. Rows are copied with SQL.
 
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
@@ -66,7 +66,7 @@ async function fill(directory: string, runs: number, rows: number): Promise<void
   db.close();
 }
 
-/** Copies one row so many times, with some columns made from `n`. */
+/** Copies one row this many times, with some columns computed from `n`. */
 function copy(db: Database, table: string, count: number, made: Readonly<Record<string, string>>, where = ""): void {
   const names = db
     .prepare(`PRAGMA table_info(${table})`)
@@ -77,7 +77,7 @@ function copy(db: Database, table: string, count: number, made: Readonly<Record<
     SELECT ${names.map((name) => made[name] ?? name).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
 }
 
-/** A database whose triggers note every row that is removed; what a transaction has noted is counted and forgotten after it. */
+/** A database whose triggers record every removed row. After each transaction, the recorded rows are counted and cleared. */
 function watching() {
   const sizes = { run: "octet_length(OLD.input)", part: "octet_length(OLD.value)" };
   const watched = { longest: { rows: 0, bytes: 0 }, open, begin: () => {} };

@@ -1,4 +1,4 @@
-// Workflows in code whose output is the outputs of all their steps, in the order of the plan.
+// Workflows in code whose output is a list of the outputs of all steps, in the order of the plan.
 
 import type { Json } from "../../src/core/json/json.ts";
 import { parseExact } from "../../src/core/json/json-exact.ts";

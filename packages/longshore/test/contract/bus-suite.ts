@@ -1,12 +1,12 @@
-// The contract of a bus, held against every implementation. Each test has names of its own, so that a broker may be shared.
+// The contract of a bus, for every implementation. Each test uses different names, so that tests can share a broker.
 import { expect, it } from "vitest";
 import type { Bus, BusConsumer, BusRecord, Outgoing } from "../../src/bus/bus.ts";
 import { deferred, untilElsewhere as until } from "../support/until.ts";
 
 export interface BusWorld {
-  /** Unlike every other test's. */
+  /** Different from the names of every other test. */
   readonly prefix: string;
-  /** One more bus on the same records, as another process would have it. */
+  /** Another bus on the same records, as in another process. */
   open(): Promise<Bus>;
 }
 
@@ -70,7 +70,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("starts a new group at the end where the option requests it, and never misses a record that arrives after it was ready", async () => {
+  it("starts a new group at the end when the option requests this, and never misses a record that arrives after it was ready", async () => {
     const { prefix, bus, numbered, out } = await world();
     await bus.publish(numbered(5));
     const { consumer, values, records } = collect(bus, `${prefix}g`, [`${prefix}a`], { from: "latest" });
@@ -91,7 +91,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     }
   });
 
-  it("shares the records of a group out among its members, none twice", async () => {
+  it("divides the records of a group among its members, each once", async () => {
     const { prefix, bus, open, numbered } = await world();
     const members = [bus, await open()].map((one) => collect(one, `${prefix}g`, [`${prefix}a`], { maxRecords: 5 }));
     for (const { consumer } of members) await consumer.ready;
@@ -101,7 +101,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     for (const { consumer } of members) await consumer.close();
   });
 
-  it("passes on no more records at once than its limit", async () => {
+  it("passes on no more records at the same time than its limit", async () => {
     const { prefix, bus, numbered } = await world();
     await bus.publish(numbered(20));
     const { consumer, records, sizes } = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 3 });
@@ -110,7 +110,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("gives records again that could not be handled, in their order", async () => {
+  it("delivers records again that could not be handled, in order", async () => {
     const { prefix, bus, numbered } = await world();
     await bus.publish(numbered(6));
     const seen: string[][] = [];
@@ -129,7 +129,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("does not give finished records to the next reader", async () => {
+  it("does not deliver finished records to the next reader", async () => {
     const { prefix, bus, open, numbered, out } = await world();
     await bus.publish(numbered(6));
     const first = collect(bus, `${prefix}g`, [`${prefix}a`], { maxRecords: 2 });
@@ -145,7 +145,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await next.consumer.close();
   });
 
-  it("leaves what a member could not do to the others when it closes", async () => {
+  it("leaves unfinished records of a closed member to the others", async () => {
     const { prefix, bus, open, numbered } = await world();
     await bus.publish(numbered(4));
     const tried = deferred<void>();
@@ -166,7 +166,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await next.consumer.close();
   });
 
-  it("waits with its close for the running call, and counts it", async () => {
+  it("waits for the running call when it closes, and counts it", async () => {
     const { prefix, bus, open, numbered, out } = await world();
     await bus.publish(numbered(1));
     const [begun, finish] = [deferred<void>(), deferred<void>()];
@@ -194,7 +194,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await next.consumer.close();
   });
 
-  it("gives nothing to a consumer that is paused, and all of it afterwards", async () => {
+  it("delivers nothing to a paused consumer, and everything afterwards", async () => {
     const { prefix, bus, out } = await world();
     const values: string[] = [];
     const consumer: BusConsumer = bus.subscribe({
@@ -217,7 +217,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await witness.consumer.close();
   });
 
-  it("takes further topics in while it runs", async () => {
+  it("accepts further topics while it runs", async () => {
     const { prefix, bus, out } = await world(["a", "b"]);
     const { consumer, values, records } = collect(bus, `${prefix}g`, [`${prefix}a`]);
     await consumer.ready;
@@ -228,7 +228,7 @@ export function busSuite(setup: () => Promise<BusWorld>): void {
     await consumer.close();
   });
 
-  it("[A23] refuses a record that is too large, naming its size, and sends nothing of that call", async () => {
+  it("[A23] refuses a record that is too large with its size, and sends no record of that call", async () => {
     const { prefix, bus, out } = await world();
     const large = bus.publish([out("a", "k", "small"), out("a", "k", "x".repeat(1_000_000))]);
     await expect(large).rejects.toMatchObject({

@@ -17,7 +17,7 @@ import { deferred } from "../support/until.ts";
 
 export interface OpenClient {
   readonly client: Client;
-  /** What a worker is attached to. */
+  /** The server that a worker connects to. */
   readonly on: TransportSource;
   readonly clock: TestClock;
   close(): Promise<void>;
@@ -64,7 +64,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
     };
 
     describe("starting", () => {
-      it("a workflow value defines it and returns a handle whose result is its output", async () => {
+      it("a workflow value defines the workflow and returns a handle whose result is the output", async () => {
         const { client } = await withWorker();
         const run = await client.start(doubling, { n: 21 });
         expect(await run.result()).toEqual({ twice: 42 });
@@ -78,7 +78,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(JSON.parse(JSON.stringify(run))).toEqual({ id: run.id });
       });
 
-      it("and waiting for the end at once resolves with the output, or rejects as the result does", async () => {
+      it("with a wait for the end resolves with the output, or rejects like the result", async () => {
         const { client } = await withWorker();
         expect(await client.execute(doubling, { n: 21 }, { key: "once" })).toEqual({ twice: 42 });
         expect(await client.execute("doubling", { n: 21 }, { key: "once" })).toEqual({ twice: 42 });
@@ -87,7 +87,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         await expect(client.execute("nothing", null)).rejects.toMatchObject({ code: "LONGSHORE_NOT_FOUND" });
       });
 
-      it("and waiting for the end stops after a time, while the run continues", async () => {
+      it("with a wait for the end stops waiting after a time, while the run continues", async () => {
         const { client, clock } = await setup();
         const late = expect(client.execute(idle, 1, { timeout: "10s" })).rejects.toMatchObject({
           code: "LONGSHORE_DEADLINE",
@@ -128,7 +128,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(await all(client.runs())).toEqual([]);
       });
 
-      it("checks a durable function's input, which the function gets with the defaults of its schema", async () => {
+      it("checks a durable function's input, and the function gets the defaults of its schema", async () => {
         const { client, on, clock } = await setup();
         const greeting = workflow("greeting", async (_w, input) => `${input.word}, ${input.name}!`, {
           input: z.object({ name: z.string().min(1), word: z.string().default("Hello") }),
@@ -205,7 +205,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(await run.cancel()).toBe(true);
       });
 
-      it("is not waited for longer than the timeout, and the run goes on", async () => {
+      it("is not waited for longer than the timeout, and the run continues", async () => {
         const { client, clock } = await setup();
         const run = await client.start(idle, null);
         const waiting = expect(run.result({ timeout: 7 })).rejects.toMatchObject({ code: "LONGSHORE_DEADLINE" });
@@ -225,7 +225,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         await waiting;
       });
 
-      it("of a run that is not there is refused", async () => {
+      it("of a run that does not exist is refused", async () => {
         const { client } = await setup();
         const run = client.run("01M7QQ9PNSEHJR3KZ1W60QMF2H");
         const unknown = { code: "LONGSHORE_NOT_FOUND" };
@@ -248,7 +248,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect((await run.status()).state).toBe("succeeded");
       });
 
-      it("retries a run that has ended without success, and only such a run", async () => {
+      it("retries only a run that has ended without success", async () => {
         const { client } = await withWorker();
         const run = await client.start(failing, null);
         await expect(run.result()).rejects.toBeInstanceOf(RunFailed);
@@ -394,7 +394,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(await client.run(history[0]?.runId as string).result()).toEqual({ twice: 4 });
       });
 
-      it("refuse an input that does not fit, times that cannot be understood, and a workflow that is not defined", async () => {
+      it("refuse an input that does not fit, invalid times, and a workflow that is not defined", async () => {
         const { client } = await setup();
         const checked = graph("checked", (g, input) => g.step(double, input.n), { input: z.object({ n: z.number() }) });
         const bad = { code: "LONGSHORE_BAD_INPUT" };
@@ -410,7 +410,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         expect(await all(client.schedules())).toEqual([]);
       });
 
-      it("are paused, resumed, run by hand, filled up and removed", async () => {
+      it("are paused, resumed, run by hand, backfilled and removed", async () => {
         const { client, clock } = await withWorker();
         await client.define(minutely());
         const handle = client.schedule("minutely");
@@ -455,7 +455,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
     });
 
     describe("lists", () => {
-      it("runs newest first, over more pages than one, by workflow and state", async () => {
+      it("have runs newest first, over several pages, by workflow and state", async () => {
         const { client } = await setup();
         const handles: RunHandle[] = [];
         for (let at = 0; at < 205; at++) handles.push(await client.start(idle, at));
@@ -472,7 +472,7 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
         }
       });
 
-      it("the newest version of each workflow", async () => {
+      it("have the newest version of each workflow", async () => {
         const { client, clock } = await setup();
         await client.define(doubling);
         await clock.advance(1);

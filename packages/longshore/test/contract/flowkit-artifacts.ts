@@ -1,5 +1,5 @@
-// What every store of artifacts must do. The caller passes a function that opens a world: a store, and tasks whose nodes a test starts,
-// tries again and ends as a coordinator would.
+// The contract of every store of artifacts. The caller passes a function that opens a world: a store, and tasks whose nodes a test starts,
+// retries and ends like a coordinator.
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json/json.ts";
@@ -18,7 +18,7 @@ export interface ArtifactWorld {
   begin(nodes: readonly string[]): Promise<Attempt[]>;
   /** The next attempt of the node, after this one has failed. */
   again(attempt: Attempt): Promise<Attempt>;
-  /** What the coordinator does when the worker says that it is done. */
+  /** What the coordinator does when the worker reports that the node is done. */
   done(attempt: Attempt, meta: JsonObject): Promise<void>;
   fail(attempt: Attempt): Promise<void>;
   cancel(attempt: Attempt): Promise<void>;
@@ -29,7 +29,7 @@ export interface ArtifactWorld {
 export interface ArtifactKind {
   readonly name: string;
   open(): Promise<ArtifactWorld>;
-  /** Foreign writers share it, so that an attempt is known to be over only by what a later one has written. */
+  /** Foreign writers share the store, so only the data of a later attempt shows that an attempt is over. */
   readonly fencesByRow?: boolean;
 }
 
@@ -55,7 +55,7 @@ export function artifactContract(kind: ArtifactKind): void {
 }
 
 function writing(setup: Setup, kind: ArtifactKind): void {
-  it("[F-ART-02] keeps a part once, in its place", async () => {
+  it("[F-ART-02] stores a part once, in its place", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     expect(await store.putPartials(source, [part("b"), part("a", { n: 1 })])).toBe(true);
@@ -75,7 +75,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     expect(await store.putPartials(source, [])).toBe(true);
   });
 
-  it("a later attempt gives a part another value, and an earlier one cannot take it back", async () => {
+  it("a later attempt can change the value of a part, and an earlier one cannot change it back", async () => {
     const { store, begin, again, done } = await setup();
     const [first, sink] = await pair(begin);
     await store.putPartials(first, [part("a", { n: 1 })]);
@@ -94,7 +94,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     expect(await store.complete(first, { total: 1 })).toBe(false);
   });
 
-  // Where foreign writers share the store, only what a later attempt has written shows that this one is over.
+  // When foreign writers share the store, only the data of a later attempt shows that this one is over.
   if (!kind.fencesByRow) {
     it("an attempt that is over can write nothing new", async () => {
       const { store, begin, again } = await setup();
@@ -115,7 +115,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
     await expect(store.putPartials(source, [part("a"), part("")])).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", message });
   });
 
-  it("keeps values of any shape that JSON has", async () => {
+  it("stores any JSON value", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     const meta = { text: "é \u0001 \ud83d\ude00", none: null, list: [1, 2.5, [true]], deep: { "a.b": { $c: 1 } }, large: 2 ** 40, "": "" };
@@ -126,7 +126,7 @@ function writing(setup: Setup, kind: ArtifactKind): void {
 }
 
 function reading(setup: Setup): void {
-  it("[A01] gives more than two hundred parts, each once and in order", async () => {
+  it("[A01] returns more than two hundred parts, each once and in order", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     const uids = Array.from({ length: 1_250 }, (_, at) => `b${at}`);
@@ -136,7 +136,7 @@ function reading(setup: Setup): void {
     expect((await all(store, sink, ["up"])).map(({ uid }) => uid)).toEqual(uids);
   });
 
-  it("[F-PULL-01] gives a part while its source still works, and continues with the next", async () => {
+  it("[F-PULL-01] returns a part while its source still works, and continues with the next", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     const stream = open(store, sink, ["up"]);
@@ -151,7 +151,7 @@ function reading(setup: Setup): void {
     expect((await end).done).toBe(true);
   });
 
-  it("[A03] gives the part that was written right before its source ended", async () => {
+  it("[A03] returns the part that was written right before its source ended", async () => {
     const { store, begin, done } = await setup();
     const [source, sink] = await pair(begin);
     await store.putPartials(source, parts("a"));
@@ -170,7 +170,7 @@ function reading(setup: Setup): void {
     expect(await all(store, sink, ["up"])).toEqual([]);
   });
 
-  it("[A20] keeps equal uids of two sources apart", async () => {
+  it("[A20] separates equal uids of two sources", async () => {
     const { store, begin, done } = await setup();
     const [left, right, sink] = (await begin(["left", "right", "down"])) as [Attempt, Attempt, Attempt];
     await store.putPartials(left, [part("a", { of: "left" })]);
@@ -198,7 +198,7 @@ function reading(setup: Setup): void {
     expect((await end).done).toBe(true);
   });
 
-  it("two consumers are both given everything", async () => {
+  it("two consumers both get everything", async () => {
     const { store, begin, done } = await setup();
     const [source, one, two] = (await begin(["up", "one", "two"])) as [Attempt, Attempt, Attempt];
     await store.putPartials(source, parts("a", "b"));
@@ -207,7 +207,7 @@ function reading(setup: Setup): void {
     expect((await all(store, two, ["up"])).map(({ uid }) => uid)).toEqual(["a", "b"]);
   });
 
-  it("throws the reason of its signal, also while it waits", async () => {
+  it("throws the abort reason of its signal, also while it waits", async () => {
     const { store, begin } = await setup();
     const [source, sink] = await pair(begin);
     await store.putPartials(source, parts("a"));
@@ -232,7 +232,7 @@ function reading(setup: Setup): void {
     await expect(waiting).rejects.toThrow("enough");
   });
 
-  it("ends by an error when the store is closed", async () => {
+  it("ends with an error when the store is closed", async () => {
     const { store, begin } = await setup();
     const [, sink] = await pair(begin);
     const waiting = open(store, sink, ["up"]).next();
@@ -243,7 +243,7 @@ function reading(setup: Setup): void {
 }
 
 function tryingAgain(setup: Setup): void {
-  it("[F-BP-01, A02] a later attempt is given what the one before did not finish, and nothing else", async () => {
+  it("[F-BP-01, A02] a later attempt gets only the parts that the one before did not finish", async () => {
     const { store, begin, again, done } = await setup();
     const [source, first] = await pair(begin);
     await store.putPartials(source, parts("a", "b", "c"));
@@ -259,7 +259,7 @@ function tryingAgain(setup: Setup): void {
     expect(await store.finish(third, [])).toBe(true);
   });
 
-  it("what an earlier attempt still reads is given to the later one, too", async () => {
+  it("a later attempt also gets parts that an earlier one still reads", async () => {
     const { store, begin, again, done } = await setup();
     const [source, first] = await pair(begin);
     await store.putPartials(source, parts("a"));
@@ -269,7 +269,7 @@ function tryingAgain(setup: Setup): void {
     const stream = open(store, second, ["up"]);
     expect((await stream.next()).value).toMatchObject({ uid: "a" });
     await store.putPartials(source, parts("b"));
-    // Whether the zombie is given it as well does not matter: what it makes of it is fenced off.
+    // It does not matter whether the replaced attempt also gets the part: its results are refused.
     await zombie.next();
     await zombie.return?.(undefined);
     await done(source, {});
@@ -291,7 +291,7 @@ function ending(setup: Setup): void {
     expect(await store.isComplete("no such task", "up")).toBe(false);
   });
 
-  it("reports that a source is no node of the task, so that the reader does not wait for its parts", async () => {
+  it("reports that a source is not a node of the task, so that the reader does not wait for its parts", async () => {
     const { store, begin } = await setup();
     const [, sink] = await pair(begin);
     const reading = open(store, sink, ["nobody"]).next();
@@ -343,7 +343,7 @@ function ending(setup: Setup): void {
 }
 
 function states(setup: Setup): void {
-  it("keeps the run that a worker has saved as its current one, until the worker saves that it has none", async () => {
+  it("stores the run that a worker has saved as its current one, until the worker saves that it has none", async () => {
     const { store } = await setup();
     expect(await store.loadState("w-1")).toBeNull();
     const run: ActiveRun = {

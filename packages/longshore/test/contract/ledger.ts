@@ -1,4 +1,4 @@
-// The decider on a ledger: the smallest thing that can answer its needs and carry out its changes, and that counts both.
+// The decider on a ledger: the smallest object that can load the rows that it needs and apply its changes. It counts both.
 
 import assert from "node:assert/strict";
 import type { Json } from "../../src/core/json/json.ts";
@@ -14,7 +14,7 @@ import { planRestart } from "../../src/engine/run/restart-plan.ts";
 import type { Closure, NextTry } from "../../src/engine/run/retry.ts";
 import { backlogOf, type Join, type Message, type Rest, type Run } from "../../src/engine/run/run.ts";
 
-/** Templates are functions of what they may read; `of` lists the steps, which are asked for first. */
+/** Templates are functions of the outputs that they may read. `of` lists the steps whose outputs are requested first. */
 export interface Reads {
   of: number[];
   make(outputs: Json[], input: Json): Resolved;
@@ -35,7 +35,7 @@ const dialect: Dialect = {
   },
 };
 
-/** `runs` another workflow; or is over at once, giving `gives`, and chooses one of `cases` by its number. */
+/** `runs`: the step runs another workflow. Otherwise it ends at once with the output `gives`, and chooses one of `cases` by its number. */
 export type Step = Partial<Omit<TaskNode, "kind">> & { runs?: string; gives?: Json; chooses?: { by: Reads; cases: number[][] } };
 
 interface PlanParts {
@@ -69,7 +69,7 @@ export function planOf(steps: Step[], parts: PlanParts = {}): Plan {
   return makePlan({ dialect: "test", nodes, output: value("out"), ...parts });
 }
 
-/** What a decision has been shown. */
+/** The rows that a decision has read. */
 interface Seen {
   readonly joins: Map<number, Join | null>;
   readonly outputs: Map<number, Json>;
@@ -77,7 +77,7 @@ interface Seen {
   all: ReadonlyMap<number, TaskRow> | undefined;
 }
 
-/** What a node is: `open` while it is on the board. */
+/** The state of a node: `open` while it is on the board. */
 type State = "open" | EndState;
 
 export class Ledger {
@@ -89,19 +89,19 @@ export class Ledger {
   readonly states = new Map<number, State>();
   readonly outputs = new Map<number, Json>();
   readonly inputs = new Map<number, string>();
-  /** Steps whose first part was told. */
+  /** Steps whose first part was reported. */
   readonly streamed = new Set<number>();
   readonly messages: Message[] = [];
   /** Every start of a step, in order. */
   readonly started: number[] = [];
-  /** How many rows each event asked for and changed, and how often the decider was called. */
+  /** How many rows each event requested and changed, and how often the decider was called. */
   costs: { asked: number; changed: number; calls: number }[] = [];
-  /** The same for what a decision left: it is decided at once. */
+  /** The same for the rest that a decision left, which is decided at once. */
   rests: { asked: number; changed: number; calls: number }[] = [];
   cancelledOpen = 0;
   /** Every record that became void, in order. */
   readonly forgotten: number[] = [];
-  /** What decisions leave stays in the run. */
+  /** The rest of a decision stays in the run. */
   holdsRests = false;
 
   constructor(plan: Plan, parts: Partial<Run> = {}, spoken: Dialect = dialect) {
@@ -149,7 +149,7 @@ export class Ledger {
     return next;
   }
 
-  /** Decides what is left, as the store does for messages of the kind `go-on`. */
+  /** Decides the rest, like the store for messages of the kind `go-on`. */
   goOn(): void {
     for (let [first, ...others] = this.#left(); first !== undefined; [first, ...others] = this.#left()) {
       this.run = { ...this.run, backlog: others.length === 0 ? null : JSON.stringify(others) };

@@ -1,6 +1,6 @@
-// Rows that are never at hand: every read throws `Missing`, until its transaction has loaded it. So a read outside of an operation and of
-// `GroupCommit.read` always throws. Commits take some turns of the event loop, and what is loaded arrives some turns after it was read. So it
-// behaves like a database on another machine, with SQLite's rows.
+// Rows that cannot be read synchronously: every read throws `Missing` until its transaction has loaded the row. So a read outside of an
+// operation and of `GroupCommit.read` always throws. Commits take some turns of the event loop, and loaded rows arrive some turns after they
+// were read. So this store behaves like a database on another machine, with SQLite's rows.
 
 import { Missing } from "../../src/engine/missing.ts";
 import type { Row, RowStore, Scan, TableRows, TableSpec } from "../../src/engine/rows.ts";
@@ -55,7 +55,7 @@ interface Whole<R> {
   readonly record: R;
 }
 
-/** Not a row more: readers must not count on it. */
+/** It returns no additional row, because readers must not rely on one. */
 function untilEnough<R>(rows: Iterable<Whole<R>>, { enough }: Scan): R[] {
   const found: R[] = [];
   let chars = 0;

@@ -1,4 +1,4 @@
-// The store on PostgreSQL as the contract suite sees it: a schema is a place.
+// The PostgreSQL store for the contract suite: each place is a schema.
 
 import { type RowStore, Unavailable } from "../../src/engine/rows.ts";
 import type { Store } from "../../src/engine/store.ts";
@@ -12,7 +12,7 @@ export function postgresSchemas(server: () => TestPostgres): StoreKind {
     async open({ place, probe, ...rest }) {
       const { rows, wasServed, close } = await openDatabase({ url: place as string, node: "test" });
       const loads = new Set<Promise<unknown>>();
-      // What the suite looks at: the engine reads nothing else of it.
+      // The fields that the suite reads. The engine reads no others.
       const opened = {
         rows: counted(probed(rows, probe), loads),
         wasServed,
@@ -44,7 +44,7 @@ export function postgresSchemas(server: () => TestPostgres): StoreKind {
   };
 }
 
-/** Rows whose every commit passes the probe. */
+/** Rows that call the probe at every commit. */
 function probed(rows: RowStore, probe: CommitProbe): RowStore {
   return {
     ...rows,
@@ -70,7 +70,7 @@ function counted(rows: RowStore, loads: Set<Promise<unknown>>): RowStore {
   };
 }
 
-/** The suite plays a full disk as SQLite reports it. */
+/** The suite simulates a full disk with the error that SQLite reports. */
 function probeBefore(probe: CommitProbe): void {
   try {
     probe.before?.();
@@ -79,7 +79,7 @@ function probeBefore(probe: CommitProbe): void {
   }
 }
 
-/** A copy of a schema as a crash would leave it now. */
+/** A copy of a schema in its state after a crash at this time. */
 export async function copySchema(server: TestPostgres, url: string): Promise<string> {
   const to = server.newUrl();
   await server.query(`

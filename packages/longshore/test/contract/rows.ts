@@ -1,5 +1,5 @@
-// What the rows of every store must do: read by key and in order, write at once or not at all, and keep what was committed. Nothing in
-// here knows what a row means; the behaviour of the engine on them is in store.ts.
+// The contract of every store's rows: reads by key and in order, atomic writes, and durable commits. This suite does not depend on the
+// meaning of rows. store.ts tests the behaviour of the engine.
 
 import { afterEach, describe, expect, it } from "vitest";
 import { Missing } from "../../src/engine/missing.ts";
@@ -9,7 +9,7 @@ import type { ReadTx } from "../../src/engine/tx.ts";
 /** Opened rows. */
 export interface OpenedRows {
   readonly rows: RowStore;
-  /** Ends it without a word, as a crash does, and opens it again; null where nothing outlives the process. */
+  /** Ends it without a close, like a crash, and opens it again. Null when no data outlives the process. */
   readonly crash: (() => Promise<OpenedRows>) | null;
   close(): void | Promise<void>;
 }
@@ -41,7 +41,7 @@ const entries: TableSpec<Entry> = {
   }),
 };
 
-/** A table whose key is a number that is never given twice, with columns that may be null. */
+/** A table whose key is a number that is never used twice, with columns that may be null. */
 interface Numbered {
   readonly id: number;
   readonly owner: string;
@@ -136,7 +136,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       return { rows, table, scan, get, write, reopen };
     }
 
-    it("a row is read by its key as it was written, and absent after its removal", async () => {
+    it("a row is read by its key unchanged, and is absent after its removal", async () => {
       const { table, get, write } = await setup();
       expect(await get("a")).toBeNull();
       await write(() => table.insert([entry("a", 1, "first")]));
@@ -154,7 +154,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await scan({ by: entries.key })).toEqual(versions.map((version) => `a${version}`));
     });
 
-    it("a key that is there is refused by an insert, and nothing of its commit remains", async () => {
+    it("an insert with an existing key is refused, and nothing of its commit remains", async () => {
       const { table, scan, write } = await setup();
       await write(() => table.insert([entry("a")]));
       const refused = write(() => {
@@ -170,7 +170,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await scan({ by: entries.key })).toEqual(["a1"]);
     });
 
-    it("some columns of a row that is there are written, and no others", async () => {
+    it("some columns of an existing row can be written without the others", async () => {
       const { table, get, write } = await setup();
       await write(() => table.insert([entry("a", 1, "old")]));
       const body: readonly Column<Entry>[] = [["body", ({ body }) => body]];
@@ -194,7 +194,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await scan({ by, offset: 6, limit: 2 })).toEqual([]);
     });
 
-    it("a scan may leave out rows by null columns and by fixed values, and find keys first", async () => {
+    it("a scan may exclude rows by null columns and by fixed values, and may find keys first", async () => {
       const { rows, write } = await setup();
       const table = rows.table(numbered);
       const all = [
@@ -211,7 +211,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await ids({ by: ["task_id", "id"], equal: ["t"], above: [0], limit: 5, keysFirst: true })).toEqual([1, 2]);
     });
 
-    it("a scan that need not be read to its end reaches the row with which there is enough", async () => {
+    it("a scan that may stop early includes the row that completes the requested amount", async () => {
       const { rows, table, write } = await setup();
       const versions = Array.from({ length: 30 }, (_, at) => at + 1);
       await write(() => table.insert(versions.map((version) => entry("a", version, "€".repeat(100)))));
@@ -244,7 +244,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await read(rows, (tx) => table.total(tx, none, "bytes"))).toEqual({ rows: 0, sum: 0 });
     });
 
-    it("rows that belong to others are found for all of them at once", async () => {
+    it("rows that refer to other rows are found for all of these at once", async () => {
       const { rows, write } = await setup();
       const table = rows.table(numbered);
       const tasks = ["r", "r.0", "r.1", "r-1.0", "s", "t"];
@@ -276,7 +276,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await read(rows, (tx) => table.total(tx, { by: ["id"] }).rows)).toBe(1);
     });
 
-    it("texts, bytes and whole numbers are read as they were written", async () => {
+    it("texts, bytes and integers are read unchanged", async () => {
       const { rows, table, get, write } = await setup();
       const text = "\u00e9\u{1f6a2} \"'\\ line\nend";
       const version = Number.MAX_SAFE_INTEGER;
@@ -289,7 +289,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await read(rows, (tx) => [...(rows.table(contents).get(tx, 1)?.value ?? [])])).toEqual([...value]);
     });
 
-    it("a key or a bound that no row can have finds no row, and disturbs no other read", async () => {
+    it("a key or a bound that no row can have finds no row, and does not affect other reads", async () => {
       const { rows, table, scan, write } = await setup();
       await write(() => table.insert([entry("a", 1), entry("a", 2), entry("a\u0001", 1), entry("b", 1)]));
       const found = await read(rows, (tx) => {
@@ -312,7 +312,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect(await scan({ by })).toEqual(["a1", "a2", "b1"]);
     });
 
-    it("a text with a NUL character is written, and so are the rows of the same commit", async () => {
+    it("a text with a NUL character is written, and also the other rows of its commit", async () => {
       const { table, get, write } = await setup();
       await write(() => table.insert([entry("a", 1, "be\u0000fore"), entry("b", 1, "whole")]));
       expect((await get("a"))?.body).toMatch(/^be/);
@@ -321,7 +321,7 @@ export function rowsContract(name: string, open: () => Promise<OpenedRows>): voi
       expect((await get("a"))?.body).toMatch(/^be/);
     });
 
-    it("a commit that fails leaves nothing, and what was committed before survives a crash", async () => {
+    it("a failed commit leaves no change, and earlier commits are kept over a crash", async () => {
       const { table, write, scan, reopen } = await setup();
       await write(() => table.insert([entry("kept")]));
       const failed = write(() => {

@@ -1,4 +1,4 @@
-// What must be true of the stored rows after every commit, and of memory beside them.
+// What must be true for the stored rows and for memory after every commit.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
@@ -16,7 +16,7 @@ export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
     perRun.set(task.runId, tasks);
   }
   for (const run of stored.runs.values()) checkRun(run, planOf(run), perRun.get(run.id) ?? new Map());
-  // While messages are on their way, a child may not have heard yet.
+  // While messages are being sent, a child may not have been notified yet.
   if (stored.messages === 0) checkFamilies(stored);
   checkLimits(stored);
 }
@@ -32,7 +32,7 @@ function checkFamilies(stored: Stored): void {
   }
 }
 
-/** A child that is waited for again after its step was done: the run has continued behind it. */
+/** A step that waits again for its child after it was done: the run has already continued with later steps. */
 function isPassed(task: TaskRow | undefined): boolean {
   return task?.lane === null && task.state === "queued" && task.streamed;
 }
@@ -64,7 +64,7 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, TaskRow>): void {
   }
 }
 
-/** Whether it is wanted is not recorded in its upstreams; that it waits for them is. */
+/** Its upstreams do not record whether it is wanted, but they record that it waits for them. */
 function checkDemanded(run: Run, node: PlanNode, task: TaskRow | undefined, tasks: Map<number, TaskRow>): void {
   if (task === undefined || task.state === "forgotten") return;
   const settled = node.after.map((upstream) => isSettled(tasks.get(upstream)));
@@ -99,7 +99,7 @@ function checkLimits(stored: Stored): void {
   }
 }
 
-/** Memory may be newer than the disk in when a hold or an offer ends, and in nothing else. */
+/** Memory may be newer than the disk only in the time at which a hold or an offer ends. */
 export function checkMemory(store: DataStore, stored: Stored): void {
   const permits = new Map<string, number>();
   // A permit comes back when the row of its task is written.
@@ -120,8 +120,8 @@ export function checkMemory(store: DataStore, stored: Stored): void {
 }
 
 /**
- * But for the times of holds and offers, which are made again at start and written along with the next commit; and for the texts of what
- * was held then, which memory does not have.
+ * Except for the times of holds and offers, which are set again at the start and written with the next commit, and for the texts of tasks
+ * that were held then, which are not in memory.
  */
 export function sameTask(one: TaskRow, other: TaskRow): boolean {
   // An offer is seen as cancelled once its run has ended, before its row is written again.

@@ -1,4 +1,4 @@
-// The outside world of a simulation: workers and operators that call the server, believe its answers, and tell the model of them.
+// The clients in a simulation: workers and operators that call the server, rely on its answers, and report them to the model.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
@@ -20,7 +20,7 @@ export interface Outcome {
   completions: number;
 }
 
-/** What the clients share with the scheduler. */
+/** The state that the clients share with the scheduler. */
 export interface Stage {
   readonly random: Random;
   readonly machine: Machine;
@@ -31,11 +31,11 @@ export interface Stage {
   process(): Process;
   tracing(): boolean;
   say(what: string): void;
-  /** A promise was broken outside of any call that is waited for. */
+  /** Reports a promise that was broken outside of any pending call. */
   failed(error: unknown): void;
 }
 
-/** What became of a call: an answer, or the certainty that nothing was done, or nothing at all. */
+/** The outcome of a call: an answer, the certainty that nothing was done, or neither. */
 type Answer<T> = { value: T; from: Process } | "refused" | "unknown";
 
 interface Sent {
@@ -46,7 +46,7 @@ interface Sent {
 export class Clients {
   readonly #stage: Stage;
   readonly #keys = new StartKeys();
-  /** What the workers believe to hold, and what they have sent. */
+  /** The holds that the workers believe to have, and the reports that they have sent. */
   #holds: KnownHold[] = [];
   readonly #sent: Sent[] = [];
   #waiting: AbortController[] = [];
@@ -58,7 +58,7 @@ export class Clients {
     this.#node = new SimulatedNode(stage.machine);
   }
 
-  /** One of the things that the outside world does, at random. */
+  /** One random action of the clients. */
   call(): Promise<void> {
     if (this.#stage.machine.wire && this.#stage.random.chance(0.15)) return this.#reportWhileRenewing();
     if (this.#stage.machine.wire && this.#stage.random.chance(0.1)) return this.#claimThroughNode();
@@ -130,7 +130,7 @@ export class Clients {
     }
   }
 
-  /** Not waited for: whenever it is answered, in this life of the server, the worker has the task. */
+  /** The result is not awaited. At any time at which it is answered in this life of the server, the worker has the task. */
   async #claimAndWait(): Promise<void> {
     const process = this.#stage.process();
     const gone = new AbortController();
@@ -148,7 +148,7 @@ export class Clients {
       .catch((error: unknown) => {
         if (process.alive && (error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") this.#stage.failed(error);
       });
-    // Some clients hang up.
+    // Some clients disconnect.
     if (this.#stage.random.chance(0.2)) gone.abort();
   }
 
@@ -164,7 +164,7 @@ export class Clients {
   }
 
   async #renew(hold: KnownHold, progress: { output?: string }): Promise<void> {
-    // Who takes an offer up says who it is, and goes by this name even if it hears nothing back.
+    // A worker that accepts an offer sends its name, and keeps this name also when it gets no answer.
     hold.holder ??= this.#holder();
     const options = { ...progress, holder: hold.holder };
     const sentAt = this.#stage.machine.clock.now();
@@ -184,7 +184,7 @@ export class Clients {
     await this.#send(hold, verb);
   }
 
-  /** A worker reports while its own heartbeat is on its way: it arrives in the middle of the report's commit. */
+  /** A worker reports while its own heartbeat is being sent: the heartbeat arrives in the middle of the report's commit. */
   async #reportWhileRenewing(): Promise<void> {
     const hold = this.#stage.random.pick(this.#holds);
     if (hold === undefined) return;
@@ -205,7 +205,7 @@ export class Clients {
     const retryable = this.#stage.random.chance(0.8);
     const delayMs = this.#stage.random.pick([0, 100, 800]) as number;
     this.#sent.push({ hold, verb });
-    // Sent together with others: a caller meanwhile must reckon with it.
+    // Sent together with others, so a concurrent caller must expect its effect.
     const { sure } = hold;
     const answer = await this.#ask(
       `${verb} ${hold.taskId} grant ${hold.grant}`,
@@ -256,7 +256,7 @@ export class Clients {
     if (typeof answer !== "string" && answer.value) this.#stage.model.taskCancelled(task.id, life);
   }
 
-  /** A run that has ended begins another life, in one of the ways that there are. Those around it may live again with it. */
+  /** A run that has ended begins another life, in one of the possible ways. Its parent runs may also begin another life. */
   async #retry(): Promise<void> {
     const run = this.#anyRun((state) => state !== "running");
     if (run === undefined) return;
@@ -274,11 +274,11 @@ export class Clients {
       if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);
     };
     const answered = tell().catch((error: unknown) => this.#stage.failed(error));
-    // While the end of the run is still carried out the order waits, perhaps for many steps; the caller sees to other things meanwhile.
+    // While the end of the run is still being performed, the command waits, perhaps for many steps. Meanwhile the caller does other things.
     await Promise.race([answered, this.#quiet()]);
   }
 
-  /** The server has done what it can do now. */
+  /** Resolves when the server has done everything that it can do now. */
   async #quiet(): Promise<void> {
     for (let turn = 0; turn < 3; turn++) {
       await this.#stage.process().store.commit.quiet();
@@ -289,11 +289,11 @@ export class Clients {
   #restarting(runId: string): Order {
     const drawn = this.#stage.random.next();
     const { tasks, runs } = this.#stage.machine.disk.read();
-    // There is nothing to retry in one that succeeded.
+    // A run that succeeded has nothing to retry.
     if (runs.get(runId)?.state === "succeeded" && drawn < 0.75) return { kind: "restart" };
     if (drawn < 0.5) return { kind: "retry" };
     if (drawn < 0.75) return { kind: "restart" };
-    // Only Conductor's runs are rerun from a step, and only from one that had its turn.
+    // Only Conductor runs can be rerun from a step, and only from a step that has begun.
     const tied = isTied(runs.get(runId)?.workflow ?? "");
     const begun = tied ? [...tasks.values()].filter((task) => task.runId === runId && hadItsTurn(task)) : [];
     const node = this.#stage.random.pick(begun)?.node;
@@ -325,7 +325,7 @@ export class Clients {
     return this.#stage.random.pick([...this.#stage.machine.disk.read().runs.values()].filter((run) => wanted(run.state)))?.id;
   }
 
-  /** `sent` is called once the request is on its way: from then on it may have been carried out. */
+  /** `sent` is called when the request is sent: from then on it may have been performed. */
   async #ask<T>(what: string, request: (process: Process) => Promise<T>, sent?: () => void): Promise<Answer<T>> {
     const process = this.#stage.process();
     const call = ++this.#calls;
@@ -338,7 +338,7 @@ export class Clients {
       const value = await answering;
       if (this.#stage.tracing()) this.#stage.say(`  #${call} answered ${answerIsLost ? "(lost) " : ""}${JSON.stringify(value, brief)}`);
       if (wasDeposed) this.#judge(what, { isWord: isWordOf(value), wasOwned });
-      // What an owner says after it was replaced counts for nothing.
+      // Answers of an owner after it was replaced do not count.
       return answerIsLost || wasDeposed ? "unknown" : { value, from: process };
     } catch (error) {
       if (error instanceof BrokenPromise) throw error;
@@ -349,12 +349,12 @@ export class Clients {
       if ((error as { code?: string }).code !== "LONGSHORE_STORE_UNAVAILABLE") throw error;
       this.#stage.say(`  #${call} refused`);
       this.#stage.outcome.refusals++;
-      // Its last commit may have been carried out, and cannot be asked for any more.
+      // Its last commit may have been performed, but it can no longer query this.
       return process.isDeposed ? "unknown" : "refused";
     }
   }
 
-  /** An owner that has been replaced may repeat what it has in memory while it trusts itself, and may accept nothing. */
+  /** A replaced owner may return what it has in memory while it trusts its lease, but must accept nothing. */
   #judge(what: string, { isWord, wasOwned }: { isWord: boolean; wasOwned: boolean | undefined }): void {
     if (isWord) throw broken(`${what} was accepted by an owner that had been replaced`);
     if (!wasOwned) throw broken(`${what} was answered by an owner that had been replaced and whose trust was over`);
@@ -374,13 +374,13 @@ function hadItsTurn(task: TaskRow): boolean {
   return task.state !== "forgotten" && task.state !== "skipped";
 }
 
-/** Whether an answer says that something was done and will stay: a report that was accepted, tasks that were handed out. */
+/** Whether an answer promises a permanent change: an accepted report, or tasks that were handed out. */
 function isWordOf(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value === "ok" || value === true || (value as { created?: boolean } | undefined)?.created === true;
 }
 
-/** Tasks and runs in a trace by what matters. */
+/** The important fields of tasks and runs, for a trace. */
 function brief(_: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("state" in value)) return value;
   const { id, state, grant, attempt, left } = value as { [key: string]: unknown };

@@ -1,5 +1,5 @@
-// The disk of simulated servers: one database in memory, used by one life after the other, and a mirror of its rows for the checks,
-// which is kept up to date by what SQLite itself says has changed.
+// The disk of simulated servers: one database in memory, which one life after the other uses, and a mirror of its rows for the checks.
+// SQLite's own change notifications keep the mirror up to date.
 
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { Unwritten } from "../../src/engine/board/unwritten-endings.ts";
@@ -10,16 +10,16 @@ import { type Database, openDatabase, type Statement } from "../../src/store/sql
 import { migrate } from "../../src/store/sqlite/schema.ts";
 
 export interface Stored {
-  /** As every reader gets them: those of an ended run have ended, though their rows may be written later. */
+  /** The tasks as every reader gets them: tasks of an ended run have ended, although their rows may be written later. */
   readonly tasks: ReadonlyMap<string, TaskRow>;
-  /** As they are written. */
+  /** The tasks as they are stored. */
   readonly rows: ReadonlyMap<string, TaskRow>;
   readonly runs: ReadonlyMap<string, Run>;
-  /** Messages between runs that wait to be carried out. */
+  /** Messages between runs that wait to be processed. */
   readonly messages: number;
 }
 
-/** Notified of each row that has changed, once for each reading. */
+/** Called for each row that has changed, once for each read. */
 export interface DiskWatch {
   task(task: TaskRow): void;
   run(run: Run): void;
@@ -30,14 +30,14 @@ export interface Disk {
   watch: DiskWatch | null;
   /** Everything that is committed. */
   read(): Stored;
-  /** Makes it as new, for the next simulation. */
+  /** Resets it for the next simulation. */
   wipe(): void;
   close(): void;
 }
 
 export async function openDisk(): Promise<Disk> {
   const raw = await openDatabase(":memory:");
-  // Statements are made once for all lives: that is most of the cost of starting one.
+  // Statements are prepared once for all lives, because this is most of the cost of starting one.
   const statements = new Map<string, Statement>();
   const prepare = (sql: string): Statement => {
     const statement = statements.get(sql) ?? raw.prepare(sql);

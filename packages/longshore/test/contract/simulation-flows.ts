@@ -1,4 +1,4 @@
-// Flows for simulations: lazy plans, with choices between steps and a limit of their own.
+// Flows for simulations: lazy plans, with choices between steps and their own limit.
 
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";

@@ -1,4 +1,4 @@
-// Random durable functions by the dozen. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation-functions` plays seed 7 alone.
+// Dozens of random durable functions. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation-functions` runs only seed 7.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Disk, openDisk } from "./simulation-disk.ts";
@@ -8,15 +8,15 @@ import type { Fault } from "./simulation-process.ts";
 const perTest = 20;
 /** Far above what is needed: a loaded machine must not fail a simulation. */
 const timeoutMs = 120_000;
-/** A server and a worker with more bad days than good ones. */
+/** A server and a worker with many faults. */
 export const trouble: Trouble = { crashes: 0.1, lost: 0.1, repeated: 0.3 };
 /** The same, with an operator. */
 const orders: Trouble = { crashes: 0.03, lost: 0.05, repeated: 0.3, orders: 0.12 };
 const crashes: readonly Fault[] = ["crash-before-commit", "crash-after-commit"];
 
-/** Plays the seeds under trouble, and those up to `every` with a crash before and after each of their commits. */
+/** Runs the seeds with faults, and the seeds up to `every` with a crash before and after each of their commits. */
 export function functionsSuite(first: number, last: number, every: number): void {
-  describe("random functions in a simulation, whatever crashes", () => {
+  describe("random functions in a simulation with crashes", () => {
     let disk: Disk;
     beforeAll(async () => {
       disk = await openDisk();
@@ -28,7 +28,7 @@ export function functionsSuite(first: number, last: number, every: number): void
     for (let seed = from; seed <= to; seed += perTest) {
       const end = Math.min(seed + perTest - 1, to);
       it(`have the same result with seeds ${seed} to ${end}`, () => playAll(seed, end, disk, only === undefined), timeoutMs);
-      it(`have the same result under any orders with seeds ${seed} to ${end}`, () => playOrders(seed, end, disk), timeoutMs);
+      it(`have the same result under any operator commands with seeds ${seed} to ${end}`, () => playOrders(seed, end, disk), timeoutMs);
     }
     for (let seed = from; seed <= (only === undefined ? every : to); seed++)
       it(`have the same result with a crash at each commit of seed ${seed}`, () => crashAtEach(seed, disk), timeoutMs);

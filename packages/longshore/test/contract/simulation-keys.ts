@@ -1,4 +1,4 @@
-// What clients of a simulation know of keys: a key belongs to one run, and to the input of that run.
+// What clients of a simulation know about keys: a key belongs to one run and its input.
 
 import { broken } from "./simulation-model.ts";
 

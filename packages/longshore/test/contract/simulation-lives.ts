@@ -1,5 +1,5 @@
-// What runs may know about each other: a run that was restarted after its end is never ended by a message about an earlier life. Every
-// decision is checked here against the other run's row on disk.
+// Checks what runs may know about each other: a message about an earlier life must never end a run that was restarted after its end. Every
+// decision is compared with the other run's row on disk.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunEvent } from "../../src/engine/run/decide.ts";
@@ -35,12 +35,12 @@ export class Lives {
     if (lane !== null) return;
     this.#attempts.set(id, attempt);
     const key = childKey(id, attempt);
-    // A record that ended, waited again and ended again in one commit shows no more than that it was written.
+    // A record that ended, waited again and ended again in one commit only shows that it was written.
     if (isOpen(state)) this.#ended.delete(key);
     else this.#ended.set(key, this.#commits);
   }
 
-  /** The decider, watched. What is wrong is handed to `failed`, for nothing may throw in the middle of a commit. */
+  /** A decider with checks. Faults are passed to `failed`, because nothing may throw in the middle of a commit. */
   watch(brain: Brain, failed: (error: unknown) => void): Brain {
     return {
       plan: (definition) => brain.plan(definition),
@@ -64,7 +64,7 @@ export class Lives {
     return `run ${run.id} was told that ${child.id} has ended, which is ${child.state} in life ${child.retries}`;
   }
 
-  /** A run is stopped for its parent's sake only by something that happened to the parent's step in the run's own life. */
+  /** A run is stopped because of its parent only when something happened to the parent's step in the run's own life. */
   #endOfParent({ id, retries, parentTaskId, parentAttempt }: Run, event: RunEvent): string | null {
     if (event.kind !== "cancel" || event.parent === undefined || parentTaskId === null) return null;
     const life = this.#runs.get(id);

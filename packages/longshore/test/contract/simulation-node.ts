@@ -1,5 +1,5 @@
-// A node between workers and the owner. Its claims reach the owner as requests, which the real performer carries out (cluster/performer.ts), on a
-// link that breaks before the reply, between the reply and the worker, and before the owner hears that the worker has it.
+// A node between workers and the owner. Its claims reach the owner as requests, which the real performer performs (cluster/performer.ts). The
+// link breaks before the reply, between the reply and the worker, and before the owner is notified that the worker has the task.
 
 import type { CarriedReply } from "../../src/cluster/carried-reply.ts";
 import type { CarriedRequest } from "../../src/cluster/carried-request.ts";
@@ -18,7 +18,7 @@ export interface NodeClaim {
   readonly max: number;
 }
 
-/** What becomes of a claim on its way. */
+/** What happens to a claim between the worker and the owner. */
 const fates = [
   "the link breaks while the claim is performed",
   "the link breaks before the reply",
@@ -30,7 +30,7 @@ const fates = [
 
 interface Owner {
   readonly performer: Performer;
-  /** What was handed out, by the text of the reply. */
+  /** The tasks that were handed out, by the text of the reply. */
   readonly replies: Map<string, readonly TaskRow[]>;
 }
 
@@ -129,7 +129,7 @@ async function ask(
 ): Promise<readonly TaskRow[]> {
   const reply = (await performer.call("request", request, { key: "", node: "node", link, isRepeat, signal })) as CarriedReply;
   const tasks = replies.get(reply.text ?? "");
-  // A refusal is a reply, too.
+  // A refusal is also a reply.
   if (tasks === undefined) throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "The owner refused the claim.");
   return tasks;
 }

@@ -1,5 +1,5 @@
-// An operator of simulated functions: pauses and resumes runs, cancels and retries them, and ends their delays, at any moment. None of these orders
-// changes what a function returns in the end.
+// An operator of simulated functions: pauses, resumes, cancels and retries runs and ends their delays at random times. None of these commands
+// changes the final result of a function.
 
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Random } from "../faults/random.ts";
@@ -13,7 +13,7 @@ const ordersMax = 12;
 export class Operator {
   readonly #random: Random;
   readonly #disk: Disk;
-  /** Programs that are to be cancelled by themselves: what they run is left alone, because the end of that would be another end of theirs. */
+  /** Programs that will be cancelled. The operator does not touch what they run, because its end would change their own end. */
   readonly #cancelled: readonly string[];
   readonly #hastens: readonly "hasten"[];
   readonly #say: (what: string) => void;
@@ -43,7 +43,7 @@ export class Operator {
     else await process.runs.tell(run.id, { kind });
   }
 
-  /** Brings everything on that an order has stopped. False when there is nothing. */
+  /** Continues everything that a command has stopped. Returns false when there is nothing. */
   async bringOn(process: Process, main: string): Promise<boolean> {
     let found = false;
     for (const { id, state } of this.#disk.read().runs.values()) {

@@ -1,14 +1,14 @@
-// Faults that are planted into an engine, to see whether the simulation finds them: what could go wrong where a commit takes a while.
+// Faults that are added to an engine, to check that the simulation finds them: mistakes that are possible when a commit takes time.
 
 import type { GroupCommit } from "../../src/engine/commit.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
 export type Plant =
-  /** A hold is renewed in memory while the commit of its end is under way: the old row is written over the new one. */
+  /** A hold is renewed in memory during the commit of its end: the old row overwrites the new one. */
   | "renewal in the middle of a commit"
   /** Readers get rows that are not committed yet. */
   | "readers of uncommitted rows"
-  /** An owner relies on its memory for as long as it lives. */
+  /** An owner relies on its memory without a time limit. */
   | "endless trust"
   /** An owner takes back what it handed out over a link that broke, although the worker may have it (simulation-node.ts). */
   | "hand-outs that go back with their link";

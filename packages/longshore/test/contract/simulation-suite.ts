@@ -1,4 +1,4 @@
-// Simulations by the hundred. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation` plays seed 7 alone.
+// Hundreds of simulations. `LONGSHORE_SIM_SEED=7 npx vitest run --project unit simulation` runs only seed 7.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type How, simulate } from "./simulation.ts";
@@ -10,7 +10,7 @@ const timeoutMs = 120_000;
 
 export function simulationSuite(first: number, last: number, how: How = {}): void {
   const place = placeOf(how);
-  describe(`in a simulation ${place}, whatever the scheduler does`, () => {
+  describe(`in a simulation ${place}, with any schedule`, () => {
     let disk: Disk;
     beforeAll(async () => {
       disk = await openDisk();

@@ -1,4 +1,4 @@
-// The SQLite store as the contract suite sees it: in a file, or in memory.
+// The SQLite store for the contract suite: in a file, or in memory.
 
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {
   };
 }
 
-/** A database whose every commit passes the probe; what the probe throws, the caller of the transaction sees. */
+/** A database that calls the probe at every commit. The caller of the transaction gets what the probe throws. */
 function probed(db: Database, probe: CommitProbe): Database {
   return {
     ...db,

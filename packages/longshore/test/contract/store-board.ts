@@ -1,4 +1,4 @@
-// The verbs of the board, one by one, with their refusals.
+// The verbs of the board, each with its refusals.
 
 import { describe, expect, it } from "vitest";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -7,7 +7,7 @@ import { holdOf, newTask, policy, termMs } from "./world.ts";
 
 export function boardContract(setup: Setup): void {
   describe("claim and complete", () => {
-    it("hand a task to one holder, with a grant, until the end of its term", async () => {
+    it("give a task to one holder, with a grant, until the end of its term", async () => {
       const { clock, post, claim } = await setup();
       await post("t", { input: '{"a":1}' });
       expect(await claim()).toMatchObject({
@@ -22,7 +22,7 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("leave a task alone whose id is posted again, in any state", async () => {
+    it("do not change a task whose id is posted again, in any state", async () => {
       const { board, post, claim, task } = await setup();
       const again = { input: '"other"', lanes: [laneOf("elsewhere")] };
       await Promise.all([post("t"), post("t", again), post("u")]);
@@ -32,7 +32,7 @@ export function boardContract(setup: Setup): void {
       await post("t", again);
       expect(await task("t")).toMatchObject({ state: "held", grant: hold.grant });
       expect(await board.complete(hold, '"fine"')).toBe("ok");
-      // With others in the same batch, which it must not hold up.
+      // Together with others in the same batch, which it must not delay.
       await Promise.all([post("v"), post("t", again), board.post([newTask("w"), newTask("t", again), newTask("x")])]);
       expect(await task("t")).toMatchObject({ state: "done", output: '"fine"', input: "null" });
       expect(await claim("elsewhere")).toBeUndefined();
@@ -51,7 +51,7 @@ export function boardContract(setup: Setup): void {
       expect(await ask(2)).toEqual([]);
     });
 
-    it("keep the output, and answer repeated and other reports by what was applied", async () => {
+    it("store the output, and answer repeated and other reports according to what was applied", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -63,7 +63,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "done", output: '"fine"' });
     });
 
-    it("merge the output over the parts that were sent before, when requested", async () => {
+    it("merge the output with the parts that were sent before, when requested", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -72,7 +72,7 @@ export function boardContract(setup: Setup): void {
       expect((await task("t")).output).toBe('{"a":1,"b":2}');
     });
 
-    it("refuse a holder who is not the one, and unknown tasks", async () => {
+    it("refuse a report of another holder, and unknown tasks", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       const held = await claim();
@@ -83,14 +83,14 @@ export function boardContract(setup: Setup): void {
       expect(await board.cancel("nobody")).toBe(false);
     });
 
-    it("take a report by task alone, from protocols that prove no more", async () => {
+    it("accept a report with only the task's id, from protocols that send no more", async () => {
       const { board, post, task } = await setup();
       await post("t");
       expect(await board.complete({ taskId: "t" }, "1")).toBe("ok");
       expect((await task("t")).state).toBe("done");
     });
 
-    it("resolve callers that wait for the result", async () => {
+    it("resolve calls that wait for the result", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       const result = board.result("t");
@@ -102,7 +102,7 @@ export function boardContract(setup: Setup): void {
   });
 
   describe("fail", () => {
-    it("takes a failure that was not the task's own from the budget of lost holds", async () => {
+    it("uses the budget of lost holds for a failure that was not the task's fault", async () => {
       const { board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 0, lost: 1 }) });
       const report = { error: "nobody answered", retryable: true, spends: "lost" as const, output: '{"port":1}' };
@@ -113,7 +113,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject(ended);
     });
 
-    it("tries again after the backoff, not before, with a new attempt and a new grant", async () => {
+    it("retries after the backoff, not before, with a new attempt and a new grant", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 1, delayMs: 500 }) });
       const first = await claim();
@@ -146,7 +146,7 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "t" });
     });
 
-    it("counts attempts of a task that fails without ever being handed out", async () => {
+    it("counts attempts of a task that fails without a hand-out", async () => {
       const { board, post, task } = await setup();
       await post("t", { policy: policy({ failures: 2 }) });
       const fail = (attempt: number) => board.fail({ taskId: "t", attempt }, { error: "refused", retryable: true });
@@ -154,7 +154,7 @@ export function boardContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", failures: 3, attempt: 2 });
     });
 
-    it("keeps an error readable that holds characters which texts may not", async () => {
+    it("keeps an error readable that has characters which stored texts must not have", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       await board.fail(holdOf(await claim()), { error: "before\u0000after", retryable: false });
@@ -163,7 +163,7 @@ export function boardContract(setup: Setup): void {
   });
 
   describe("defer", () => {
-    it("brings the task back after its delay, same attempt, without spending a budget", async () => {
+    it("queues the task again after its delay, in the same attempt, without using a budget", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t");
       const hold = holdOf(await claim());
@@ -176,7 +176,7 @@ export function boardContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "t", attempt: 0, grant: 3, output: '{"seen":1}' });
     });
 
-    it("is counted for each attempt, unless the task is returned unseen", async () => {
+    it("is counted for each attempt, except when the task is returned unseen", async () => {
       const { board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 1 }) });
       await board.defer(holdOf(await claim()), 0);
@@ -257,7 +257,7 @@ export function boardContract(setup: Setup): void {
       expect(await board.extend({ taskId: "t", grant: held?.grant, holder: "ann" })).toEqual({ verdict: "busy", holdUntil: null });
     });
 
-    it("of a queued task changes only its part", async () => {
+    it("for a queued task changes only its part", async () => {
       const { board, post, claim } = await setup();
       await post("t");
       expect(await board.extend({ taskId: "t" }, { output: "1", holder: "ann" })).toEqual({ verdict: "ok", holdUntil: null });

@@ -32,7 +32,7 @@ export function cancelContract(setup: Setup): void {
       expect((await board.extend(holdOf(offered))).verdict).toBe("stale");
     });
 
-    it("by the holder's own word ends the task at once, with its reason and without another try", async () => {
+    it("by the holder itself ends the task at once, with its reason and without another attempt", async () => {
       const { board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 3 }) });
       const held = await claim();
@@ -69,7 +69,7 @@ export function cancelContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("a held task ends as cancelled when its holder is never heard of again", async () => {
+    it("a held task ends as cancelled when its holder sends nothing more", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 9, lost: 9 }) });
       await claim();

@@ -1,4 +1,4 @@
-// Callers that arrive together share a commit; no caller pays for a neighbour's mistake; what was not committed never happened.
+// Callers that arrive together share a commit. A mistake of one caller does not affect the others, and changes without a commit are undone.
 
 import { describe, expect, it } from "vitest";
 import { diskFull } from "./sqlite.ts";
@@ -9,7 +9,7 @@ const reach = { names: ["work"], labels: [] };
 
 export function commitContract(setup: Setup): void {
   describe("group commit", () => {
-    it("writes what arrives together in one transaction", async () => {
+    it("writes changes that arrive together in one transaction", async () => {
       const { store, board } = await setup();
       const before = store.commits();
       await Promise.all(Array.from({ length: 100 }, (_, at) => board.post([newTask(`t${at}`)])));
@@ -24,7 +24,7 @@ export function commitContract(setup: Setup): void {
       const before = store.commits();
       const input = JSON.stringify("x".repeat(1_000_000));
       await Promise.all(Array.from({ length: 10 }, (_, at) => board.post([newTask(`t${at}`, { input })])));
-      // A transaction takes no more operations once it has 1.6 M characters to write, so that it holds two of these.
+      // A transaction accepts no more operations when it has 1.6 M characters to write, so it contains two of these.
       expect(store.commits() - before).toBe(5);
     });
 
@@ -93,7 +93,7 @@ export function commitContract(setup: Setup): void {
       expect(await claims[1]).toMatchObject([{ id: "t", holder: "bob", grant: 1 }]);
     });
 
-    it("fails only the caller whose operation throws, and takes back what that had done", async () => {
+    it("fails only the caller whose operation throws, and undoes its changes", async () => {
       const { board, task } = await setup();
       const posts = [board.post([newTask("a")]), board.post([newTask("half"), newTask("none", { lanes: [] })]), board.post([newTask("b")])];
       const outcomes = await Promise.allSettled(posts);
@@ -104,7 +104,7 @@ export function commitContract(setup: Setup): void {
   });
 
   describe("a commit that fails", () => {
-    it("has changed nothing: the same claim hands out the same task, once there is room", async () => {
+    it("has changed nothing: the same claim hands out the same task when there is space", async () => {
       const { clock, probe, board, post, claim } = await setup();
       await post("a");
       await post("b");
@@ -139,7 +139,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toMatchObject({ id: "u" });
     });
 
-    it("ends no hold of a worker that still renews it, also rarely, and takes its result once there is room", async () => {
+    it("ends no hold of a worker that still renews it, also rarely, and accepts its result when there is space", async () => {
       const { clock, probe, board, post, claim, task } = await setup();
       await post("t");
       await post("dead", { policy: policy({ lost: 1 }) });
@@ -172,7 +172,7 @@ export function commitContract(setup: Setup): void {
       expect((await board.extend(hold)).verdict).toBe("stale");
     });
 
-    it("takes back permits, parked tasks and waiting claims", async () => {
+    it("restores permits, parked tasks and waiting claims", async () => {
       const { clock, probe, board, post, claim } = await setup();
       const limits = [{ key: "api", held: 1 }];
       await post("a", { limits });
@@ -194,7 +194,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("leaves a waiting claim in its place in line", async () => {
+    it("keeps the place of a waiting claim in the queue", async () => {
       const { clock, probe, board, post } = await setup();
       const wait = (holder: string) => board.claim({ reach, holder, termMs, waitMs: 60_000 });
       const [first, second] = [wait("ann"), wait("bob")];
@@ -228,7 +228,7 @@ export function commitContract(setup: Setup): void {
       expect(await claim("b")).toBeDefined();
     });
 
-    it("does not lose what became due during it", async () => {
+    it("does not lose deadlines that became due during it", async () => {
       const { clock, probe, post, claim, task } = await setup();
       await post("t", { policy: policy({ lost: 1 }) });
       await claim();
@@ -242,7 +242,7 @@ export function commitContract(setup: Setup): void {
       expect((await task("t")).state).toBe("queued");
     });
 
-    it("of one row that cannot be written delays no other expiry", async () => {
+    it("because of one unwritable row delays no other expiry", async () => {
       const { clock, probe, post, task } = await setup();
       for (const [at, id] of ["a", "poison", "b"].entries()) await post(id, { claimMs: 10 + at });
       let rejected = 0;

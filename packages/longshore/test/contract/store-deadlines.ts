@@ -1,4 +1,4 @@
-// What happens at a time and not before it, without a request: deadlines, and the two budgets of retries.
+// Events at a fixed time without a request: deadlines, and the two budgets of retries.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";
@@ -6,7 +6,7 @@ import { holdOf, policy, termMs } from "./world.ts";
 
 export function deadlineContract(setup: Setup): void {
   describe("deadlines", () => {
-    it("end a hold when the clock reaches its term, and lose the attempt", async () => {
+    it("end a hold when the clock reaches its term, and the attempt counts as lost", async () => {
       const { clock, post, claim, task } = await setup();
       await post("t", { policy: policy({ lost: 1 }) });
       await claim();
@@ -29,7 +29,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await board.complete(hold, "1")).toBe("stale");
     });
 
-    it("are due together when the clock is set forward, and a worker that was handed a task before loses its hold", async () => {
+    it("are due together when the clock is set forward, and a worker with a task from before loses its hold", async () => {
       const { clock, board, post, claim, task } = await setup();
       const tries = { policy: policy({ lost: 1 }) };
       await post("a", tries);
@@ -60,7 +60,7 @@ export function deadlineContract(setup: Setup): void {
       expect((await task("t")).state).toBe("queued");
     });
 
-    it("count failures and lost holds apart", async () => {
+    it("count failures and lost holds separately", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { policy: policy({ failures: 1, lost: 2 }) });
       await claim();
@@ -74,7 +74,7 @@ export function deadlineContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", error: "lease expired", failures: 1, lost: 3 });
     });
 
-    it("end what no worker took in time, and nothing else", async () => {
+    it("end only tasks that no worker took in time", async () => {
       const { clock, post, claim, task } = await setup();
       await post("a", { claimMs: 100, policy: policy({ failures: 9 }) });
       await post("b", { claimMs: 100, priority: -1 });
@@ -86,7 +86,7 @@ export function deadlineContract(setup: Setup): void {
       expect((await task("b")).state).toBe("held");
     });
 
-    it("give a delayed task its whole time to be taken, after its delay", async () => {
+    it("give a delayed task its whole time to be claimed, after its delay", async () => {
       const { clock, board, post, claim, task } = await setup();
       await post("t", { claimMs: 100, delayMs: 500, policy: policy({ failures: 1, delayMs: 700 }) });
       await clock.advance(599);
@@ -133,7 +133,7 @@ export function deadlineContract(setup: Setup): void {
         expect(await task(id)).toMatchObject({ state: "failed", error: "timed out: the task took too long" });
     });
 
-    it("of many tasks that are due together all fire", async () => {
+    it("all fire when those of many tasks are due together", async () => {
       const { clock, board, task, claim } = await setup();
       const ids = Array.from({ length: 1_200 }, (_, at) => `t${at}`);
       await board.post(

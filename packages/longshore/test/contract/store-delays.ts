@@ -77,7 +77,7 @@ export function delayContract(setup: Setup): void {
   });
 }
 
-/** For stores that keep what they have. */
+/** For stores whose data outlives the process. */
 export function delayRestartContract(setup: Setup): void {
   it("a run with a delay begins at its time after a restart, and at once when that has passed", async () => {
     let world = await setup();

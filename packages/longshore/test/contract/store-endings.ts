@@ -63,7 +63,7 @@ export function endingsContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "succeeded", active: 0, backlog: null });
     });
 
-    it("acts on the first part of a step before its end, also when the part arrives while slices of its pause are left", async () => {
+    it("processes the first part of a step before its end, also when the part arrives while slices of the pause are left", async () => {
       const world = await setup({ carries: false, sliceTasks });
       const reader = step("reader", { task: "read", after: ["source"], startWhen: "first-part" });
       const { id } = await world.start("wide", [...steps.slice(0, 3 * sliceTasks), step("source", { task: "stream" }), reader]);
@@ -81,7 +81,7 @@ export function endingsContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "succeeded", active: 0, left: 0, backlog: null });
     });
 
-    it("hands out none of its tasks, while those of others are found behind them", async () => {
+    it("hands out none of its tasks, but tasks of other runs after them", async () => {
       const { world } = await cancelled(setup);
       await world.post("other");
       expect((await world.claim())?.id).toBe("other");
@@ -89,7 +89,7 @@ export function endingsContract(setup: Setup): void {
       while (await deliverOne(world)) expect(await world.claim()).toBeUndefined();
     });
 
-    it("gives none of its tasks to a claim that waits when the delay of one is over", async () => {
+    it("gives none of its tasks to a waiting claim when the delay of one ends", async () => {
       const world = await setup({ carries: false, sliceTasks });
       const retry = { failures: 1, backoff: { kind: "fixed", delayMs: 500 } } as const;
       const { id } = await world.start(
@@ -119,7 +119,7 @@ export function endingsContract(setup: Setup): void {
       expect((await world.task(`${id}.1`)).output).toBe("1");
     });
 
-    it("starts no child run, and stops those that run", async () => {
+    it("starts no child run, and stops running ones", async () => {
       const world = await setup({ carries: false, sliceTasks: 1 });
       await world.define("inner", [step("work")]);
       const { id } = await world.start(
@@ -153,7 +153,7 @@ export function endingsContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it.each([false, true])("begins again with none of what it had recorded, after a restart of the server: %s", async (restarts) => {
+    it.each([false, true])("begins again without its earlier records, after a restart of the server: %s", async (restarts) => {
       let world = await setup({ carries: false, sliceTasks });
       const chain = names.map((name, at) => step(name, { task: "work", after: names.slice(Math.max(0, at - 1), at) }));
       const { id } = await world.start("long", chain);
@@ -168,7 +168,7 @@ export function endingsContract(setup: Setup): void {
       }
       expect(await statesOf(world, id)).toEqual(["queued", ...Array<string>(count - 1).fill("forgotten")]);
       expect(await world.board.complete(holdOf(first), '"late"')).not.toBe("ok");
-      // The run is faster than the slices: each step begins before the slice has come to it.
+      // The run is faster than the slices: each step begins before its slice.
       for (const _ of names) {
         const task = await world.claim();
         expect(task?.attempt).toBe(1);

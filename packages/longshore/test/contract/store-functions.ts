@@ -1,4 +1,4 @@
-// Durable functions, from the side of the server: turns that are handed out, commands that become tasks, results that wait for the next turn.
+// Durable functions on the server: turns that are handed out, commands that become tasks, results that wait for the next turn.
 
 import { describe, expect, it } from "vitest";
 import { type Command, functionLane, type Turn, type TurnNews, type TurnReport } from "../../src/core/turn.ts";
@@ -40,7 +40,7 @@ function worker(world: World) {
   return { take, report, turn, done };
 }
 
-/** Place, state and output of the first commands. */
+/** The number, state and output of the first commands. */
 function journalOf(world: World, runId: string, commands: number): Promise<unknown[]> {
   const nodes = Array.from({ length: commands }, (_, at) => at + 1);
   return Promise.all(nodes.map((node) => world.task(`${runId}.${node}`).then(({ ordinal, state, output }) => [ordinal, state, output])));
@@ -70,7 +70,7 @@ export function functionContract(setup: Setup): void {
       expect(await world.task(`${id}.0`)).toMatchObject({ state: "done" });
     });
 
-    it("gets together what arrived while its turn was under way", async () => {
+    it("gets all results together that arrived during its turn", async () => {
       const { take, report, turn, done, id, world } = await begin(setup);
       await turn([1, 2, 3].map((node) => ({ node, name: `s${node}` })));
       await done("s1", "1");
@@ -83,7 +83,7 @@ export function functionContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ left: 0, recorded: 3 });
     });
 
-    it("is handed to the worker that has it in memory, and to any other after a while", async () => {
+    it("is handed to the worker that has it in memory, and after a while to any other", async () => {
       const { world, turn, done, take } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);
       await done("a", "1");
@@ -94,7 +94,7 @@ export function functionContract(setup: Setup): void {
       expect(taken?.turn).toMatchObject({ turn: 2, by: "w-1" });
     });
 
-    it("is queued again when its worker is lost, with the same news, and the late report is refused", async () => {
+    it("is queued again with the same news when its worker is lost, and the late report is refused", async () => {
       const { world, take, report, turn, done } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);
       await done("a", "1");
@@ -119,7 +119,7 @@ export function functionContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ recorded: 1, left: 1, active: 2 });
     });
 
-    it("goes on in its turn with the news that it asks for, also when it asks again", async () => {
+    it("continues its turn with the news that it requests, also when it repeats the request", async () => {
       const { world, id, take, turn, done, report } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -149,7 +149,7 @@ export function functionContract(setup: Setup): void {
       ]);
     });
 
-    it("takes a turn that comes with the result of its step, and hands out what the turn asks for", async () => {
+    it("accepts a turn together with the result of its step, and hands out the turn's commands", async () => {
       const { world, id, turn } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);
       const step = await world.claim("a");
@@ -207,7 +207,7 @@ export function functionContract(setup: Setup): void {
       expect([(await world.task(`${id}.1`)).endedAt, (await world.task(`${id}.2`)).endedAt]).toEqual([1_000, 2_000]);
     });
 
-    it("is blocked when it has received a side effect as another number", async () => {
+    it("is blocked when it has received a side effect with another number", async () => {
       const { world, id, take, turn, done, report } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -237,7 +237,7 @@ export function functionContract(setup: Setup): void {
       expect(again?.turn.input).toBeUndefined();
     });
 
-    it("begins nothing new in its turn while the run is paused", async () => {
+    it("begins no new command in its turn while the run is paused", async () => {
       const { world, id, take, report } = await begin(setup);
       const taken = await take();
       await world.runs.tell(id, { kind: "pause" });
@@ -249,7 +249,7 @@ export function functionContract(setup: Setup): void {
       expect((await take())?.turn).toMatchObject({ after: 1, upTo: 1, commands: 1 });
     });
 
-    it("records a side effect with its result, which the worker gets back without it", async () => {
+    it("records a side effect with its result, and the reply to the worker does not repeat the result", async () => {
       const { world, id, turn } = await begin(setup);
       await turn([
         { node: 1, kind: "local", name: "rate", output: 0.5 },
@@ -284,7 +284,7 @@ export function functionContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("brings the definition of a child, which is stored if there is none of its name", async () => {
+    it("can send the definition of a child, which is stored if there is none with its name", async () => {
       const { world, turn } = await begin(setup);
       await world.runs.define({ name: "k", dialect: "function", source: '{"name":"k","function":true}' });
       const child = (name: string, source: string) => ({ kind: "run" as const, name, defines: [{ name, dialect: "function", source }] });
@@ -299,7 +299,7 @@ export function functionContract(setup: Setup): void {
       expect((await world.runs.definition("k"))?.version).toBe(1);
     });
 
-    it("is retried from the command whose error it threw: what it did before is kept", async () => {
+    it("is retried from the command whose error it threw, and keeps earlier results", async () => {
       const { world, id, turn, done } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);
       await done("a", "1");
@@ -317,7 +317,7 @@ export function functionContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("keeps what came while it was paused, when it is cancelled before it goes on", async () => {
+    it("keeps results of a pause when it is cancelled before it continues", async () => {
       const { world, id, take, report, turn, done } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -341,7 +341,7 @@ export function functionContract(setup: Setup): void {
       ]);
     });
 
-    it("keeps a failure behind which the function has gone on: the replay gives the same commands", async () => {
+    it("keeps a failure after which the function has continued: the replay gives the same commands", async () => {
       const { world, id, turn } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -361,7 +361,7 @@ export function functionContract(setup: Setup): void {
       ]);
     });
 
-    it("waits as blocked until a retry, and its commands go on meanwhile", async () => {
+    it("is blocked until a retry, and its commands continue meanwhile", async () => {
       const { world, id, turn, done, take } = await begin(setup);
       await turn([{ node: 1, name: "a" }], { end: { kind: "blocked", error: "the journal has step b" } });
       expect(await world.run(id)).toMatchObject({ state: "blocked", error: "the journal has step b" });
@@ -371,7 +371,7 @@ export function functionContract(setup: Setup): void {
       expect((await take())?.turn).toMatchObject({ by: null, upTo: 1, results: [{ node: 1, output: 1 }] });
     });
 
-    it("stops for a pause: a report waits until it is resumed", async () => {
+    it("stops during a pause: a report waits until it is resumed", async () => {
       const { world, id, take, report } = await begin(setup);
       const taken = await take();
       await world.runs.tell(id, { kind: "pause" });
@@ -383,7 +383,7 @@ export function functionContract(setup: Setup): void {
       expect(await world.claim("a")).toMatchObject({ node: 1 });
     });
 
-    it("cancels its open commands with the run, and the turn under way is told", async () => {
+    it("cancels its open commands with the run, and the running turn is notified", async () => {
       const { world, id, take, turn, done } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -397,7 +397,7 @@ export function functionContract(setup: Setup): void {
       expect((await world.task(`${id}.2`)).state).toBe("cancelled");
     });
 
-    it("fails with what is wrong in a report, and refuses lanes of the server", async () => {
+    it("fails with the mistake in a report, and refuses lanes of the server", async () => {
       const { world, id, take, turn, report } = await begin(setup);
       await turn([{ node: 1, name: "$command" }]);
       expect(await world.task(`${id}.1`)).toMatchObject({ state: "failed", fault: "final" });
@@ -406,7 +406,7 @@ export function functionContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("commands[0].node of a turn is 0") });
     });
 
-    it("leaves the results of the last pass out when that ends in a pause, and gives its signals back", async () => {
+    it("drops results of a pass that ends during a pause, and returns its signals", async () => {
       const { world, id, take, report, turn, done } = await begin(setup);
       await turn([
         { node: 1, name: "a" },
@@ -427,7 +427,7 @@ export function functionContract(setup: Setup): void {
       expect((await turn([], { end: { kind: "done", output: null } }))?.results).toMatchObject([{ node: 1, output: "now" }]);
     });
 
-    it("gives back signals that the last pass has not seen, in their order", async () => {
+    it("returns signals that the last pass has not received, in order", async () => {
       const { world, id, take, report, turn } = await begin(setup);
       const wait = (node: number, after: number) => ({ node, kind: "signal" as const, name: "order", after });
       const send = (value: number) => world.signals.send(id, { name: "order", value: String(value), key: `k${value}` });
@@ -452,7 +452,7 @@ export function functionContract(setup: Setup): void {
       );
     });
 
-    it("continues as another pass with other input: numbers go on, the journal is empty", async () => {
+    it("continues as another pass with other input: numbers continue, and the journal is empty", async () => {
       const { world, id, turn, done } = await begin(setup);
       await turn([{ node: 1, name: "a" }]);
       await done("a", "1");

@@ -1,4 +1,4 @@
-// Who gets what, and in which order: lanes, priorities, delays, limits, and claims that wait.
+// Which worker gets which task, and in which order: lanes, priorities, delays, limits, and waiting claims.
 
 import { describe, expect, it } from "vitest";
 import type { Claim } from "../../src/engine/board/board.ts";
@@ -35,7 +35,7 @@ export function lineContract(setup: Setup): void {
       expect(order).toEqual(["1", "2", "3", "4"]);
     });
 
-    it("puts a task that is tried again behind those already waiting", async () => {
+    it("queues a retried task after those that already wait", async () => {
       const { board, post, claim } = await setup();
       await post("a", { policy: policy({ failures: 1 }) });
       await post("b");
@@ -43,7 +43,7 @@ export function lineContract(setup: Setup): void {
       expect([(await claim())?.id, (await claim())?.id]).toEqual(["b", "a"]);
     });
 
-    it("never lets a task that no worker may take block the ones behind it", async () => {
+    it("never lets a task that no worker may take block later tasks", async () => {
       const { post, claim } = await setup();
       for (let at = 0; at < 50; at++) await post(`gpu-${at}`, { lanes: [laneOf("work", ["gpu"])], priority: -1 });
       await post("plain");
@@ -52,7 +52,7 @@ export function lineContract(setup: Setup): void {
       expect(await claim("work", { labels: ["gpu", "linux"] })).toMatchObject({ id: "gpu-0" });
     });
 
-    it("shows a delayed task from its time on, not before", async () => {
+    it("hands out a delayed task only from its time on", async () => {
       const { clock, post, claim } = await setup();
       await post("late", { delayMs: 100 });
       await post("now");
@@ -131,7 +131,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim).map((task) => task.id)).toEqual(["b"]);
     });
 
-    it("wake in each lane the first waiter, so that a lane without workers does not delay another", async () => {
+    it("wake the first waiter in each lane, so that a lane without workers does not delay another", async () => {
       const { board, post, claim } = await setup();
       const lanes = (name: string) => ({ ...one, lanes: [laneOf(name)] });
       await post("a", one);
@@ -151,7 +151,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim(["x", "y"]))?.id).toBe("deserted");
     });
 
-    it("pass a turn on that is not taken: the task was cancelled, or waits for another key", async () => {
+    it("pass on an unused turn: the task was cancelled, or waits for another key", async () => {
       const { board, post, claim } = await setup();
       const both = { limits: [...one.limits, { key: "disk", held: 1 }] };
       await post("a", one);
@@ -165,7 +165,7 @@ export function lineContract(setup: Setup): void {
       expect(await claim()).toBeUndefined();
     });
 
-    it("let the claim deadline run while a task waits for them, unless configured otherwise", async () => {
+    it("let the claim deadline run while a task waits for them, by default", async () => {
       const { clock, board, post, claim, task } = await setup();
       const parts = (pausesClaim: boolean) => ({
         claimMs: 1_000,
@@ -184,7 +184,7 @@ export function lineContract(setup: Setup): void {
       expect((await task("b")).state).toBe("queued");
       await clock.advance(1);
       expect(await task("b")).toMatchObject({ state: "failed", error: "timed out: no worker took it in time" });
-      // Its turn passed on to the next, who has as long.
+      // Its turn was passed on to the next task, which has the same time.
       await clock.advance(999);
       expect((await claim())?.id).toBe("c");
     });
@@ -206,7 +206,7 @@ export function lineContract(setup: Setup): void {
       expect(await task("b")).toMatchObject({ state: "failed", fault: "timed-out", overdue: "totalBy" });
     });
 
-    it("admit as many as a higher limit allows, once a task has it", async () => {
+    it("allow as many as a higher limit as soon as a task has this limit", async () => {
       const { board, post, claim } = await setup();
       const three = { limits: [{ key: "api", held: 3 }] };
       for (const id of ["a", "b", "c"]) await post(id, one);
@@ -219,7 +219,7 @@ export function lineContract(setup: Setup): void {
       expect([await claim(), await claim()].map((task) => task?.id)).toEqual(["f", undefined]);
     });
 
-    it("hold back hand-outs above a rate until the window has moved on", async () => {
+    it("delay hand-outs above a rate until the window has moved on", async () => {
       const { clock, board, post, claim } = await setup();
       const limits = [{ key: "mail", rate: { count: 2, windowMs: 1_000 } }];
       for (const id of ["a", "b", "c", "d"]) await post(id, { limits });
@@ -236,7 +236,7 @@ export function lineContract(setup: Setup): void {
       expect((await claim())?.id).toBe("d");
     });
 
-    it("wake a claim that waits for a rate by themselves", async () => {
+    it("wake a claim that waits for a rate automatically", async () => {
       const world = await setup();
       const limits = [{ key: "mail", rate: { count: 1, windowMs: 1_000 } }];
       await world.post("a", { limits });
@@ -249,7 +249,7 @@ export function lineContract(setup: Setup): void {
   });
 
   describe("claims that wait", () => {
-    it("get a task that is posted later, held for them in the very commit that posts it", async () => {
+    it("get a task that is posted later, in the same commit that posts it", async () => {
       const world = await setup();
       const claim = waiting(world, "ann");
       await turns();
@@ -271,7 +271,7 @@ export function lineContract(setup: Setup): void {
       ]);
     });
 
-    it("answer empty when their time is over, and swallow nothing afterwards", async () => {
+    it("return empty when their time is over, and take no task afterwards", async () => {
       const world = await setup();
       const claim = waiting(world, "ann", { waitMs: 100 });
       await turns();
@@ -309,7 +309,7 @@ export function lineContract(setup: Setup): void {
       expect(await world.claim("work", { holder: "bob" })).toMatchObject({ id: "t", holder: "bob" });
     });
 
-    it("give the task back when their client disconnected before an answer without waiting", async () => {
+    it("give the task back when their client disconnected before an immediate answer", async () => {
       const world = await setup();
       await world.post("t");
       const gone = new AbortController();
@@ -360,7 +360,7 @@ export function lineContract(setup: Setup): void {
       expect(world.store.commits() - before).toBe(2);
     });
 
-    it.each(["its client goes", "its time is over", "the server closes"])("of offers leave the line when %s", async (why) => {
+    it.each(["its client goes", "its time is over", "the server closes"])("of offers leave the queue when %s", async (why) => {
       const world = await setup();
       const gone = new AbortController();
       const offer = world.board.offer({ reach: { names: ["work"], labels: [] }, termMs, waitMs: 5_000, signal: gone.signal });

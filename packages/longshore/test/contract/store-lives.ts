@@ -1,5 +1,5 @@
-// A run that is restarted begins another life. What it and its parent had still to tell each other is about the earlier one, and changes
-// nothing: tried at every point between the end of a run and the last message about it.
+// A run that is restarted begins another life. Pending messages between it and its parent are about the earlier life and must change nothing.
+// The tests restart at every point between the end of a run and the last message about it.
 
 import { describe, expect, it } from "vitest";
 import { isRunOpen } from "../../src/engine/run/run.ts";
@@ -39,7 +39,7 @@ async function startFamily(setup: Setup): Promise<Family> {
   };
 }
 
-/** Carries out the oldest message. False when there is none. */
+/** Processes the oldest message. Returns false when there is none. */
 async function deliverOne(world: World): Promise<boolean> {
   const [stored] = await world.store.runs.messages();
   if (stored === undefined) return false;
@@ -69,7 +69,7 @@ const ends: { [name: string]: (family: Family) => Promise<unknown> } = {
   },
 };
 
-/** Ways to restart one of its runs, by the run that is named; undefined when the order means nothing now. */
+/** Ways to restart one of its runs, by the named run. Undefined when the command is not possible now. */
 const orders: { [name: string]: (family: Family) => Promise<string | undefined> } = {
   "retry of the child": ({ world, left }) => restarted(world, left, { kind: "retry" }),
   "rerun of the child": ({ world, left }) => restarted(world, left, { kind: "rerun", node: 0 }),
@@ -77,7 +77,7 @@ const orders: { [name: string]: (family: Family) => Promise<string | undefined> 
   "retry of the parent": ({ world, parent }) => restarted(world, parent, { kind: "retry" }),
   "rerun of the parent": ({ world, parent }) => restarted(world, parent, { kind: "rerun", node: 0 }),
   "restart of the parent": ({ world, parent }) => restarted(world, parent, { kind: "restart" }),
-  // As Conductor's API does it: the run at the bottom is tried again, when the one at the top has ended.
+  // As in Conductor's API: the lowest run is retried when the top run has ended.
   "retry of the parent that resumes its child": async ({ world, parent, left }) => {
     if (isRunOpen((await world.run(parent)).state)) return undefined;
     return restarted(world, isRunOpen((await world.run(left)).state) ? parent : left, { kind: "retry" });
@@ -90,13 +90,13 @@ async function restarted(world: World, runId: string, order: Parameters<World["r
   return after !== undefined && after.retries > before.retries ? runId : undefined;
 }
 
-/** The parent waits for the other child, which has failed and has not told it yet: that is tried again too. */
+/** The parent waits for the other child, which has failed but has not notified it yet. That child is also retried. */
 async function restartOther({ world, parent, right }: Family): Promise<void> {
   const waiting = await world.task(`${parent}.1`);
   if (waiting.state === "queued" && waiting.attempt === 0) await world.runs.tell(right, { kind: "retry" });
 }
 
-/** Delivers every message and completes every task, until there is neither; what is still held is lost and comes back. */
+/** Delivers every message and completes every task, until there is neither. Tasks that are still held are lost and queued again. */
 async function workOff(world: World): Promise<void> {
   for (let rounds = 0; rounds < 2; rounds++) {
     for (let more = true; more; ) {
@@ -112,7 +112,7 @@ async function workOff(world: World): Promise<void> {
 export function livesContract(setup: Setup): void {
   describe("a run that is restarted", () => {
     for (const [end, happen] of Object.entries(ends)) {
-      it(`after ${end} succeeds with its parent, whichever messages had been delivered by then`, async () => {
+      it(`after ${end} succeeds together with its parent, for any delivered messages`, async () => {
         const tried: { [order: string]: number } = {};
         for (const [name, order] of Object.entries(orders)) {
           for (let delivered = 0, more = true; more; delivered++) {
@@ -137,7 +137,7 @@ export function livesContract(setup: Setup): void {
       });
     }
 
-    it("is waited for again by a paused parent that has not acted on its end", async () => {
+    it("makes a paused parent wait again that has not processed its end", async () => {
       const { world, parent, left, fail } = await startFamily(setup);
       await world.runs.tell(parent, { kind: "pause" });
       await fail("left");
@@ -151,7 +151,7 @@ export function livesContract(setup: Setup): void {
       expect((await world.run(parent)).state).toBe("succeeded");
     });
 
-    it("has no effect on a parent that has begun again since, and has not reached the step", async () => {
+    it("has no effect on a parent that has begun again meanwhile and has not reached the step", async () => {
       const world = await setup();
       const tied = { dialect: "tied" };
       await world.define("inner", [step("left")], tied);
@@ -169,7 +169,7 @@ export function livesContract(setup: Setup): void {
       expect((await world.task(`${id}.1`)).state).toBe("forgotten");
     });
 
-    it("starts nothing more when the first of its steps ends it at once", async () => {
+    it("starts nothing more when its first step ends it at once", async () => {
       const world = await setup();
       const missing = { $ref: { path: ["missing"] } };
       const { id } = await world.start("outer", [step("left", { input: missing }), step("right")], { dialect: "tied", input: {} });
@@ -193,7 +193,7 @@ export function livesContract(setup: Setup): void {
       expect(await world.claim("after")).toBeUndefined();
     });
 
-    it("is not given the input of a start that was left for an earlier attempt of its parent", async () => {
+    it("does not get the input of a start from an earlier attempt of its parent", async () => {
       const world = await setup({ carries: false });
       await world.define("inner", [step("left", { input: { $ref: { path: [] } } })], { dialect: "tied" });
       const child = step("child", { workflow: "inner", input: { $ref: { path: [] } } });
@@ -206,7 +206,7 @@ export function livesContract(setup: Setup): void {
       expect(await world.claim("left")).toBeUndefined();
     });
 
-    it("obeys messages that an earlier version of Longshore has left", async () => {
+    it("processes messages of an earlier version of Longshore", async () => {
       const { world, parent, left, fail } = await startFamily(setup);
       await fail("left");
       const stored = await world.store.runs.messages();

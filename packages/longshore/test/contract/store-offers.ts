@@ -1,4 +1,4 @@
-// Offers of the board: a task that waits for a holder to take it.
+// Offers of the board: tasks that wait until a holder accepts them.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";
@@ -8,7 +8,7 @@ export function offerContract(setup: Setup): void {
   describe("offer", () => {
     const reach = { names: ["work"], labels: [] };
 
-    it("makes the one who extends first the owner", async () => {
+    it("makes the worker that extends first the holder", async () => {
       const { board, post, claim, task } = await setup();
       await post("t");
       const [offered] = await board.offer({ reach, termMs });
@@ -19,7 +19,7 @@ export function offerContract(setup: Setup): void {
       expect((await board.extend({ taskId: "t", grant: 1, holder: "bob" }, { holder: "bob" })).verdict).toBe("busy");
     });
 
-    it("can be completed by who never extended", async () => {
+    it("can be completed by a worker that never extended", async () => {
       const { board, post, task } = await setup();
       await post("t");
       const [offered] = await board.offer({ reach, termMs });
@@ -27,7 +27,7 @@ export function offerContract(setup: Setup): void {
       expect((await task("t")).state).toBe("done");
     });
 
-    it("begins the attempt when a worker takes it, not when it is made", async () => {
+    it("begins the attempt when a worker accepts it, not when it is made", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { endMs: 1_500, policy: policy({}) });
       const [offered] = await board.offer({ reach, termMs });
@@ -42,7 +42,7 @@ export function offerContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", holder: "ann" });
     });
 
-    it("has begun when it was made, for who reports without ever extending", async () => {
+    it("counts from when it was made for a worker that reports without an extend", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { policy: policy({ failures: 1 }) });
       const madeAt = clock.now();
@@ -55,7 +55,7 @@ export function offerContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "done", startedAt: madeAt + 10, holder: "ann" });
     });
 
-    it("that no worker takes returns to its place at the end of its term, and spends nothing", async () => {
+    it("that no worker accepts returns to its place at the end of its term, without using a budget", async () => {
       const { clock, board, post, task, claim } = await setup();
       await post("t", { policy: policy({}) });
       await post("later");
@@ -83,7 +83,7 @@ export function offerContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "queued", lost: 1, grant: (again?.grant ?? 0) + 1 });
     });
 
-    it("does not make the time longer in which a worker must take the task", async () => {
+    it("does not extend the time in which a worker must take the task", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_500, policy: policy({ failures: 3, lost: 3 }) });
       for (const queuedFor of [0, termMs, 2 * termMs]) {
@@ -95,7 +95,7 @@ export function offerContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out", error: expect.stringContaining("no worker took it") });
     });
 
-    it("that ended unnoticed together with the claim deadline does not return", async () => {
+    it("that ended together with the claim deadline while nothing ran does not return", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_500 });
       await board.offer({ reach, termMs });
@@ -115,7 +115,7 @@ export function offerContract(setup: Setup): void {
       expect((await claim())?.id).toBe("t");
     });
 
-    it("that is given back again and again has three times its time to be taken, in all", async () => {
+    it("that is given back again and again has three times its time to be taken in total", async () => {
       const { clock, board, post, task } = await setup();
       await post("t", { claimMs: 2_000, delayMs: 5_000 });
       await clock.advance(5_000);
@@ -130,7 +130,7 @@ export function offerContract(setup: Setup): void {
       expect(await task("t")).toMatchObject({ state: "failed", fault: "timed-out" });
     });
 
-    it("is taken back unless a worker has taken it", async () => {
+    it("can be taken back, except when a worker has accepted it", async () => {
       const { board, post, task, claim } = await setup();
       await post("t");
       await post("later");

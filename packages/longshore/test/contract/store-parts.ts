@@ -24,7 +24,7 @@ export function partContract(setup: Setup): void {
       expect([ended, await world.parts.count("t")]).toEqual([null, 3]);
     });
 
-    it("are searched by their names: absent ones are reported, and all of an unknown task", async () => {
+    it("are searched by their names: missing ones are reported, and for an unknown task all names", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a"), part("b")]);
       expect(await world.parts.absent("t", ["b", "c", "a", "d"])).toEqual(["c", "d"]);
@@ -45,7 +45,7 @@ export function partContract(setup: Setup): void {
       ]);
     });
 
-    it("are read a page at a time, after a sequence", async () => {
+    it("are read in pages after a sequence number", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, uids(25).map(part));
       expect((await sequences(world, 0, 10)).length).toBe(10);
@@ -53,7 +53,7 @@ export function partContract(setup: Setup): void {
       expect(await sequences(world, 25, 10)).toEqual([]);
     });
 
-    it("are listed in shorter pages where they are large, and never in an empty page while there are more", async () => {
+    it("are listed in shorter pages when they are large, and never in an empty page while there are more", async () => {
       const { world, hold } = await held(setup);
       const large = "x".repeat(partBytesMax / 2);
       for (const uid of uids(3)) await world.parts.put(hold, [part(uid, large)]);
@@ -89,7 +89,7 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.count("t")).toBe(0);
     });
 
-    it("that this hold has put lately are known to be kept; those of another, and others, are not", async () => {
+    it("are known to be stored when this hold has sent them recently, but not those of another hold", async () => {
       const { world, hold } = await held(setup);
       const underWay = world.parts.put(hold, [part("a"), part("b")]);
       expect(await world.parts.unkept(hold, ["a"])).toEqual(["a"]);
@@ -101,7 +101,7 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.unkept({ taskId: "none", grant: 1 }, ["a"])).toEqual(["a"]);
     });
 
-    it("that are put again after the hold is over are answered so, and others are stale", async () => {
+    it("that are sent again after the end of the hold are recognised, and new ones are stale", async () => {
       const { world, hold } = await held(setup);
       await world.parts.put(hold, [part("a"), part("b")]);
       await world.board.complete(hold, "1");
@@ -110,7 +110,7 @@ export function partContract(setup: Setup): void {
       expect(await world.parts.put(hold, [])).toBe("stale");
     });
 
-    it("that arrive together share a commit", async () => {
+    it("share a commit when they arrive together", async () => {
       const { world, hold } = await held(setup);
       const before = world.store.commits();
       await Promise.all(uids(50).map((uid) => world.parts.put(hold, [part(uid)])));
@@ -208,7 +208,7 @@ export function partContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("is started when its run resumes, if the run is paused", async () => {
+    it("is started when its paused run is resumed", async () => {
       const { world, id, hold } = await streaming(setup);
       await world.runs.tell(id, { kind: "pause" });
       await world.parts.put(hold, [part("a")]);
@@ -253,7 +253,7 @@ export function partContract(setup: Setup): void {
       expect(await sequences(world, 0, 100)).toHaveLength(11);
     });
 
-    it("agrees with a plain list of what is left, for any order of finishing", async () => {
+    it("gets the same parts as a plain list of unfinished parts, for any order of finishes", async () => {
       const { world, hold, reader } = await reading(setup);
       const count = 60;
       await world.parts.put(hold, uids(count).map(part));
@@ -280,7 +280,7 @@ export function partContract(setup: Setup): void {
       expect(await unread(world, 0)).toEqual([3, 4]);
     });
 
-    it("begins again with its run, and where its source does", async () => {
+    it("begins again when its run or its source begins again", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b")]);
       const lives: number[] = [];
@@ -336,7 +336,7 @@ export function partContract(setup: Setup): void {
       expect(await next).toEqual({ done: true, value: undefined });
     });
 
-    it("that polls is answered when its time is over, with what there is", async () => {
+    it("that polls gets the existing parts when its time is over", async () => {
       const { world, hold } = await held(setup);
       const { clock } = world;
       expect(await pollParts(world.parts, { source: "t" }, { clock, waitMs: 0 })).toEqual({ parts: [], ended: null });

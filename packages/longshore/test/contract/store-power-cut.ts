@@ -1,4 +1,4 @@
-// What a power cut between any two commits may leave.
+// The possible states after a power cut between any two commits.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";
@@ -16,7 +16,7 @@ export function powerCutContract(setup: Setup, kind: StoreKind): void {
       expect((await world.run(id)).state).toBe("succeeded");
       expect(cuts).toHaveLength(10);
       const counts = [];
-      // The first commit holds the definition alone: there is no run yet.
+      // The first commit contains only the definition: there is no run yet.
       for (const cut of cuts.slice(1)) {
         const after = await setup({ place: cut, clock: world.clock });
         const { left } = await after.run(id);
@@ -45,7 +45,7 @@ export function powerCutContract(setup: Setup, kind: StoreKind): void {
   });
 }
 
-/** Takes and completes everything, one after the other. */
+/** Claims and completes everything, one after the other. */
 async function finish(world: World): Promise<void> {
   for (let task = await world.claim(["a", "b", "c", "d"]); task !== undefined; task = await world.claim(["a", "b", "c", "d"])) {
     await world.board.complete(holdOf(task), "1");

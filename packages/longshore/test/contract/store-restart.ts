@@ -1,4 +1,4 @@
-// What outlives the process.
+// The state that is kept over a restart of the process.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";
@@ -30,7 +30,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("new");
     });
 
-    it("every live hold gets one full term, whether its last extend was written or not", async () => {
+    it("every valid hold gets one full term, also when its last extend was not written", async () => {
       let world = await setup();
       await world.post("t");
       const hold = holdOf(await world.claim());
@@ -48,7 +48,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.task("t")).toMatchObject({ state: "queued", lost: 1 });
     });
 
-    it("every offer gets one full term, and the full time to be accepted, before it returns unspent", async () => {
+    it("every offer gets one full term and the full time to be accepted, before it returns without using a budget", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       for (const id of ["taken", "left"]) await world.post(id, { claimMs: 1_500, policy: policy({}) });
@@ -86,7 +86,7 @@ export function restartContract(setup: Setup): void {
       for (let restarts = 0; restarts < 5; restarts++) {
         await world.clock.advance(2_000);
         world = await reopen(world);
-        // Whatever is written, what was found at the start is written along with it.
+        // Each first write also writes what was found at the start.
         await world.post(`other ${restarts}`, { priority: 9 });
       }
       await world.clock.advance(2_999);
@@ -95,7 +95,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.task("t")).state).not.toBe("offered");
     });
 
-    it("an offer of a short time lasts as long as a hold, for its worker to come back", async () => {
+    it("a short offer lasts as long as a hold, so that its worker can come back", async () => {
       const reach = { names: ["work"], labels: [] };
       let world = await setup();
       await world.post("t");
@@ -138,7 +138,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("late");
     });
 
-    it("an attempt that ended while its run was paused, and follows after all, still waits in its lane", async () => {
+    it("an attempt that follows one that ended during a pause still waits in its lane", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a", { retry: { failures: 1 } })]);
       const hold = holdOf(await world.claim("a"));
@@ -164,7 +164,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("what a lazy run has chosen is still wanted, and nothing else", async () => {
+    it("only the chosen nodes of a lazy run are still wanted", async () => {
       let world = await setup();
       // biome-ignore lint/suspicious/noThenProperty: it is the language's own word, and a flow is never awaited
       const either = { $if: { $step: "asked" }, then: { $step: "yes" }, else: { $step: "no" } };
@@ -187,7 +187,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.run(run.id)).toMatchObject({ state: "succeeded", output: "[1]" });
     });
 
-    it("the holder finishes its work as if nothing had been", async () => {
+    it("the holder finishes its work as without a restart", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] })]);
       const hold = holdOf(await world.claim("a"));
@@ -199,7 +199,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("what was closed before is still known", async () => {
+    it("earlier ends of tasks are still known", async () => {
       let world = await setup();
       await world.post("t", { policy: policy({ failures: 3 }) });
       const first = holdOf(await world.claim());
@@ -213,7 +213,7 @@ export function restartContract(setup: Setup): void {
       expect(await world.claim()).toMatchObject({ grant: 5, attempt: 2, failures: 2 });
     });
 
-    it("receipts of reports are still known, that of a result as well as those of earlier attempts", async () => {
+    it("earlier reports are still recognised, of the result and of earlier attempts", async () => {
       let world = await setup();
       await world.post("t", { policy: policy({ failures: 3 }) });
       await world.board.fail(holdOf(await world.claim()), { error: "one", retryable: true, receipt: "first" });
@@ -237,7 +237,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.board.extend(hold)).verdict).toBe("ok");
     });
 
-    it("a step that was started by a part is not started again by the end, and not lost before it", async () => {
+    it("a step that a part started is not started again at the end of the source, and is not lost before it", async () => {
       let world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"], startWhen: "first-part" })]);
       const hold = holdOf(await world.claim("a"));
@@ -253,7 +253,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("parts are numbered on", async () => {
+    it("the numbers of parts continue", async () => {
       const world = await setup();
       await world.post("t");
       const hold = holdOf(await world.claim());
@@ -273,7 +273,7 @@ export function restartContract(setup: Setup): void {
       ]);
     });
 
-    it("limits count what is still held", async () => {
+    it("limits count tasks that are still held", async () => {
       let world = await setup();
       const limits = [{ key: "api", held: 1 }];
       await world.post("a", { limits });
@@ -285,7 +285,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.claim())?.id).toBe("b");
     });
 
-    it("windows of a rate count earlier hand-outs, also of tasks that have ended or were retried since", async () => {
+    it("windows of a rate count earlier hand-outs, also of tasks that have ended or were retried", async () => {
       let world = await setup();
       const limits = [{ key: "mail", rate: { count: 3, windowMs: 1_000 } }];
       for (const id of ["a", "b", "c", "d"]) await world.post(id, { limits, policy: policy({ failures: 1, delayMs: 60_000 }) });
@@ -340,7 +340,7 @@ export function restartContract(setup: Setup): void {
       expect((await world.board.extend(hold)).verdict).toBe("cancel");
     });
 
-    it("messages between runs are carried on from where they were", async () => {
+    it("messages between runs continue to be processed", async () => {
       const silent = await setup({ carries: false });
       await silent.define("inner", [step("inside")]);
       const { id } = await silent.start("outer", [step("child", { workflow: "inner" })]);
@@ -364,7 +364,7 @@ export function restartContract(setup: Setup): void {
   });
 
   describe("a second server", () => {
-    it("on the same place is refused at once, and accepted after the first has closed", async () => {
+    it("on the same data is refused at once, and accepted after the first has closed", async () => {
       const world = await setup();
       await expect(setup({ place: world.place })).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
       await world.close();

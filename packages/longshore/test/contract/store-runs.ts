@@ -1,4 +1,4 @@
-// Runs on the store: definitions, starting, following, stopping, trying again, and runs within runs.
+// Runs on the store: definitions, start, following steps, stop, retry, and child runs.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";
@@ -6,7 +6,7 @@ import { holdOf, step, termMs, turns, type World } from "./world.ts";
 
 const ref = (id: string, ...path: string[]) => ({ $ref: { step: id, path } });
 
-/** Takes one task from the lane and completes it. */
+/** Claims one task from the lane and completes it. */
 async function work(world: World, lane: string, output = "1"): Promise<void> {
   const verdict = await world.board.complete(holdOf(await world.claim(lane)), output);
   if (verdict !== "ok") throw new Error(`The task on ${lane} was not completed: ${verdict}.`);
@@ -18,7 +18,7 @@ async function fail(world: World, lane: string): Promise<void> {
 
 export function runContract(setup: Setup): void {
   describe("definitions", () => {
-    it("count their versions, and the same source again is no new one", async () => {
+    it("have numbered versions, and the same source again is not a new version", async () => {
       const { runs, define } = await setup();
       await define("w", [step("a")]);
       await define("w", [step("a")]);
@@ -28,7 +28,7 @@ export function runContract(setup: Setup): void {
       expect(await runs.definition("nothing")).toBeUndefined();
     });
 
-    it("kept together at once get versions of their own", async () => {
+    it("that are stored at the same time get different versions", async () => {
       const { runs, define } = await setup();
       await Promise.all([define("w", [step("a")]), define("w", [step("b")]), define("v", [step("a")])]);
       expect([(await runs.definition("w"))?.version, (await runs.definition("v"))?.version]).toEqual([2, 1]);
@@ -45,7 +45,7 @@ export function runContract(setup: Setup): void {
   });
 
   describe("starting", () => {
-    it("the same key starts one run, also when both requests arrive at once", async () => {
+    it("with the same key starts one run, also when both requests arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const start = () => world.runs.start({ workflow: "w", input: "null", key: "order-1" });
@@ -57,7 +57,7 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
-    it("the key of a run with another input is refused by name, also when both requests arrive at once", async () => {
+    it("with the key of a run with another input is refused with the key, also when both requests arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       await world.define("v", [step("a")]);
@@ -71,7 +71,7 @@ export function runContract(setup: Setup): void {
       expect((await start("null", "v")).created).toBe(true);
     });
 
-    it("under a known id starts nothing, when requested to check, also when both arrive at once", async () => {
+    it("with a known id starts nothing when the check is requested, also when both arrive at once", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const definitionId = (await world.runs.definition("w"))?.id ?? "";
@@ -84,7 +84,7 @@ export function runContract(setup: Setup): void {
       expect(await world.claim("a")).toBeUndefined();
     });
 
-    it("returns the open run where the option requests it, and a new run after its end", async () => {
+    it("returns the open run when the option requests this, and a new run after its end", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const start = () => world.runs.start({ workflow: "w", input: "null", unlessRunning: true });
@@ -115,7 +115,7 @@ export function runContract(setup: Setup): void {
       expect(await result).toMatchObject({ state: "succeeded", output: '{"b":[1]}', left: 0 });
     });
 
-    it("ends with an output of texts that have to be read first", async () => {
+    it("ends with an output whose texts must be read first", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b")], { dialect: "all-outputs" });
       await work(world, "b", '"2"');
@@ -123,7 +123,7 @@ export function runContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "succeeded", output: '["1","2"]' });
     });
 
-    it("starts a join once, when all its upstreams are completed at once", async () => {
+    it("starts a join once when all its upstreams are completed at the same time", async () => {
       const world = await setup();
       const wide = Array.from({ length: 40 }, (_, at) => `s${at}`);
       const { id } = await world.start("w", [...wide.map((name) => step(name)), step("join", { after: wide })]);
@@ -135,7 +135,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("follows a failure through a long ladder of joins in the same commit", async () => {
+    it("processes a failure through a long chain of joins in the same commit", async () => {
       const world = await setup();
       const length = 300;
       const names = Array.from({ length }, (_, at) => `s${at}`);
@@ -188,8 +188,8 @@ export function runContract(setup: Setup): void {
     });
   });
 
-  describe("trying a run again", () => {
-    it("keeps what succeeded, and fences off holds of its earlier life", async () => {
+  describe("retrying a run", () => {
+    it("keeps successful steps, and refuses reports with holds of its earlier life", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a"), step("b", { after: ["a"] }), step("c", { after: ["b"] })]);
       await work(world, "a");
@@ -205,7 +205,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("is refused while it runs, and when there is nothing to try", async () => {
+    it("is refused while it runs, and when there is nothing to retry", async () => {
       const world = await setup();
       const { id } = await world.start("w", [step("a")]);
       await expect(world.runs.retry(id)).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
@@ -215,7 +215,7 @@ export function runContract(setup: Setup): void {
       expect((await world.runs.rerun(id))?.id).not.toBe(id);
     });
 
-    it("continues when a step that always starts has retried, been forgotten and retries again", async () => {
+    it("continues when a step that always starts has been retried, made void and retried again", async () => {
       const world = await setup();
       const retry = { failures: 1, backoff: { kind: "fixed" as const, delayMs: 0 } };
       const { id } = await world.start("w", [step("a"), step("clean", { after: ["a"], always: true, retry })]);
@@ -232,7 +232,7 @@ export function runContract(setup: Setup): void {
       expect((await world.task(`${id}.1`)).grant).toBeGreaterThan(12);
     });
 
-    it("returns the permit of a step that was still being worked on", async () => {
+    it("returns the permit of a step that was still running", async () => {
       const world = await setup();
       const limits = [{ key: "api", held: 1 }];
       const { id } = await world.start("w", [step("a"), step("clean", { after: ["a"], always: true, limits })]);
@@ -245,7 +245,7 @@ export function runContract(setup: Setup): void {
     });
   });
 
-  describe("runs within runs", () => {
+  describe("child runs", () => {
     const parent = [step("child", { workflow: "inner", input: { n: 1 } }), step("after", { input: ref("child") })];
 
     async function family(parts: { totalMs?: number } = {}) {
@@ -256,7 +256,7 @@ export function runContract(setup: Setup): void {
       return { world, id };
     }
 
-    it("give their output to the step that started them", async () => {
+    it("pass their output to the step that started them", async () => {
       const { world, id } = await family();
       const held = await world.claim("inside");
       expect(held?.input).toBe("1");
@@ -273,7 +273,7 @@ export function runContract(setup: Setup): void {
       await fail(world, "inside");
       await turns(10);
       expect(await world.run(id)).toMatchObject({ state: "failed", error: "step child failed: step inside failed: boom" });
-      // Stored by an earlier version, which accepted it.
+      // An earlier version accepted and stored it.
       const source = JSON.stringify({ name: "lonely", steps: [step("x", { workflow: "nothing" })], output: null });
       await world.store.runs.define({ id: "lonely", name: "lonely", dialect: "code", source });
       const other = (await world.runs.start({ workflow: "lonely", input: "null" })).run;
@@ -291,7 +291,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("cancelled");
     });
 
-    it("are cancelled when the cancel of their parent is answered, and so are theirs", async () => {
+    it("are cancelled before the cancel of their parent gets its answer, together with their own children", async () => {
       const world = await setup();
       await world.define("inner", [step("inside")]);
       await world.define("middle", [step("child", { workflow: "inner" })]);
@@ -302,7 +302,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(held?.runId as string)).state).toBe("cancelled");
     });
 
-    it("are cancelled when the step that started them is out of time, or is cancelled alone", async () => {
+    it("are cancelled when the step that started them times out or is cancelled alone", async () => {
       const timed = await family({ totalMs: 500 });
       const held = await timed.world.claim("inside");
       await timed.world.clock.advance(500);
@@ -320,7 +320,7 @@ export function runContract(setup: Setup): void {
       expect((await cancelled.world.run(inside?.runId as string)).state).toBe("cancelled");
     });
 
-    it("fail the step when they are out of time, and are not started again", async () => {
+    it("fail the step when they time out, and are not started again", async () => {
       const world = await setup();
       const source = JSON.stringify({ name: "inner", steps: [step("inside")], output: null, timeoutMs: 500 });
       await world.store.runs.define({ id: "inner", name: "inner", dialect: "code", source });
@@ -337,10 +337,10 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("go on when their parent is tried again, and their earlier lives mean nothing to it", async () => {
+    it("continue when their parent is retried, and their earlier lives do not affect it", async () => {
       const { world, id } = await family();
       const first = await world.claim("inside");
-      // Both at once: the child is still to be told, and to tell, when it goes on.
+      // Both at once: messages to and from the child are still pending when it continues.
       const told = [world.runs.cancel(id), world.runs.retry(id).catch(() => undefined)];
       await Promise.all(told);
       if ((await world.run(id)).state === "cancelled") await world.runs.retry(id);
@@ -354,7 +354,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("keep what succeeded in them when their parent is tried again, however deep", async () => {
+    it("keep their successful steps when their parent is retried, at any depth", async () => {
       const world = await setup();
       await world.define("inner", [step("kept"), step("broken", { after: ["kept"] })]);
       await world.define("middle", [step("child", { workflow: "inner" })]);
@@ -372,7 +372,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("are started again with a new version of their workflow when their parent is tried again", async () => {
+    it("are started again with a new version of their workflow when their parent is retried", async () => {
       const { world, id } = await family();
       await fail(world, "inside");
       await turns(10);
@@ -386,7 +386,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("that succeeded after a retry of their own give their result to a parent that is tried again", async () => {
+    it("that succeeded after their own retry pass their result to a parent that is retried", async () => {
       const { world, id } = await family();
       const held = await world.claim("inside");
       await world.board.fail(holdOf(held), { error: "boom", retryable: false });
@@ -403,7 +403,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("are cancelled with their parent also after it was tried again", async () => {
+    it("are cancelled with their parent also after the parent was retried", async () => {
       const { world, id } = await family();
       await world.runs.cancel(id);
       await turns(10);
@@ -428,7 +428,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("that cannot be started delay no others, and are tried again", async () => {
+    it("that cannot be started do not delay others, and are tried again", async () => {
       const world = await setup();
       await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
       await world.define("inner", [step("inside")]);
@@ -446,7 +446,7 @@ export function runContract(setup: Setup): void {
       expect(await world.store.runs.messages()).toHaveLength(0);
     });
 
-    it("that cannot be started delay no others, in any number", async () => {
+    it("that cannot be started do not delay others, in any number", async () => {
       const world = await setup();
       await world.store.runs.define({ id: "d", name: "foreign", dialect: "not-installed", source: "{}" });
       await world.define("inner", [step("inside")]);
@@ -459,7 +459,7 @@ export function runContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("nest, and a hold that is lost deep inside is tried again there", async () => {
+    it("can be nested, and a hold that is lost deep inside is retried there", async () => {
       const world = await setup();
       await world.define("c", [step("deep")], { output: ref("deep") });
       await world.define("b", [step("c", { workflow: "c" })], { output: ref("c") });

@@ -24,7 +24,7 @@ async function shown(world: World, name = "s"): Promise<Schedule> {
   return found;
 }
 
-/** What became of ticks, oldest first: minutes since the start of the clock, and the outcome. */
+/** The outcomes of ticks, oldest first: minutes since the start of the clock, and the outcome. */
 async function outcomes(world: World, since = 0): Promise<string[]> {
   const { history } = await shown(world);
   return history
@@ -32,7 +32,7 @@ async function outcomes(world: World, since = 0): Promise<string[]> {
     .reverse();
 }
 
-/** Takes and completes everything on the lane; returns how many there were. */
+/** Claims and completes everything in the lane. Returns how many tasks there were. */
 async function workOff(world: World, lane = "a"): Promise<number> {
   let count = 0;
   for (let task = await world.claim(lane); task !== undefined; task = await world.claim(lane)) {
@@ -58,7 +58,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("gives the time of the tick to its run, where a field is named for it", async () => {
+    it("passes the time of the tick to its run when a field is named for it", async () => {
       const world = await scheduled(setup, { every: "1h", tickField: "tick", jitter: "30m" }, '{"big":12345678901234567890,"tick":1}');
       const start = world.clock.now();
       await world.clock.advance(2 * hourMs);
@@ -90,7 +90,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(0);
     });
 
-    it("for a time that has passed starts nothing", async () => {
+    it("for a past time starts nothing", async () => {
       const world = await setup();
       await world.define("w", [step("a")]);
       const { schedule } = await world.schedules.put({ name: "s", rules: { workflow: "w", at: world.clock.now() }, input: "null" });
@@ -112,10 +112,10 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect((await world.schedules.upcoming(await shown(world), 1))[0]).toEqual(second);
     });
 
-    it("records a tick whose run cannot be started, and goes on", async () => {
+    it("records a tick whose run cannot be started, and continues", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "cancel-previous" });
       await world.clock.advance(minuteMs);
-      // As a server leaves it that had one more dialect.
+      // As stored by a server with one more dialect.
       await world.store.runs.define({ id: "gone", name: "w", dialect: "gone", source: "{}" });
       await world.clock.advance(minuteMs);
       await world.define("w", [step("b")]);
@@ -123,7 +123,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       const [third, second, first] = (await shown(world)).history;
       expect(second).toMatchObject({ outcome: "failed", runId: null });
       expect(second?.reason).toContain("There is no dialect gone");
-      // What the failed start had changed was undone: the open run was cancelled by the tick after it.
+      // The changes of the failed start were undone: the next tick cancelled the open run.
       expect(await world.run(first?.runId as string)).toMatchObject({ state: "cancelled", endedAt: third?.at });
       expect(await workOff(world, "b")).toBe(1);
     });
@@ -144,7 +144,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("remembers its last twenty ticks", async () => {
+    it("stores its last twenty ticks", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "allow" });
       await world.clock.advance(30 * minuteMs);
       expect((await shown(world)).history.length).toBe(20);
@@ -152,7 +152,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
   });
 
   describe("overlap", () => {
-    it("skip leaves a tick out while a run is open", async () => {
+    it("skip omits a tick while a run is open", async () => {
       const world = await scheduled(setup);
       const start = world.clock.now();
       await world.clock.advance(3 * minuteMs);
@@ -162,7 +162,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("allow starts beside open runs", async () => {
+    it("allow starts runs while others are open", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "allow" });
       await world.clock.advance(3 * minuteMs);
       expect(await workOff(world)).toBe(3);
@@ -179,7 +179,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await world.run(second?.runId as string)).toMatchObject({ state: "running" });
     });
 
-    it("queue starts ticks one after the other, in their order, and leaves out those for which there is no room", async () => {
+    it("queue starts ticks one after the other in order, and omits ticks when the queue is full", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "queue", queueMax: 2, tickField: "t" }, "{}");
       const start = world.clock.now();
       await world.clock.advance(4 * minuteMs);
@@ -197,7 +197,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
   });
 
   describe("a pause", () => {
-    it("starts nothing, and its ticks are left out", async () => {
+    it("starts nothing, and its ticks are omitted", async () => {
       const world = await scheduled(setup);
       const start = world.clock.now();
       expect(await world.schedules.pause("s", "the disk is being replaced")).toMatchObject({ paused: "the disk is being replaced" });
@@ -209,7 +209,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("holds back ticks that wait, until it is over", async () => {
+    it("delays waiting ticks until it is over", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "queue" });
       await world.clock.advance(2 * minuteMs);
       await world.schedules.pause("s", "why not");
@@ -240,7 +240,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await world.schedules.run("nothing")).toBeUndefined();
     });
 
-    it("obeys the overlap rule, unless another one is given", async () => {
+    it("follows the overlap rule, or another given one", async () => {
       const world = await scheduled(setup);
       const first = await world.schedules.run("s");
       await expect(world.schedules.run("s")).rejects.toMatchObject({ code: "LONGSHORE_CONFLICT" });
@@ -278,7 +278,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect((await shown(world)).backfill).toBeNull();
     });
 
-    it("may start all of them at once, and none for the second time", async () => {
+    it("may start all of them at once, but none a second time", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "allow" });
       await world.clock.advance(2 * minuteMs);
       await world.schedules.backfill("s", { ...range(world, -3, 0), overlap: "allow" });
@@ -287,14 +287,14 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect((await shown(world)).history.filter(({ outcome }) => outcome === "present").length).toBe(2);
     });
 
-    it("leaves the ticks at their times alone", async () => {
+    it("does not change the regular ticks", async () => {
       const world = await scheduled(setup);
       await world.schedules.backfill("s", { ...range(world, -2, -1), overlap: "queue" });
       await world.clock.advance(minuteMs);
       expect(await workOff(world)).toBe(3);
     });
 
-    it("can be ended, and a second one has to wait for it", async () => {
+    it("can be ended, and a second one must wait for it", async () => {
       const world = await scheduled(setup, { every: "1m", overlap: "allow" });
       const asked = { ...range(world, -10, -1), overlap: "queue" as const };
       await world.schedules.backfill("s", asked);
@@ -315,7 +315,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
     });
   });
 
-  describe("other rules for a schedule", () => {
+  describe("changes of a schedule", () => {
     it("keep its position when its times are the same", async () => {
       const world = await scheduled(setup, { cron: "*/10 * * * *" });
       const before = await shown(world);
@@ -331,7 +331,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect((await world.run((await shown(world)).history[0]?.runId as string)).input).toBe("[1]");
     });
 
-    it("with other times continue from now on", async () => {
+    it("with other times apply from now on", async () => {
       const world = await scheduled(setup);
       await world.clock.advance(30_000);
       const { schedule } = await world.schedules.put({ name: "s", rules: { workflow: "w", every: "7m" }, input: "null" });
@@ -364,7 +364,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       await expect(put({ every: "10s", catchUp: "last" })).resolves.toMatchObject({ created: false });
     });
 
-    it("are listed by name, page by page, also of one workflow only", async () => {
+    it("appear in lists by name, page by page, also of one workflow only", async () => {
       const world = await setup();
       for (const name of ["v", "w"]) await world.define(name, [step("a")]);
       for (const [name, workflow] of [
@@ -406,7 +406,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await names(world)).toEqual([["s", false]]);
     });
 
-    it("keep their pause, and cannot be changed by others", async () => {
+    it("keep their pause, and cannot be changed by other requests", async () => {
       const world = await scheduled(setup);
       await world.schedules.declare("w", declared("0 1 * * *"));
       await world.schedules.pause("w:1", "x");
@@ -420,7 +420,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
   });
 
   describe("removing a schedule", () => {
-    it("ends its ticks, and leaves its runs", async () => {
+    it("ends its ticks, but not its runs", async () => {
       const world = await scheduled(setup);
       await world.clock.advance(minuteMs);
       expect(await world.schedules.remove("s")).toBe(true);
@@ -429,7 +429,7 @@ export function scheduleContract(setup: Setup, keeps: boolean): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("makes room for one with the same name and no history", async () => {
+    it("allows a new one with the same name and without a history", async () => {
       const world = await scheduled(setup);
       await world.clock.advance(minuteMs);
       await Promise.all([
@@ -485,7 +485,7 @@ function restarts(setup: Setup): void {
       expect(await workOff(world)).toBe(1);
     });
 
-    it("starts all of them in their order where its rule says so", async () => {
+    it("starts all of them in order when its rule requires this", async () => {
       let world = await scheduled(setup, { every: "1m", catchUp: "all", overlap: "allow" });
       const start = world.clock.now();
       world = await reopen(world, 5 * minuteMs);
@@ -494,7 +494,7 @@ function restarts(setup: Setup): void {
       expect(await workOff(world)).toBe(5);
     });
 
-    it("starts none that is older than its window", async () => {
+    it("does not start ticks that are older than its window", async () => {
       let world = await scheduled(setup, { every: "10m", catchUpWindow: "3m", catchUp: "all", overlap: "allow" });
       const start = world.clock.now();
       world = await reopen(world, 35 * minuteMs);
@@ -513,7 +513,7 @@ function restarts(setup: Setup): void {
       expect(last?.at).toBe(Math.floor(world.clock.now() / 1_000) * 1_000);
     });
 
-    it("goes on with ticks that waited and with a backfill", async () => {
+    it("continues with ticks that waited and with a backfill", async () => {
       let world = await scheduled(setup, { every: "1m", overlap: "queue" });
       const now = world.clock.now();
       await world.schedules.backfill("s", { from: now - 2 * minuteMs, to: now - minuteMs, overlap: "queue" });
@@ -537,12 +537,12 @@ function restarts(setup: Setup): void {
       await first.clock.advance(40 * dayMs);
       expect((await shown(first)).lastAt).toBe(start + 40 * dayMs);
       await first.close();
-      // The same store under a clock that is right.
+      // The same store with a correct clock.
       const world = await setup({ place: first.place });
       expect(world.clock.now()).toBe(start);
       expect((await shown(world)).nextAt).toBe(start + dayMs);
       await world.clock.advance(dayMs);
-      // Its run is there, from the time of the wrong clock.
+      // Its run exists, from the time of the wrong clock.
       expect((await shown(world)).history[0]).toMatchObject({ outcome: "present", at: start + dayMs });
     });
   });

@@ -1,4 +1,4 @@
-// Signals: stored once by key, in order, and handed to the steps that wait for them, oldest first on both sides.
+// Signals: each key is stored once, and signals are passed to waiting steps, the oldest signal to the oldest wait.
 
 import { describe, expect, it } from "vitest";
 import { keptSignalBytesMax, keptSignalsMax, signalKeyMax, signalNameMax } from "../../src/engine/signal/signal.ts";
@@ -29,7 +29,7 @@ export function signalContract(setup: Setup): void {
       expect((await world.run(id)).signals).toBe("[1,0,0]");
     });
 
-    it("is kept and visible until a step waits for it, which then ends at once", async () => {
+    it("is kept and visible until a step waits for it; the step then ends at once", async () => {
       const { world, send, list } = await begin([
         step("first"),
         wait("approve", { after: ["first"] }),
@@ -73,7 +73,7 @@ export function signalContract(setup: Setup): void {
       }
     });
 
-    it("may be named by the data of the run", async () => {
+    it("may have a name from the data of the run", async () => {
       const { world, id, send } = await begin([wait("approve", { signal: { $ref: { path: ["order"] } } })], {
         input: { order: "order-7" },
       });
@@ -82,14 +82,14 @@ export function signalContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("whose name the data gives wrongly fails the step that would wait for it", async () => {
+    it("with an invalid name from the data fails the step that would wait for it", async () => {
       for (const order of [7, "", "x".repeat(signalNameMax + 1)]) {
         const { world, id } = await begin([wait("approve", { signal: { $ref: { path: ["order"] } } })], { input: { order } });
         expect((await world.run(id)).error).toContain("the name of its signal is");
       }
     });
 
-    it("with a value that has not been given is null, and one of any JSON stays as it is", async () => {
+    it("without a value is null, and any JSON value is kept unchanged", async () => {
       for (const value of [null, false, 0, "", [], {}, 12345678901234567890n, { a: [1, { b: null }] }]) {
         const { world, id } = await begin([wait("go")]);
         const text = typeof value === "bigint" ? String(value) : JSON.stringify(value);
@@ -100,7 +100,7 @@ export function signalContract(setup: Setup): void {
   });
 
   describe("a key", () => {
-    it("makes a second send change nothing and return the first signal, also at once and with another value", async () => {
+    it("makes a second send return the first signal without a change, also at the same time and with another value", async () => {
       const { world, id, send, list } = await begin([
         step("a"),
         wait("go", { after: ["a"] }),
@@ -116,7 +116,7 @@ export function signalContract(setup: Setup): void {
       expect(await send("go", 5, "l")).toMatchObject({ number: 2, taskId: `${id}.2` });
     });
 
-    it("is remembered after the end of the run, which takes no other signal", async () => {
+    it("is still known after the end of the run, which accepts no other signal", async () => {
       const { world, id, send } = await begin([wait("go")]);
       const first = await send("go", 1, "k");
       expect((await world.run(id)).state).toBe("succeeded");
@@ -139,14 +139,14 @@ export function signalContract(setup: Setup): void {
   });
 
   describe("a wait that has ended otherwise", () => {
-    it("by its timeout takes no signal any more", async () => {
+    it("by its timeout receives no more signals", async () => {
       const { world, id, send } = await begin([wait("go", { totalMs: 500 }), step("other")]);
       await world.clock.advance(500);
       expect(await world.task(`${id}.0`)).toMatchObject({ state: "failed", fault: "timed-out" });
       expect(await send("go", 1)).toMatchObject({ takenAt: null });
     });
 
-    it("by its time, a report or a cancel takes no signal any more", async () => {
+    it("by its time, a report or a cancel receives no more signals", async () => {
       const { world, id, send, list } = await begin([wait("a", { until: 400 }), wait("b"), wait("c"), step("other")]);
       await world.clock.advance(Math.max(0, 400 - world.clock.now()));
       await world.board.complete({ taskId: `${id}.1` }, "7");
@@ -156,7 +156,7 @@ export function signalContract(setup: Setup): void {
       expect((await world.task(`${id}.1`)).output).toBe("7");
     });
 
-    it("with its run keeps nothing: signals are for the next life", async () => {
+    it("with its run receives no signal: signals are kept for the next life", async () => {
       const { world, id, send, list } = await begin([step("a"), wait("go", { after: ["a"] })]);
       await send("go", "kept");
       await world.board.fail(holdOf(await world.claim("a")), { error: "boom", retryable: false });
@@ -179,7 +179,7 @@ export function signalContract(setup: Setup): void {
   });
 
   describe("a paused run", () => {
-    it("takes a signal, and goes on behind the wait when it is resumed", async () => {
+    it("receives a signal, and continues after the wait when it is resumed", async () => {
       const { world, id, send } = await begin([wait("go"), step("a", { after: ["go"] })]);
       await world.runs.tell(id, { kind: "pause" });
       expect(await send("go", 1)).toMatchObject({ taskId: `${id}.0` });
@@ -198,7 +198,7 @@ export function signalContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "succeeded", signals: "[1,0,0]" });
     });
 
-    it("hands a signal to a step that failed meanwhile and is tried again", async () => {
+    it("passes a signal to a step that failed meanwhile and is retried", async () => {
       const retry = { failures: 1, backoff: { kind: "fixed" as const, delayMs: 0 } };
       const { world, id, send } = await begin([wait("go", { retry })]);
       await world.runs.tell(id, { kind: "pause" });
@@ -221,7 +221,7 @@ export function signalContract(setup: Setup): void {
       expect(await outputs(world, id, 70)).toEqual(steps.map((_, at) => String(at)));
     });
 
-    it("are kept up to a number, and a key that is known is still answered", async () => {
+    it("are kept up to a maximum number, and a known key still returns its signal", async () => {
       const { world, id, send } = await begin([step("a"), wait("go", { after: ["a"] })]);
       await send("go", 0, "first");
       await Promise.all(Array.from({ length: keptSignalsMax - 1 }, () => send("other", 1)));
@@ -231,7 +231,7 @@ export function signalContract(setup: Setup): void {
       expect((await world.run(id)).state).toBe("succeeded");
     });
 
-    it("are kept up to a number of bytes", async () => {
+    it("are kept up to a maximum size in bytes", async () => {
       const { send } = await begin([step("a")]);
       const large = "x".repeat(keptSignalBytesMax / 2);
       await send("go", large);

@@ -1,4 +1,4 @@
-// What every store must do. Called with a kind of store; a second database calls it, too.
+// The contract of every store. Called with a kind of store, once for each database.
 
 import { afterEach, describe } from "vitest";
 import { boardContract } from "./store-board.ts";
@@ -46,7 +46,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     partContract(setup);
     signalContract(setup);
     functionContract(setup);
-    // Hundreds of small worlds: in memory, where one costs a tenth of what it does in a file, and the code is the same.
+    // Hundreds of small worlds, in memory: the code is the same, and each costs a tenth of one in a file.
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
     delayRestartContract(setup);

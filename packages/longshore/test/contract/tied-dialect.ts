@@ -1,5 +1,5 @@
-// Workflows in code, tied to their children as Conductor's are: the failure of a step ends its run at once with everything else that is
-// open, and a parent waits again for a child that begins another life.
+// Workflows in code that are tied to their children as in Conductor: the failure of a step ends its run at once with all open work, and a
+// parent waits again for a child that begins another life.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";

@@ -1,5 +1,5 @@
-// Workflows in code, of which some steps wait: a step for the handler `wait` has no worker. Its input may name a signal and a time. Workers may report
-// on such steps, as with Conductor.
+// Workflows in code in which some steps wait: a step for the handler `wait` has no worker. Its input may name a signal and a time. Workers
+// may report on such steps, as in Conductor.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
@@ -17,7 +17,7 @@ export const waitingDialect: Dialect = {
   },
 };
 
-/** A step that waits for a signal with the name of the step, or with another name; and until a time, if there is one. */
+/** A step that waits for a signal with the name of the step or another name, and for a time if one is given. */
 export function wait(id: string, parts: Partial<StepSource> & { signal?: Value; until?: Value } = {}): StepSource {
   const { signal, until, ...rest } = parts;
   return { ...rest, id, task: "wait", input: { ...(signal === undefined ? {} : { signal }), until: until ?? null } };

@@ -1,4 +1,4 @@
-// A store with the board and runs on it, under a clock that the test owns: everything of a server but its doors.
+// A store with the board and runs on it, with a clock that the test controls: a server without its ports.
 
 import type { Clock } from "../../src/core/clock.ts";
 import { idMaker } from "../../src/core/ids.ts";
@@ -33,7 +33,7 @@ export interface StoreHooks {
   messagesLeft(): void;
 }
 
-/** What every commit goes through; a test throws from `before` or `after` to make it fail. */
+/** Called at every commit. A test throws from `before` or `after` to make the commit fail. */
 export interface CommitProbe {
   before?(): void;
   after?(): unknown;
@@ -56,7 +56,7 @@ export interface OpenedStore {
   readonly signals: SignalStore;
   readonly schedules: ScheduleStore;
   readonly ticks: { fire(name: string): Promise<void> };
-  /** Resolves when no operation is queued or under way, and nothing is read. */
+  /** Resolves when no operation is queued or running, and nothing is being read. */
   quiet(): Promise<void>;
   /** Transactions committed so far. */
   commits(): number;
@@ -70,13 +70,13 @@ export interface StoreKind {
   open(setup: StoreSetup): Promise<OpenedStore>;
   /** Whether what is in a place outlives the store. */
   readonly keeps: boolean;
-  /** A fresh place whose content outlives the store; null when this kind keeps nothing. */
+  /** A new place whose content outlives the store. Null when this kind keeps nothing. */
   place(): string | null;
   /** A copy of a place as a power cut would leave it now. */
   copy(place: string): string | Promise<string>;
 }
 
-/** What a workflow has beside its steps; its dialect is `code` when absent. */
+/** The fields of a workflow besides its steps. Default dialect: `code`. */
 export interface Defining {
   output?: Value;
   timeoutMs?: number;
@@ -115,7 +115,7 @@ export interface WorldOptions {
   sliceTasks?: number;
 }
 
-/** Waits for a store that is still busy with what a timer has woken. */
+/** Waits while the store is still busy with the work of a timer. */
 class QuietClock extends TestClock {
   quiet: () => Promise<void> = () => Promise.resolve();
 
@@ -218,13 +218,13 @@ async function found<T>(looked: Promise<T | undefined>, what: string): Promise<T
   return value;
 }
 
-/** Turns that a store which reads later takes where another takes one. */
+/** How many turns a store with asynchronous reads needs when another store needs one. */
 const laterTurns = 3;
 
-/** Stores that are open now: a turn waits for one that is on another machine. */
+/** The open stores. A turn waits for a store that is on another machine. */
 const opened = new Set<OpenedStore>();
 
-/** Lets everything run that has been scheduled already, timers of the test's clock excepted. */
+/** Lets all scheduled work run, except timers of the test clock. */
 export async function turns(count = 5): Promise<void> {
   for (let turn = 0; turn < count * laterTurns; turn++) {
     await new Promise((resolve) => setImmediate(resolve));

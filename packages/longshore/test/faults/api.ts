@@ -1,4 +1,4 @@
-// The server's API as these tests use it. Every path and shape they rely on is in this file.
+// The server's API as these tests use it. All paths and formats that they use are in this file.
 import type { Claim, ReportVerb } from "./history.ts";
 import type { Answer, Connection } from "./http.ts";
 import type { FinalState, FinalTask } from "./story.ts";
@@ -20,7 +20,7 @@ interface HeartbeatAnswer {
   expiresAt?: number | undefined;
 }
 
-/** An answer that the server was never expected to give; carries what it said. */
+/** An unexpected response of the server, with its content. */
 export class UnexpectedAnswer extends Error {
   override name = "UnexpectedAnswer";
   readonly code = "UNEXPECTED_ANSWER";
@@ -32,7 +32,7 @@ export class UnexpectedAnswer extends Error {
   }
 }
 
-/** The states in which a run, and a task, stays forever. */
+/** The states in which a run or a task stays permanently. */
 const ENDED_RUN_STATES = new Set(["succeeded", "failed", "cancelled", "timed-out"]);
 const ENDED_TASK_STATES = new Set(["done", "failed", "cancelled", "skipped"]);
 const COMPLETED_TASK_STATE = "done";
@@ -42,7 +42,7 @@ export async function createWorkflow(connection: Connection, name: string, jobs:
   return (JSON.parse(answer.text) as { id: string }).id;
 }
 
-/** Starting again with the same key, because no answer came, starts nothing more. */
+/** A second start with the same key, after a missing response, starts nothing more. */
 export async function startRun(connection: Connection, workflow: string, key?: string): Promise<string> {
   const answer = await ask(connection, "POST", "/api/longshore/v1/runs", { workflow, input: {}, key }, [201, 200]);
   return (JSON.parse(answer.text) as { id: string }).id;
@@ -100,7 +100,7 @@ function finalTask({ id, step, state, failures, lost, output }: RawTask, runId: 
   return { id, runId, step, state, failures, lost, token, ended: ENDED_TASK_STATES.has(state), completed: state === COMPLETED_TASK_STATE };
 }
 
-/** Null when there is nothing to do. The client hangs up when `signal` aborts. */
+/** Null when there is no task. The client disconnects when `signal` aborts. */
 export async function claimJob(
   connection: Connection,
   { workerId, ttlSecs, waitSecs, signal }: { workerId: string; ttlSecs: number; waitSecs: number; signal?: AbortSignal | undefined },
@@ -134,7 +134,7 @@ export async function heartbeat(connection: Connection, leaseId: string): Promis
   return { status: answer.status, cancelled: said?.cancelled, expiresAt: said?.expires_at_ms };
 }
 
-/** The same report sent again carries the same key, so that an answer that was lost can be had again. */
+/** A repeated report has the same key, so that it gets the same response as the lost one. */
 export async function report(connection: Connection, leaseId: string, verb: ReportVerb, token: string): Promise<number> {
   const body = verb === "complete" ? { outputs: { token } } : { error: `planned failure of ${leaseId}`, retryable: true };
   const headers = { "idempotency-key": `${leaseId}-${verb}` };

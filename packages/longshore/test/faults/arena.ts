@@ -25,14 +25,14 @@ export interface Arena {
   workers: ManagedProcess[];
   links: (Link & { name: string })[];
   client: Client;
-  /** What the test itself did, for the history. */
+  /** The actions of the test itself, for the history. */
   note: HistoryWriter["write"];
   addWorker(habits: WorkerHabits, options?: { url?: string }): ManagedProcess;
   /** One of our own workers, with the flags of `longshore work`. */
   addShellWorker(...flags: string[]): ManagedProcess;
-  /** The same, with whatever follows `longshore work`, and variables of its environment. */
+  /** The same, with any arguments of `longshore work`, and environment variables. */
   addOwnWorker(parameters: readonly string[], env?: Record<string, string>): ManagedProcess;
-  /** A way to the server that can fail. */
+  /** A connection to the server that can fail. */
   addLink(): Promise<Link>;
   /** Reads the histories, asks the server how the runs ended, and throws what the checker finds. */
   judge(runIds: readonly string[]): Promise<Verdict>;
@@ -47,7 +47,7 @@ export interface Verdict {
 
 export type WorkerHabits = Omit<WorkerSettings, "url" | "name" | "history">;
 
-/** Another protocol than workflow-graph: how its server is configured, how workflows are defined, and the program of its rude worker. */
+/** Another protocol than workflow-graph: how its server is configured, how workflows are defined, and the program of its faulty worker. */
 export interface Wire {
   flags(directory: string): string[];
   define: typeof createWorkflow;
@@ -59,7 +59,7 @@ export interface Wire {
 export interface ArenaOptions extends Pick<ServerOptions, "command"> {
   data?: string;
   wire?: Wire;
-  /** Several servers in place of one, with their data in PostgreSQL. */
+  /** Several servers instead of one, with their data in PostgreSQL. */
   cluster?: Pick<ClusterOptions, "postgres" | "nodes" | "own">;
 }
 
@@ -108,7 +108,7 @@ export async function openArena(other: ArenaOptions = {}): Promise<Arena> {
       const violations = check(history, final);
       if (violations.length > 0)
         throw new Error(`${violations.length} broken promises, evidence in ${directory}\n${describeViolations(violations)}`);
-      // A model in place of the server keeps no rows.
+      // A model server has no rows.
       if (other.command === undefined) await verifyLive(url);
       return { final, history };
     },
@@ -129,7 +129,7 @@ async function verifyLive(url: string): Promise<void> {
   if (findings.length > 0) throw new Error(`longshore verify found: ${JSON.stringify(findings, null, 2)}`);
 }
 
-/** Opens an arena with a running server for one test, and closes it whatever happens. */
+/** Opens an arena with a running server for one test, and always closes it. */
 export async function inArena(body: (arena: Arena) => Promise<void>, other?: Parameters<typeof openArena>[0]): Promise<void> {
   const arena = await openArena(other);
   let passed = false;
@@ -142,7 +142,7 @@ export async function inArena(body: (arena: Arena) => Promise<void>, other?: Par
   }
 }
 
-/** The seed from LONGSHORE_FAULT_SEED, or a new one; printed either way, so that a failure can be played again. */
+/** The seed from LONGSHORE_FAULT_SEED, or a new one; it is always printed, so that a failure can be repeated. */
 export function faultSeed(): number {
   const given = process.env.LONGSHORE_FAULT_SEED;
   const seed = given === undefined ? randomInt(1_000_000_000) : Number(given);

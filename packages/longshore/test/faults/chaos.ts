@@ -1,15 +1,15 @@
-// A schedule of faults drawn from a seed, and the hands that carry it out.
+// A schedule of faults from a seed, and the code that performs it.
 //
-// The schedule is the same for the same seed. What it meets is not: the operating system decides what each process was doing when it was hit.
+// The same seed gives the same schedule, but not the same effects: the operating system decides what each process does when a fault hits it.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Link } from "./link.ts";
 import type { ManagedProcess } from "./processes.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 export type Fault =
-  /** Each stumble is a life that is killed this long after its start: in the middle of its recovery, or soon after. */
+  /** Each stumble is a process that is killed this long after its start: in the middle of its recovery, or soon after. */
   | { atMs: number; do: "kill-server"; downMs: number; stumblesMs: number[] }
-  /** SIGTERM: an orderly end. */
+  /** SIGTERM: a graceful stop. */
   | { atMs: number; do: "end-server"; downMs: number }
   | { atMs: number; do: "stop-server"; stopMs: number }
   | { atMs: number; do: "kill-worker"; worker: number; downMs: number }
@@ -39,13 +39,13 @@ interface ChaosTargets {
   note(kind: "link-silent" | "link-restored" | "link-cut", name: string): void;
 }
 
-/** A process is away for a moment up to about half a term, so that some leases outlive it and some do not. */
+/** A process is down for up to about half a term, so that some leases last longer than this and some do not. */
 const DOWN_MS_MAX = 600;
-/** However far a loaded machine falls behind the schedule, what came back has a moment to do something before it is hit again. */
+/** Also when a loaded machine falls behind the schedule, a restarted process has some time before the next fault. */
 const UP_MS_MIN = 400;
-/** How far past its term a stopped worker sleeps, at least and at most: it wakes to leases that others hold by now. */
+/** The shortest and longest time that a stopped worker sleeps beyond its term: when it wakes, others hold its leases. */
 const OVERSLEEP_MS: [number, number] = [300, 1500];
-/** Every third death of the server is followed by one or two more while it comes back, which takes about this long. */
+/** Every third kill of the server is followed by one or two more while it starts, which takes about this long. */
 const STUMBLE_CHANCE = 1 / 3;
 const STUMBLES_MAX = 2;
 const STUMBLE_MS_MAX = 500;
@@ -75,7 +75,10 @@ export function planFaults({ seed, durationMs, workers, links, termMs, counts }:
   return kinds.flatMap((kind) => Array.from({ length: counts[kind] }, make[kind])).sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Plays a schedule to its end; afterwards everything works again. Faults of one target follow each other, those of others go on beside. */
+/**
+ * Performs a schedule to its end. Afterwards everything works again. Faults of one target follow each other, and those of other targets
+ * happen at the same time.
+ */
 export async function playFaults(faults: readonly Fault[], seed: number, targets: ChaosTargets): Promise<void> {
   const random = seededRandom(seed);
   const queues = new Map<string, Promise<void>>();
@@ -130,10 +133,10 @@ async function play(fault: Fault, { server, workers, links, cancelOne, note }: C
   }
 }
 
-/** A service beside the server and its workers stays away for a moment. */
+/** How long a service besides the server and its workers stays down. */
 const AWAY_MS_MAX = 500;
 
-/** It is killed and started again until the signal aborts, and is there afterwards. */
+/** It is killed and started again until the signal aborts, and runs afterwards. */
 export function killAgainAndAgain(
   name: string,
   service: { down(signal: NodeJS.Signals): Promise<void>; up(): Promise<void> },

@@ -1,11 +1,11 @@
-// Rules about what a hold may still do: only the newest one is valid, only within its term, and a repeated report gets the same answer.
+// Rules about holds: only the newest hold is valid, only within its term, and a repeated report gets the same response.
 import type { Entry } from "./history.ts";
 import { accepted, compareAge, type Lease, type Story } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
 
 /**
- * An accepted completion and a newer hold of the same task exclude each other whatever came first: either a stale completion was accepted,
- * or a task that was done was handed out again. Failures and heartbeats are refused once a worker has the newer hold.
+ * An accepted completion and a newer hold of the same task exclude each other in any order: either a stale completion was accepted, or a
+ * completed task was handed out again. Failures and heartbeats must be refused when a worker has a newer hold.
  */
 export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
   return [...tasks].flatMap(([task, leases]) =>
@@ -29,7 +29,7 @@ export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
   );
 }
 
-/** What is first sent when a hold must have been over is refused, whether or not the server had noticed the end by itself. */
+/** A request that is first sent after the end of a hold must be refused, also when the server has not yet processed the end. */
 export function nothingIsAcceptedPastItsTerm({ tasks, outages }: Story): Violation[] {
   return [...tasks.values()].flat().flatMap((lease) => {
     const accepts = [
@@ -44,13 +44,13 @@ export function nothingIsAcceptedPastItsTerm({ tasks, outages }: Story): Violati
   });
 }
 
-/** The latest time at which a hold can have been live when what was `sent` was carried out: every doubt goes to the server. */
+/** The latest time at which the hold can have been valid when the request in `sent` was performed. In doubt, the server is right. */
 function overBy({ claimGot, renewals, beats }: Lease, sent: Entry, got: Entry, outages: Story["outages"]): number {
   const { ttlMs, offerMs } = claimGot;
   const expiresAt = offerMs === undefined ? claimGot.expiresAt : claimGot.at + offerMs;
   const told = renewals.filter((renewal) => renewal.sent.at < sent.at).map((renewal) => renewal.got.expiresAt ?? renewal.got.at + ttlMs);
   const restarted = outages.filter(({ from, to }) => from <= got.at && to >= claimGot.grantedAt).map(({ to }) => to + ttlMs);
-  // A heartbeat without a 200 may have been carried out at the last moment, each of them.
+  // Each heartbeat without a 200 may have been performed at the last moment.
   const unsure = (beats - renewals.length) * ttlMs;
   return Math.max(expiresAt, ...told, ...restarted) + unsure;
 }

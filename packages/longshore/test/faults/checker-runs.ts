@@ -1,8 +1,8 @@
-// Rules about whole runs: what starts when, and what its end means.
+// Rules about whole runs: when steps may start, and what an end means.
 import { type Story, taskName } from "./story.ts";
 import { type Violation, violation } from "./violation.ts";
 
-/** A step is handed out only after the completions of all that it depends on were sent, and with the outputs of just those. */
+/** A step is handed out only after the completions of all its dependencies were sent, and with exactly their outputs. */
 export function dependenciesComeFirst({ tasks, runs }: Story): Violation[] {
   const found: Violation[] = [];
   for (const lease of [...tasks.values()].flat()) {
@@ -32,14 +32,14 @@ export function successIsComplete({ runs, finalRuns, finalTasks }: Story): Viola
   });
 }
 
-/** A start that is sent again until it is answered makes one run. */
+/** A start that is repeated until it gets a response creates one run. */
 export function everyRunWasStartedByOneAnswer({ runs, final }: Story): Violation[] {
   return (final.listed ?? [])
     .filter((id) => !runs.get(id)?.started)
     .map((id) => violation("one-run-a-start", id, "the server has this run, and no start was answered with it", []));
 }
 
-/** A line that was acknowledged is in the log, and no line is there twice, however often it was sent. */
+/** An acknowledged line is in the log, and no line is in it twice, also when it was sent several times. */
 export function linesAreKeptOnce({ lines, final, finalRuns }: Story): Violation[] {
   if (!final.lines) return [];
   const kept = new Map<string, number>();
@@ -53,7 +53,7 @@ export function linesAreKeptOnce({ lines, final, finalRuns }: Story): Violation[
   });
 }
 
-/** A run that was restarted after its end is cancelled only by a client: what is left of its earlier life must not end it. */
+/** Only a client can cancel a run that was restarted after its end: messages of its earlier life must not end it. */
 export function restartedRunsGoOn({ runs, finalRuns }: Story): Violation[] {
   return [...runs.values()].flatMap(({ id, restartSent: sent, restartAcknowledged: got }) => {
     if (!sent || !got || finalRuns.get(id)?.state !== "cancelled") return [];

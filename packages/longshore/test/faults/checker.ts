@@ -1,7 +1,7 @@
-// The proof: reads what every process saw and what the server says at the end, and names each promise that was not kept.
+// The checker: reads the histories of all processes and the final state of the server, and reports each broken promise.
 //
-// It is a pure function of the two, so that it can be fed broken histories. Every rule speaks only when the history leaves no doubt: where
-// an answer was lost, both ways it may have gone are allowed.
+// It is a pure function of both, so that tests can pass broken histories. A rule reports only certain faults: when a response was lost, both
+// possible outcomes are allowed.
 
 import { nothingIsAcceptedPastItsTerm, repeatsAreAnsweredAlike, theNewestHoldIsObeyed } from "./checker-fence.ts";
 import {
@@ -81,7 +81,7 @@ function acknowledgedCompletionsAreKept(story: Story): Violation[] {
   return [...found, ...dependentsSeeTheAcceptedOutput(story)];
 }
 
-/** What a dependent is handed as the output of a step is the token of the completion that was accepted for that step. */
+/** A dependent receives the token of the accepted completion as the output of a step. */
 function dependentsSeeTheAcceptedOutput({ tasks }: Story): Violation[] {
   const found: Violation[] = [];
   for (const dependent of [...tasks.values()].flat()) {
@@ -183,7 +183,7 @@ function takenByTwo({ id, task, renewals }: Lease): Violation[] {
   return [violation("holds-never-overlap", task, message, [first.got, other.got])];
 }
 
-/** A worker goes by the same name in all of its lives. */
+/** A worker has the same name after each restart. */
 const workerOf = (entry: Entry): string => entry.where.slice(0, entry.where.indexOf("."));
 
 /** True when something other than time may have ended a hold before the next one was granted: a report that was not refused, or a cancel. */
@@ -197,7 +197,7 @@ function liveUntil(lease: Lease): { until: number; by: Entry } {
   let until = lease.claimGot.offerMs === undefined ? lease.claimGot.expiresAt : 0;
   let by: Entry = lease.claimGot;
   for (const { sent, got } of lease.renewals) {
-    // The server renewed it when the heartbeat arrived, so at the earliest when it was sent.
+    // The server renewed it when the heartbeat arrived, which is not before it was sent.
     const renewed = Math.max(got.expiresAt ?? 0, sent.at + lease.claimGot.ttlMs);
     if (renewed <= until) continue;
     until = renewed;
@@ -214,7 +214,7 @@ function nothingStartsAfterACancel({ tasks, runs }: Story): Violation[] {
     const broken = (message: string, evidence: (Entry | undefined)[]): Violation[] => [
       violation("no-start-after-cancel", lease.task, message, [cancel, ...evidence]),
     ];
-    // A claim that was waiting when the cancel came is judged by the time the server says it granted it; of an offer it says none.
+    // For a claim that was waiting when the cancel came, the server's grant time counts. An offer has no grant time.
     const granted = claimGot.offerMs === undefined && claimGot.grantedAt > cancel.at + CLOCK_TOLERANCE_MS;
     const asked = !claimGot.stored && claimSent !== undefined && claimSent.tick > cancel.tick;
     if (asked || granted) return broken("it was handed out after the cancel of its run was acknowledged", [claimSent, claimGot]);

@@ -1,4 +1,4 @@
-// The client of a fault test: starts and cancels runs, writing down what was acknowledged, and reads how everything ended.
+// The client of a fault test: starts and cancels runs, records what was acknowledged, and reads the final states.
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { cancelRun, createWorkflow, type Job, listRuns, readLog, readRun, readTasks, startRun, UnexpectedAnswer } from "./api.ts";
@@ -14,14 +14,14 @@ export interface Client {
   /** Sends a start without a key, once. */
   startOnce(workflow: string): Promise<string>;
   cancel(runId: string): Promise<void>;
-  /** Resolves when every run and its tasks have ended or the time is over; the checker says which it was. */
+  /** Resolves when every run and its tasks have ended, or when the time is over. The checker finds out which. */
   untilEnded(runIds: readonly string[], msMax: number): Promise<void>;
   readFinal(runIds: readonly string[]): Promise<FinalState>;
   close(): void;
 }
 
 const RETRY_MS = 50;
-/** Longer than any restart of the server: a server that is away for this long has failed. */
+/** Longer than any restart of the server: a server that is down for this long has failed. */
 const PATIENCE_MS = 90_000;
 const LOOK_MS = 100;
 const CLIENT_SOCKETS = 4;
@@ -60,7 +60,7 @@ export function openClient(url: string, historyFile: string, define = createWork
         try {
           history.write({ kind: "cancel-acknowledged", runId, ...(await cancelRun(connection, runId)) });
         } catch (error) {
-          // A run that has ended, or that the server does not know, cannot be cancelled: that is an answer too.
+          // A run that has ended or is unknown cannot be cancelled, and this response is also valid.
           if (isRefusal(error)) history.write({ kind: "cancel-refused", runId, status: error.status });
           else history.write({ kind: "cancel-unanswered", runId, why: String(error) });
           if (!isRefusal(error)) throw error;
@@ -73,7 +73,7 @@ export function openClient(url: string, historyFile: string, define = createWork
         for (const runId of open) {
           const run = await untilAnswered(() => readRun(connection, runId));
           if (run && !run.ended) continue;
-          // A run that the server does not know will not end by waiting. Of a cancelled run, workers may still have tasks in hand.
+          // Waiting does not help for a run that the server does not know. Workers may still hold tasks of a cancelled run.
           const tasks = run ? await untilAnswered(() => readTasks(connection, runId)) : [];
           if (tasks.every((task) => task.ended)) open.delete(runId);
         }
@@ -99,12 +99,12 @@ export function openClient(url: string, historyFile: string, define = createWork
   };
 }
 
-/** The server understood and said no, which asking again will not change. */
+/** The server has refused, and a repeated request would not change this. */
 function isRefusal(error: unknown): error is UnexpectedAnswer {
   return error instanceof UnexpectedAnswer && error.status < 500;
 }
 
-/** Tries again while the server is away; the last error is the caller's when patience ends. */
+/** Retries while the server is down. After the maximum time, throws the last error. */
 async function untilAnswered<T>(request: () => Promise<T>): Promise<T> {
   const endsAt = Date.now() + PATIENCE_MS;
   for (;;) {

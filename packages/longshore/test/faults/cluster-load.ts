@@ -1,5 +1,5 @@
-// Work for a cluster: rude workers, clients that start runs with and without keys, and pollers of Conductor, each at any node that is there. What
-// they are told is written down for the checker, and every error that a client should not have seen is kept.
+// Load for a cluster: faulty workers, clients that start runs with and without keys, and Conductor pollers, each on any running node. All
+// responses are recorded for the checker, and all errors that a client should not have received.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,16 +17,16 @@ import { runWorker } from "./raw-worker.ts";
 import { chain, diamond } from "./shapes.ts";
 
 export interface LoadOptions {
-  /** The nodes that clients use while they are there. */
+  /** The nodes that clients use while they run. */
   readonly through: () => readonly NodeProcess[];
   readonly workers?: number;
   /** Pause between two starts of one client. */
   readonly everyMs?: number;
-  /** Answers of 500 and above that are expected, as while PostgreSQL is away. */
+  /** Expected responses of 500 and above, as while PostgreSQL is unavailable. */
   readonly mayRefuse?: boolean;
 }
 
-/** What a client saw and should not have seen. */
+/** Responses that a client should not have received. */
 export interface Trouble {
   readonly node: string;
   readonly request: string;
@@ -43,7 +43,7 @@ export interface Judged {
 const SLOTS = 3;
 const TTL_SECS = 3;
 const WORK_MS: [number, number] = [0, 60];
-/** After the last fault, on a machine that does other things too. */
+/** The time after the last fault, on a busy machine. */
 const END_MS_MAX = 90_000;
 
 export class Load {
@@ -79,7 +79,7 @@ export class Load {
     const workflows = [await this.client.create("chain", chain(3)), await this.client.create("diamond", diamond())];
     const starting = async (start: (workflow: string) => Promise<string>) => {
       for (let turn = 0; !this.#starting.signal.aborted; turn++) {
-        // One without a key whose node died may have made a run that no client knows: it is not sent again.
+        // A start without a key whose node died may have created a run that no client knows, so it is not repeated.
         const id = await start(workflows[turn % workflows.length] as string).catch(() => null);
         if (id !== null) this.#runs.push(id);
         await pause(everyMs);
@@ -94,7 +94,7 @@ export class Load {
     });
     this.#going = Promise.all([
       starting((workflow) => this.client.start(workflow)),
-      // One that is refused may have been carried out, and without a key no client can tell.
+      // A refused start may have been performed, and without a key the client cannot find out.
       ...(this.#options.mayRefuse ? [] : [starting((workflow) => this.client.startOnce(workflow))]),
       this.#pollConductor(),
       ...working,
@@ -103,7 +103,7 @@ export class Load {
     await this.until(() => this.#runs.length > 3);
   }
 
-  /** Waits for more answers than there are now, so that a fault meets work. */
+  /** Waits for more responses, so that a fault happens during work. */
   async more(count = 30): Promise<void> {
     const wanted = this.#answers + count;
     await this.until(() => this.#answers >= wanted);
@@ -140,7 +140,7 @@ export class Load {
     this.client.close();
   }
 
-  /** A connection that takes the next node that is there for each request. */
+  /** A connection that uses the next running node for each request. */
   connection(): Connection {
     const byNode = new Map<NodeProcess, Connection>();
     const close = () => {
