@@ -149,13 +149,17 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     options.tls === undefined
       ? undefined
       : createTlsListener({
-          ...{ tls: options.tls, sockets, handshakeMs: limits.headersMs, admit },
+          ...{ tls: options.tls, sockets, clock, receiving, admit },
+          ...{ handshakeMs: limits.headersMs, handshakesMax: limits.strangerSessions },
+          // Turns of their own: requests on open connections do not wait behind thousands of handshakes.
+          turns: new LoopTurns(),
           connected(socket) {
             if (socket.alpnProtocol !== "h2") return serveDirectly(socket);
             connections.add(socket);
             grpc.take(socket);
           },
           failed: () => traffic.broken("tls"),
+          crowdedOut: () => traffic.broken("full"),
         });
   const server = secure?.server ?? createServer(sockets, (socket) => admit(socket) && serveDirectly(socket));
   await bind(server, host, options.port);
