@@ -20,7 +20,10 @@ export interface RowsOptions<R> {
   keptMax: number;
   /** Returns the row without its texts. For rows that must stay in memory although there is no room for the texts. */
   texts?: Texts<R>;
-  committed?(row: R): void;
+  /** `before`: the row that the last commit left; undefined for a new row. Not always known without `remembersBefore`. */
+  committed?(row: R, before: R | undefined): void;
+  /** Remembers rows that operations read until the end of their batch, so that `committed` always gets the row before. */
+  remembersBefore?: boolean;
   /** Called for a row that a commit has removed. */
   removed?(key: string): void;
   /** Replaces a row for every reader, when something that is stored elsewhere has changed the meaning of the row. */
@@ -62,6 +65,8 @@ export class Rows<R> implements Writable {
   readonly #kept = new Map<string, R>();
   readonly #pending = new Map<string, Pending<R>>();
   readonly #refreshed = new Map<string, R>();
+  /** Rows that operations of this batch have read from the store; only with `remembersBefore`. */
+  readonly #read = new Map<string, R>();
   #keptChars = 0;
   readonly #touch: () => void;
 
@@ -83,6 +88,10 @@ export class Rows<R> implements Writable {
     const kept = this.#kept.get(key);
     if (kept !== undefined && this.#isWhole(kept)) return kept;
     const stored = this.#options.load(tx, key);
+    if (stored !== null && kept === undefined && tx.isOperation && this.#options.remembersBefore) {
+      this.#touch();
+      this.#read.set(key, stored);
+    }
     return kept === undefined || stored === null ? stored : this.#over(stored, kept);
   }
 
@@ -139,6 +148,11 @@ export class Rows<R> implements Writable {
     return row === undefined ? undefined : this.#seen(outside, row);
   }
 
+  /** All rows in memory, as `kept` returns them. */
+  *allKept(): IterableIterator<R> {
+    for (const row of this.#kept.values()) yield this.#seen(outside, row);
+  }
+
   /** Characters of the texts in memory. */
   get keptChars(): number {
     return this.#keptChars;
@@ -171,18 +185,20 @@ export class Rows<R> implements Writable {
 
   applied(): void {
     if (this.#refreshed.size > 0) this.#touch();
-    if (this.#pending.size === 0) return;
+    if (this.#pending.size === 0) return this.#read.clear();
     const { committed, removed } = this.#options;
     for (const [key, { row }] of this.#pending) {
       if (row === null) {
         this.#drop(key);
         removed?.(key);
       } else {
+        const before = this.#kept.get(key) ?? this.#read.get(key);
         this.#keep(key, row);
-        committed?.(row);
+        committed?.(row, before);
       }
     }
     this.#pending.clear();
+    this.#read.clear();
   }
 
   #seen({ isOperation }: Pick<ReadTx, "isOperation">, row: R): R {

@@ -42,8 +42,10 @@ export interface Scan {
   readonly below?: readonly Value[];
   /** A column, or several, that must be null. */
   readonly without?: string | readonly string[];
-  /** A column that must not be null. */
-  readonly having?: string;
+  /** A column, or several, that must not be null. */
+  readonly having?: string | readonly string[];
+  /** Two columns: only rows in which the first has the greater value. */
+  readonly greater?: readonly [column: string, than: string];
   /**
    * Columns that must have a value, or one of several. The values are constants of the program, so a store may have an index for only these
    * rows.

@@ -28,7 +28,8 @@ export interface StoreHooks {
   /** The next time at which something is due for `id`; null for never. */
   deadline(id: string, at: number | null): void;
   taskChanged(task: TaskRow): void;
-  runChanged(run: Run): void;
+  /** `before`: the run as the last commit left it; undefined for a new one. */
+  runChanged(run: Run, before: Run | undefined): void;
   /** A run that had ended has begun another life: as it was before. Called after `runChanged`. */
   runRevived?(run: Run): void;
   /** Runs have stored messages for each other. */
@@ -71,6 +72,8 @@ export interface DataStore {
   readonly schedules: LocalSchedules;
   /** Rebuilds memory from the store. Call it once, after all listeners are attached. */
   recover(): Promise<void>;
+  /** Reads the next deadlines of this kind; must be called at the deadlines with `farDeadlinePrefix`. */
+  readDeadlines(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -123,9 +126,9 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     random,
     brain,
     board,
-    changed: (run) => {
+    changed: (run, before) => {
       ticks.runChanged(run);
-      hooks.runChanged(run);
+      hooks.runChanged(run, before);
     },
     revived: (run) => hooks.runRevived?.(run),
     deadline: hooks.deadline,
@@ -145,7 +148,11 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
       await board.recover();
       await runs.recover();
       await ticks.recover();
+      for (const far of [board.far, runs.far]) await far.recover();
       hooks.messagesLeft();
+    },
+    async readDeadlines(name) {
+      for (const far of [board.far, runs.far]) await far.fire(name);
     },
     async close() {
       await commit.close();

@@ -16,6 +16,7 @@ import { Board } from "../engine/board/board.ts";
 import { Crews } from "../engine/board/crews.ts";
 import type { DeadLetterSource } from "../engine/board/dead-letter.ts";
 import type { LocalBoard } from "../engine/board/local-board.ts";
+import { farDeadlinePrefix } from "../engine/board/local-deadlines.ts";
 import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
 import type { WorkListener } from "../engine/board/work-listener.ts";
 import { Logs } from "../engine/log/log.ts";
@@ -152,9 +153,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         beside.taskChanged(task);
         tell(listeners, (listener) => listener.task?.(task));
       },
-      runChanged: (run) => {
+      runChanged: (run, before) => {
         runs.changed(run);
-        beside.runChanged(run);
+        beside.runChanged(run, before);
         tell(listeners, (listener) => listener.run?.(run));
       },
       runRevived: (run) => beside.runRevived(run),
@@ -177,6 +178,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const beside = await orClose(store, () => openSideStores(store, { clock, slices, watcher: statistics }));
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
+  board.onDeadline(farDeadlinePrefix, (name) => store.readDeadlines(name));
   const runs = new Runs({ store: store.runs, clock, makeId, dialects, slices, trouble, isRepeat: options.ids?.isRepeat });
   const age = await orClose(store, async () => {
     try {

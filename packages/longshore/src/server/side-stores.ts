@@ -13,7 +13,6 @@ import type { TaskRow } from "../engine/board/task.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import { LocalBus } from "../engine/bus/local-bus.ts";
 import { LocalOutbox } from "../engine/bus/local-outbox.ts";
-import { eachRow } from "../engine/cached-rows.ts";
 import { LocalLogs } from "../engine/log/local-logs.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import { Counts } from "../engine/run/counts.ts";
@@ -26,7 +25,6 @@ import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { RunSummaries } from "../engine/run/run-summary.ts";
-import { taskHeadTable } from "../engine/tables/task.ts";
 import type { DataStore } from "./data-store.ts";
 
 export interface SideStores {
@@ -42,7 +40,7 @@ export interface SideStores {
   openRuns(): number;
   /** Call this for each task and run that a commit changed. */
   taskChanged(task: TaskRow): void;
-  runChanged(run: Run): void;
+  runChanged(run: Run, before: Run | undefined): void;
   runRevived(run: Run): void;
   /** Rebuilds memory from the file; call it after the store's own recovery. */
   recover(): Promise<void>;
@@ -98,8 +96,8 @@ export function openSideStores(store: DataStore, { clock, slices, watcher }: Sid
       workers.changed(task);
       references.taskChanged(task);
     },
-    runChanged(run) {
-      counts.runChanged(run);
+    runChanged(run, before) {
+      counts.runChanged(run, before);
       references.runChanged(run);
     },
     runRevived: (run) => counts.tally.left(run),
@@ -107,9 +105,8 @@ export function openSideStores(store: DataStore, { clock, slices, watcher }: Sid
       await registry.recover();
       await counts.recover();
       await busLog.recover();
-      const held = { by: ["id"], without: "ended_at", having: "holder" };
-      const at = ({ id }: TaskRow) => [id];
-      await eachRow(commit, store.rows.table(taskHeadTable), held, { at, take: (task) => workers.changed(task) });
+      // The board has all tasks in memory that a worker holds.
+      for (const task of tasks.allKept()) workers.changed(task);
     },
     flush: () => registry.close(),
   };

@@ -62,14 +62,14 @@ export function matching(columns: readonly string[]): string {
  * the text took 1.6 of the 6.9 us of a scan of one row on SQLite.
  */
 export function shapeOf(scan: Scan): string {
-  const { by, equal, above, below, without, having, only, backwards, limit, offset, keysFirst, ownedBy, containing, index } = scan;
+  const { by, equal, above, below, without, having, only, backwards, limit, offset, keysFirst, ownedBy, containing, index, greater } = scan;
   const bounds = `${equal?.length ?? 0} ${above?.length} ${below?.length} ${limit !== undefined} ${offset !== undefined}`;
-  const terms = `${without} ${having} ${only === undefined ? "" : JSON.stringify(only)} ${ownedBy?.table} ${ownedBy?.within} ${containing?.column} ${containing?.texts.length} ${index}`;
+  const terms = `${without} ${having} ${only === undefined ? "" : JSON.stringify(only)} ${ownedBy?.table} ${ownedBy?.within} ${containing?.column} ${containing?.texts.length} ${index} ${greater}`;
   return `${by} ${bounds} ${terms} ${backwards === true} ${keysFirst === true}`;
 }
 
 export function conditionsOf(
-  { by, equal = [], above, below, without = [], having, only = {}, containing }: Scan,
+  { by, equal = [], above, below, without = [], having = [], greater, only = {}, containing }: Scan,
   { find }: Spelling,
 ): string {
   const rest = by.slice(equal.length);
@@ -78,7 +78,8 @@ export function conditionsOf(
   const terms = [
     ...by.slice(0, equal.length).map((column) => `${column} = ?`),
     ...[without].flat().map((column) => `${column} IS NULL`),
-    ...(having === undefined ? [] : [`${having} IS NOT NULL`]),
+    ...[having].flat().map((column) => `${column} IS NOT NULL`),
+    ...(greater === undefined ? [] : [greater.join(" > ")]),
     // A database uses a partial index only for values that are in the text of the statement.
     ...Object.entries(only).map(([column, value]) => `${column} ${literal(value)}`),
     ...(above === undefined ? [] : [bound(">", above)]),

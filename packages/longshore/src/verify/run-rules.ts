@@ -32,9 +32,17 @@ function canMove(run: RunHistory): Finding[] {
     return one === undefined ? [] : [finding("run-can-move", id, `it has not begun and has the task ${one.id}`, rowOf(run))];
   }
   // Work that a decision left for later counts as a step too.
-  const open = tasks.filter(({ state: one }) => isOpen(one) && one !== "cancelling").length + (run.left ?? 0);
+  const forgotten = forgottenBy(run);
+  const open = tasks.filter((task) => isOpen(task.state) && task.state !== "cancelling" && !forgotten(task)).length + (run.left ?? 0);
   if (open === 0) return [finding("run-can-move", id, "it is running and no task of it is open", rowOf(run))];
   return open === active ? [] : [finding("run-can-move", id, `it counts ${active} open steps and has ${open} open tasks`, rowOf(run))];
+}
+
+/** Whether a message makes the last attempt of a task void. The row of the task is written later, in a slice. */
+function forgottenBy({ id, messages }: RunHistory): (task: TaskHistory) => boolean {
+  const steps = messages.flatMap((message) => (message.kind === "forget-tasks" ? message.steps : []));
+  const lives = new Set(steps.map(([node, attempt]) => `${id}.${node} ${attempt}`));
+  return (task) => lives.has(`${task.id} ${task.attempts.at(-1)?.attempt}`);
 }
 
 /** When only joins are open, nothing ends the steps for which they wait, except a manual report. */

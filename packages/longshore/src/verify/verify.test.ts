@@ -140,6 +140,10 @@ describe("a broken history", () => {
     "run-can-move": [
       ["a running run whose tasks have all ended", sourceOf([{ ...openRun, tasks: [task()] }])],
       ["a running run that counts more open steps than it has", sourceOf([{ ...openRun, active: 2 }])],
+      [
+        "an open task whose earlier attempt is void, and that is not counted",
+        sourceOf([{ ...openRun, active: 0, messages: [{ kind: "forget-tasks", runId, at: 1, steps: [[0, 7]] }] }]),
+      ],
       ["a run that has not begun and has a task", sourceOf([{ ...openRun, startAt: 5_000 }])],
     ],
     "join-can-move": [

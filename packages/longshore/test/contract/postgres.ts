@@ -35,6 +35,7 @@ export function postgresSchemas(server: () => TestPostgres): StoreKind {
         },
         commits: () => store.commit.commits,
         recover: () => store.recover(),
+        readDeadlines: (name: string) => store.readDeadlines(name),
         close: () => store.close(),
       };
     },

@@ -4,6 +4,7 @@
 import { idMaker, type MakeId } from "../../src/core/ids.ts";
 import { Slices } from "../../src/core/slices/slices.ts";
 import { Board } from "../../src/engine/board/board.ts";
+import { farDeadlinePrefix } from "../../src/engine/board/local-deadlines.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { RowStore } from "../../src/engine/rows.ts";
 import { brainOf } from "../../src/engine/run/brain.ts";
@@ -139,8 +140,8 @@ export async function startProcess(machine: Machine): Promise<Process> {
         board.changed(task);
         machine.handedOut(task);
       },
-      runChanged: (run) => {
-        counts.runChanged(run);
+      runChanged: (run, before) => {
+        counts.runChanged(run, before);
         runs.changed(run);
       },
       messagesLeft: () => carry(),
@@ -151,6 +152,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
   const reader = readerOf(store, counts);
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
+  board.onDeadline(farDeadlinePrefix, (name) => store.readDeadlines(name));
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
 
   /** Messages between runs may be long on their way, while orders overtake them. */

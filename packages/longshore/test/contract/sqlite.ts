@@ -26,6 +26,7 @@ async function open(setup: StoreSetup, wrap?: (rows: RowStore) => RowStore) {
     quiet: () => store.commit.quiet(),
     commits: () => store.commit.commits,
     recover: () => store.recover(),
+    readDeadlines: (name: string) => store.readDeadlines(name),
     close: () => store.close(),
   };
 }

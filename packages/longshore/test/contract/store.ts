@@ -17,6 +17,7 @@ import { restartContract } from "./store-restart.ts";
 import { runContract } from "./store-runs.ts";
 import { scheduleContract } from "./store-schedules.ts";
 import { signalContract } from "./store-signals.ts";
+import { sleepersContract, sleepersRestartContract } from "./store-sleepers.ts";
 import { openWorld, type StoreKind, type World, type WorldOptions } from "./world.ts";
 
 /** Opens a fresh world; it is closed after the test. */
@@ -47,9 +48,11 @@ export function storeContract(name: string, kind: StoreKind): void {
     signalContract(setup);
     functionContract(setup);
     // Hundreds of small worlds, in memory: the code is the same, and each costs a tenth of one in a file.
+    sleepersContract(setup);
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
     delayRestartContract(setup);
+    sleepersRestartContract(setup);
     powerCutContract(setup, kind);
   });
 }

@@ -5,6 +5,7 @@ import { idMaker } from "../../src/core/ids.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Reach } from "../../src/engine/board/lanes.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
+import { farDeadlinePrefix } from "../../src/engine/board/local-deadlines.ts";
 import type { BoardStore, NewTaskRow } from "../../src/engine/board/store.ts";
 import type { Hold, TaskRow } from "../../src/engine/board/task.ts";
 import type { PartStore } from "../../src/engine/part/store.ts";
@@ -62,6 +63,7 @@ export interface OpenedStore {
   commits(): number;
   /** Rebuilds memory from what is stored; called once all listeners are attached. */
   recover(): Promise<void>;
+  readDeadlines(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -151,6 +153,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   });
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });
   board.onDeadline(scheduleDeadlinePrefix, (name) => store.ticks.fire(name));
+  board.onDeadline(farDeadlinePrefix, (name) => store.readDeadlines(name));
   const runs = new Runs({ store: store.runs, clock, makeId: idMaker(), dialects });
   if (clock instanceof QuietClock) clock.quiet = () => store.quiet();
   opened.add(store);

@@ -83,8 +83,8 @@ export async function openParts(place: Place, before?: Partial<Pick<Parts, "cloc
   const plan = (definition: { source: string }) => chain.compile(definition.source);
   const brain = { plan, planInTurns: async (definition: { source: string }) => plan(definition), decide: decideChain };
   const onRun = new Set<(run: Run) => void>();
-  const runChanged = (run: Run) => {
-    counts.runChanged(run);
+  const runChanged = (run: Run, before: Run | undefined) => {
+    counts.runChanged(run, before);
     for (const listener of onRun) listener(run);
   };
   const runs = new LocalRuns({

@@ -4,6 +4,7 @@
 import { onTestFinished } from "vitest";
 import { idMaker } from "../../src/core/ids.ts";
 import { Board } from "../../src/engine/board/board.ts";
+import { farDeadlinePrefix } from "../../src/engine/board/local-deadlines.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { brainOf } from "../../src/engine/run/brain.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
@@ -62,6 +63,7 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
       },
     });
     const board = new Board({ store: store.board, clock, reserved: reservedLanes });
+    board.onDeadline(farDeadlinePrefix, (name) => store.readDeadlines(name));
     const runs = new Runs({ store: store.runs, clock, makeId, dialects });
     began?.(runs);
     await store.recover();

@@ -9,6 +9,7 @@ import type { NewPart } from "../part/store.ts";
 import type { Enough, RowStore, Scan, TableRows, Value } from "../rows.ts";
 import type { Definitions } from "../run/definitions.ts";
 import type { Run } from "../run/run.ts";
+import { openTasks } from "../tables/reading.ts";
 import { messageTexts, partTexts, runTexts, signalTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";
@@ -148,7 +149,7 @@ export class BlobReferences {
         for await (const page of this.#pages(signals, kept)) yield textsOf(page);
       }
     }
-    for await (const some of this.#pages(tasks, { by: ["id"], without: ["ended_at", "run_id"], enough: ofTask })) {
+    for await (const some of this.#pages(tasks, { ...openTasks, without: ["ended_at", "run_id"], enough: ofTask })) {
       yield textsOf(some);
       for (const { id } of some)
         for await (const page of this.#pages(parts, { by: ofParts, equal: [id], enough: enough("value") })) yield textsOf(page);

@@ -147,3 +147,10 @@ describe("deadlines", () => {
     );
   });
 });
+
+it("bounds the entries that are left behind by one deadline that moves earlier again and again", () => {
+  const { deadlines } = setup();
+  for (let at = 20_000; at > 10_000; at--) deadlines.add("first", at);
+  expect(deadlines.size).toBe(1);
+  expect(deadlines.carried).toBeLessThan(2_000);
+});

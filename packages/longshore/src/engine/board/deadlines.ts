@@ -40,10 +40,15 @@ export class Deadlines {
     this.#pending.set(id, at);
     this.#heap.push({ at, id });
     if (at < this.#armedAt) this.#arm();
+    if (known !== undefined) this.#boundLeftovers();
   }
 
   drop(id: string): void {
     this.#pending.delete(id);
+    this.#boundLeftovers();
+  }
+
+  #boundLeftovers(): void {
     if (this.#heap.size > leftoversMin && this.#heap.size > leftoversFactor * this.#pending.size) this.#sweepOutLeftovers();
   }
 

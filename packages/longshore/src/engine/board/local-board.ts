@@ -17,6 +17,7 @@ import { Attempts, type Closing } from "./attempts.ts";
 import { HandOuts } from "./hand-outs.ts";
 import { Lanes } from "./lanes.ts";
 import { Limits } from "./limits.ts";
+import { FarDeadlines, waitDeadlines } from "./local-deadlines.ts";
 import { LocalExpiry } from "./local-expiry.ts";
 import type { Follower } from "./local-follower.ts";
 import { endOf, settleWithTurn } from "./local-foreseen.ts";
@@ -40,7 +41,7 @@ import type {
   Standing,
 } from "./store.ts";
 import { cancelledAlone, cell, fence, fenceTurn, type Hold, isDriver, isOpen, isWait, nextDeadline, type TaskRow } from "./task.ts";
-import { TaskLife } from "./task-life.ts";
+import { sequencesAmount, TaskLife } from "./task-life.ts";
 import { Unwritten } from "./unwritten-endings.ts";
 import { unheard, type WorkListener } from "./work-listener.ts";
 
@@ -93,6 +94,8 @@ export class LocalBoard implements BoardStore {
   readonly #expiry: LocalExpiry;
   readonly #renewals: LocalRenewals;
   readonly halts: LocalHalts;
+  /** Deadlines of waits. */
+  readonly far: FarDeadlines;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
@@ -102,10 +105,14 @@ export class LocalBoard implements BoardStore {
     this.#performed = options.performed ?? unmarked(options.commit);
     this.#clock = options.clock;
     this.#audit = options.audit ?? unaudited;
+    const { store, commit, clock, deadline } = options;
+    this.far = new FarDeadlines({ name: "wait", store, commit, clock, sources: waitDeadlines, deadline });
     this.tasks = taskRows(options.store, options.commit, {
       committed: (task) => {
         // Computed for the time of queueing: a delay that ends while its own commit is being written must still fire.
-        options.deadline(task.id, nextDeadline(task, task.queuedAt));
+        const next = nextDeadline(task, task.queuedAt);
+        if (task.lane === null) this.far.changed(task.id, next);
+        else deadline(task.id, next);
         options.changed(task);
       },
       seen: this.unwritten.seen,
@@ -129,6 +136,7 @@ export class LocalBoard implements BoardStore {
     this.#life = new TaskLife({
       ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts },
       ...{ clock: options.clock, random: options.random, work },
+      sequences: options.stored.amounts.of(sequencesAmount),
       runs: () => this.#runs,
     });
     const { tasks, unwritten } = this;

@@ -1,9 +1,10 @@
-// Rebuilds the memory of the board from the rows of the open tasks, when a server starts or a node takes the data over.
+// Rebuilds the memory of the board from the rows of the tasks that workers have or may take, when a server starts or a node takes the data over.
 
 import type { Clock } from "../../core/clock.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import { openTasks } from "../tables/reading.ts";
 import { type OpenTask, openTaskTable, taskHeadTable } from "../tables/task.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import type { Lanes } from "./lanes.ts";
@@ -47,6 +48,7 @@ export class LocalRecovery {
   async run(): Promise<void> {
     const { commit, clock, tasks, limits, handOuts, life, deadline } = this.#deps;
     const now = clock.now();
+    life.recover();
     // Registered at the end: until then, `expire` would see the tasks as they were before the restart.
     const due: (readonly [id: string, at: number])[] = [];
     await commit.read((tx) => handOuts.recover(tx, limits, now));
@@ -55,7 +57,8 @@ export class LocalRecovery {
     await eachRow(
       commit,
       this.#open,
-      { by: ["id"], without: "ended_at" },
+      // Waits have no lane. Their rows stay on disk, and their deadlines are read when they come near.
+      openTasks,
       {
         pageRows: openPageRows,
         at: ({ id }) => [id],
@@ -87,8 +90,7 @@ export class LocalRecovery {
   /** Puts a task back on its lane. */
   #restore(task: OpenTask, now: number, due: (readonly [id: string, at: number])[]): void {
     if (task.state === "queued" && task.lane !== null && task.dueAt <= now) this.#deps.lanes.push(task.lane, placeOf(task));
-    // Computed for the time of queueing: a time that passed while the server was down is overdue.
-    const next = nextDeadline(task, task.lane === null ? task.queuedAt : now);
+    const next = nextDeadline(task, now);
     if (next !== null) due.push([task.id, next]);
   }
 }

@@ -1,6 +1,7 @@
 // The life of a task: how it is queued, queued again, retried and ended. The verbs that cause this are in board.ts.
 
 import type { Clock } from "../../core/clock.ts";
+import type { Amount } from "../amounts.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RetryPolicy } from "../run/plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";
@@ -30,7 +31,14 @@ interface Queueing {
  */
 const unseenClaimsMax = 3;
 
+/** The name of the amount; migrations fill it. */
+export const sequencesAmount = "places";
+/** Places are reserved in the file so many at once, because the start does not read the rows that have them. */
+const reservedPlaces = 100_000;
+
 export interface TaskLifeOptions {
+  /** All places up to this number may have been given. */
+  sequences: Amount;
   tasks: Rows<TaskRow>;
   queues: ReadyQueues;
   attempts: Attempts;
@@ -49,7 +57,19 @@ export class TaskLife {
     this.#options = options;
   }
 
-  /** Called at start for each stored task, so that new places come after its place. */
+  /** The next place in a lane, or among the waits of a run. */
+  #next(tx: Tx): number {
+    const { sequences } = this.#options;
+    if (++this.#sequence > sequences.value) sequences.add(tx, this.#sequence - sequences.value + reservedPlaces);
+    return this.#sequence;
+  }
+
+  /** Called at start: new places come after all that earlier starts may have given. */
+  recover(): void {
+    this.#sequence = this.#options.sequences.value;
+  }
+
+  /** Called at start for each stored task that a worker may take, so that new places come after its place. */
   seen({ sequence }: Pick<TaskRow, "sequence">): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
@@ -57,7 +77,7 @@ export class TaskLife {
   /** Queues a task that belongs to no run. The commit fails when its id exists. */
   post(tx: Tx, task: TaskRow): void {
     const posted = copyOf(task);
-    posted.sequence = ++this.#sequence;
+    posted.sequence = this.#next(tx);
     this.#options.tasks.put(tx, posted.id, posted, "first");
     this.#options.queues.join(tx, posted, posted.queuedAt);
   }
@@ -66,7 +86,7 @@ export class TaskLife {
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
     const before = again ? this.#options.tasks.get(tx, task.id) : null;
     const placed = copyOf(before === null ? task : counted(task, before, keepsCounting));
-    placed.sequence = ++this.#sequence;
+    placed.sequence = this.#next(tx);
     this.#options.tasks.put(tx, placed.id, placed, true);
     if (before !== null) this.leaveLife(tx, before, placed.queuedAt, keepsCounting);
     if (isOpen(placed.state)) this.#options.queues.join(tx, placed, placed.queuedAt);
@@ -161,7 +181,7 @@ export class TaskLife {
     const queued = copyOf(task);
     queued.lane = lane;
     queued.input = input;
-    queued.sequence = ++this.#sequence;
+    queued.sequence = this.#next(tx);
     queued.claimMs = claimMs;
     queued.attemptAt = now;
     queued.queuedAt = now;
@@ -183,7 +203,7 @@ export class TaskLife {
     queued.state = "queued";
     // Even numbers are never handed out: the counter rises when the task leaves `queued` and when it is queued again.
     queued.grant = before.grant + (before.grant % 2);
-    queued.sequence = keepsPlace ? before.sequence : ++this.#sequence;
+    queued.sequence = keepsPlace ? before.sequence : this.#next(tx);
     queued.holder = null;
     queued.holdUntil = null;
     queued.claimedAt = null;

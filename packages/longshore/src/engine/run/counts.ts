@@ -38,7 +38,7 @@ export class Counts {
     this.tally = new RunTally({ store, commit, slices, watcher });
   }
 
-  /** Loads the open runs; must be called once, before anything changes. */
+  /** Counts the open runs; must be called once, before anything changes. */
   recover(): Promise<void> {
     return this.tally.recover();
   }
@@ -69,10 +69,10 @@ export class Counts {
     return this.openRuns + this.endedRuns;
   }
 
-  /** Must be called for each run that a commit changed. */
-  runChanged(run: Run): void {
-    const wasOpen = this.tally.isOpen(run.id);
-    this.tally.changed(run);
+  /** Must be called for each run that a commit changed, with the run before that commit. */
+  runChanged(run: Run, before: Run | undefined): void {
+    const wasOpen = before?.endedAt === null;
+    this.tally.changed(run, before);
     if (run.endedAt === null) {
       if (!wasOpen && run.retries > 0) this.#addRuns(-1);
       // A run that started and ended within one commit was never seen open. A retried one has already been counted.

@@ -8,7 +8,7 @@ import type { Lanes } from "../board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import type { RowStore, Scan, TableRows } from "../rows.ts";
 import { attemptOrder, currentAttempt } from "../tables/attempt.ts";
-import { openTasks, type ReaderTables, readerTables, runsIn } from "../tables/reading.ts";
+import { openTasks, type ReaderTables, readerTables, runsIn, scanOpen } from "../tables/reading.ts";
 import type { TaskPlace } from "../tables/task.ts";
 import type { ReadRows, ReadTx } from "../tx.ts";
 import { type PlannedDefinitions, planned } from "./definitions.ts";
@@ -394,8 +394,16 @@ export class LocalReader implements Reader {
     const end = `${runId}/`;
     const isOfRun = runId !== undefined;
     const bounds = isOfRun ? { above: [`${runId}.`], below: [before < end ? before : end] } : { below: [before] };
-    const index = !isOfRun && state !== undefined && isOpen(state) ? openTasks : { by: ["id"] };
-    const scan: Scan = { ...index, ...bounds, backwards: true, limit: rowsOfPage(limit, state !== undefined || lane !== undefined) };
-    return this.#options.read((tx) => listPage<TaskPlace>(this.#tables.taskPlaces.scan(tx, scan), limit, matching(query)));
+    const some = { ...bounds, backwards: true, limit: rowsOfPage(limit, state !== undefined || lane !== undefined) };
+    const { taskPlaces } = this.#tables;
+    return this.#options.read((tx) => {
+      const isOpenList = !isOfRun && state !== undefined && isOpen(state);
+      const rows = !isOpenList
+        ? taskPlaces.scan(tx, { by: ["id"], ...some })
+        : state === "queued" && lane === undefined
+          ? scanOpen(tx, taskPlaces, some, ({ id }) => id)
+          : taskPlaces.scan(tx, { ...openTasks, ...some });
+      return listPage<TaskPlace>(rows, limit, matching(query));
+    });
   }
 }

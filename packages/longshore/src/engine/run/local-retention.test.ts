@@ -505,7 +505,7 @@ describe("retention over a restart", () => {
     const slice = "SELECT ended_at, id FROM run WHERE ended_at IS NOT NULL AND (ended_at, id) > (1, 'x') ORDER BY ended_at, id LIMIT 1";
     expect(plan(runs)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(ended_at[^;]*$/);
     expect(plan(tasks)).toMatch(/^SEARCH task USING COVERING INDEX task_ended \(ended_at[^;]*$/);
-    expect(plan(open)).toMatch(/^SEARCH run USING INDEX run_open \(\(workflow,id\)>[^;]*$/);
+    expect(plan(open)).toMatch(/^SEARCH run USING COVERING INDEX run_open \(\(workflow,id\)>[^;]*$/);
     expect(plan(slice)).toMatch(/^SEARCH run USING COVERING INDEX run_ended \(\(ended_at,id\)>[^;]*$/);
   });
 });

@@ -12,28 +12,29 @@ import type { Slices } from "../../core/slices/slices.ts";
 import { readReport } from "../../core/turn.ts";
 import type { Audit } from "../audit/local-audit.ts";
 import type { LocalBoard } from "../board/local-board.ts";
+import { FarDeadlines, type FarSource } from "../board/local-deadlines.ts";
 import { runDeadlinePrefix } from "../board/local-expiry.ts";
 import type { Follower, Turned } from "../board/local-follower.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
-import { Additions, eachRow, type Rows } from "../cached-rows.ts";
+import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { LocalSignals } from "../signal/local-signals.ts";
-import { joinRows, type OpenRun, openRunTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
+import { joinRows, runIdTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, type Happening } from "./decisions.ts";
 import { Definitions, planned } from "./definitions.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import { newsText, turnAgain } from "./driven-state.ts";
-import { Families } from "./families.ts";
 import { type Foreseen, foreseenInSlices } from "./foresight.ts";
 import type { LocalDocuments } from "./local-documents.ts";
+import { Families } from "./local-families.ts";
 import { hasten } from "./local-hasten.ts";
 import { OrderNotes } from "./local-notes.ts";
+import { countOpenRuns, OpenRuns } from "./local-open.ts";
 import { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
-import { OpenRunIds } from "./open-run-ids.ts";
 import { appliesTo, begunBy } from "./orders.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { keyTaken, refuseUnfit } from "./refuse-input.ts";
@@ -53,7 +54,7 @@ export interface LocalRunsDeps {
   brain: Brain;
   board: LocalBoard;
   documents: LocalDocuments;
-  changed: (run: Run) => void;
+  changed: (run: Run, before: Run | undefined) => void;
   /** Called with a run as it was before it began another life. */
   revived?: ((run: Run) => void) | undefined;
   deadline: (id: string, at: number | null) => void;
@@ -67,14 +68,22 @@ export interface LocalRunsDeps {
   sliceTasks?: number;
 }
 
+const runDeadline = { table: "run", idOf: (id: string) => runDeadlinePrefix + id } as const;
+const runDeadlines: readonly FarSource[] = [
+  { ...runDeadline, column: "start_at", without: "ended_at", having: "start_at" },
+  { ...runDeadline, column: "end_by", without: "ended_at", having: "end_by" },
+];
+
 export class LocalRuns implements RunStore, Follower {
   readonly runs: Rows<Run>;
   readonly definitions: Definitions;
   readonly #options: LocalRunsDeps;
-  readonly #open: TableRows<OpenRun>;
-  readonly #openIds = new OpenRunIds();
+  readonly #ids: TableRows<Pick<Run, "id">>;
+  readonly #open = new OpenRuns();
   readonly #keyed: TableRows<StartKey>;
   readonly decisions: Decisions;
+  /** Deadlines of runs. */
+  readonly far: FarDeadlines;
   readonly signals: LocalSignals;
   readonly #messages: Messages;
   readonly #families: Families;
@@ -85,15 +94,16 @@ export class LocalRuns implements RunStore, Follower {
     const { store, commit, clock, random, brain, board, documents, left, slices, sliceTasks } = options;
     const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
     this.#options = options;
-    this.#open = store.table(openRunTable);
+    this.#ids = store.table(runIdTable);
     this.#keyed = store.table(runKeyTable);
-    this.runs = runRows(store, commit, (run) => {
-      options.deadline(runDeadlinePrefix + run.id, run.endedAt === null ? (run.startAt ?? run.endBy) : null);
-      this.#families.changed(run);
-      this.#openIds.changed(run);
-      options.changed(run);
+    this.far = new FarDeadlines({ name: "run", store, commit, clock, sources: runDeadlines, deadline: options.deadline });
+    this.runs = runRows(store, commit, (run, before) => {
+      this.far.changed(runDeadlinePrefix + run.id, run.endedAt === null ? (run.startAt ?? run.endBy) : null);
+      this.#families.changed(run, before);
+      this.#open.changed(run, before);
+      options.changed(run, before);
     });
-    this.#families = new Families(options.familyRunsMax);
+    this.#families = new Families(store, options.familyRunsMax);
     this.definitions = new Definitions(store, commit, clock, brain);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
@@ -288,24 +298,8 @@ export class LocalRuns implements RunStore, Follower {
     return this.#messages.recover();
   }
 
-  async recover(): Promise<void> {
-    const { commit, deadline } = this.#options;
-    const due: (readonly [id: string, at: number])[] = [];
-    await eachRow(
-      commit,
-      this.#open,
-      { by: ["workflow", "id"], without: "ended_at" },
-      {
-        at: ({ workflow, id }) => [workflow, id],
-        take: (run) => {
-          const at = run.startAt ?? run.endBy;
-          if (at !== null) due.push([runDeadlinePrefix + run.id, at]);
-          this.#families.changed({ ...run, endedAt: null });
-          this.#openIds.changed({ ...run, endedAt: null });
-        },
-      },
-    );
-    for (const [id, at] of due) deadline(id, at);
+  recover(): Promise<void> {
+    return countOpenRuns(this.#options.store, this.#options.commit, (workflow, _state, count) => this.#open.add(workflow, count));
   }
 
   /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */
@@ -318,7 +312,7 @@ export class LocalRuns implements RunStore, Follower {
     if (inputSchema !== undefined) refuseUnfit(wanted, inputSchema);
     const now = this.#options.clock.now();
     const rootId = this.#rootOf(tx, wanted);
-    if (rootId !== null) this.#families.admit(rootId);
+    if (rootId !== null) this.#families.admit(tx, rootId);
     const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: driven ? 0 : nodes.length };
     this.runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
@@ -369,11 +363,16 @@ export class LocalRuns implements RunStore, Follower {
   openRun(tx: Tx, workflow: string): Run | null {
     const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
-    for (const id of this.#openIds.of(workflow)) {
-      const run = this.runs.get(tx, id);
+    if (!this.#open.has(workflow)) return null;
+    // Usually the first one is open; others follow only when this batch has ended it.
+    for (let above: string[] | undefined; ; ) {
+      const scan = { by: ["workflow", "id"], equal: [workflow], without: "ended_at", above, limit: 1 };
+      const [found] = this.#ids.scan(tx, scan);
+      if (found === undefined) return null;
+      const run = this.runs.get(tx, found.id);
       if (run !== null && isRunOpen(run.state)) return run;
+      above = [found.id];
     }
-    return null;
   }
 
   /** Returns whether the run has begun another life. False for a run that was removed. */

@@ -11,7 +11,7 @@ import { hasTextInSlices } from "../../core/text-search.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import { readAll, type TableRows, type TableSpec } from "../rows.ts";
 import { type DefinitionHead, definitionHeadTable } from "../tables/definition.ts";
-import { openTasks, runsInAll } from "../tables/reading.ts";
+import { runsInAll, scanOpen } from "../tables/reading.ts";
 import { taskHeadTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import { limited, scanMax } from "./list-page.ts";
@@ -97,9 +97,9 @@ export class LocalSummaries implements RunSummaries {
   async openTasks(runId: string): Promise<TaskRowHead[]> {
     const { slices, read, tasks } = this.#deps;
     await slices.turn(openTasksMax * wholeRow);
-    const scan = { ...openTasks, above: [`${runId}.`], below: [`${runId}/`], limit: openTasksMax };
+    const ofRun = { above: [`${runId}.`], below: [`${runId}/`], limit: openTasksMax };
     return read((tx) =>
-      [...this.#taskHeads.scan(tx, scan)]
+      scanOpen(tx, this.#taskHeads, ofRun, ({ id }) => id)
         .flatMap((stored) => tasks.newest(tx, stored.id, stored) ?? [])
         .filter(({ state }) => isOpen(state)),
     );

@@ -2,10 +2,11 @@
 // the numbers are first read. A change of an ended run is counted only when that count has already reached the run.
 
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
-import { eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows, TableSpec } from "../rows.ts";
+import type { RowStore, TableRows } from "../rows.ts";
 import type { RunCount } from "../stats/statistics.ts";
+import { runPlaceTable } from "../tables/run.ts";
+import { countOpenRuns } from "./local-open.ts";
 import { isRunOpen, type Run, type RunState } from "./run.ts";
 
 /** Rows that are counted without a pause. Only the first columns of each row are read. */
@@ -30,58 +31,38 @@ export interface RunTallyDeps {
   readonly watcher?: RunWatcher | undefined;
 }
 
-/** Only columns that are stored before the texts of a row. */
-const tallyTable: TableSpec<TalliedRun> = {
-  name: "run",
-  key: ["id"],
-  columns: ["id", "workflow", "state"].map((column) => [column, () => null] as const),
-  of: (row) => ({ id: row.id as string, workflow: row.workflow as string, state: row.state as RunState }),
-};
-
 export class RunTally {
   readonly #deps: RunTallyDeps;
   readonly #rows: TableRows<TalliedRun>;
   readonly #cells = new Map<string, Map<RunState, Cell>>();
-  /** The cell in which each open run is counted. */
-  readonly #open = new Map<string, Cell>();
+  #open = 0;
   /** Ended runs up to this id are counted. */
   #upTo = "";
   #counting: Promise<void> | null = null;
 
   constructor(deps: RunTallyDeps) {
     this.#deps = deps;
-    this.#rows = deps.store.table(tallyTable);
+    this.#rows = deps.store.table(runPlaceTable);
   }
 
-  /** Loads the open runs; must be called once, before anything changes. */
-  async recover(): Promise<void> {
-    const scan = { by: ["workflow", "id"], without: "ended_at" };
-    const at = ({ workflow, id }: TalliedRun) => [workflow, id];
-    await eachRow(this.#deps.commit, this.#rows, scan, { at, take: (run) => this.#opened(run, this.#cellOf(run)) });
+  /** Counts the open runs; must be called once, before anything changes. */
+  recover(): Promise<void> {
+    return countOpenRuns(this.#deps.store, this.#deps.commit, (workflow, state, count) => {
+      this.#open += count;
+      this.#cellOf({ workflow, state }).count += count;
+    });
   }
 
   get openRuns(): number {
-    return this.#open.size;
+    return this.#open;
   }
 
-  isOpen(id: string): boolean {
-    return this.#open.has(id);
-  }
-
-  /** Must be called for each run that a commit changed. */
-  changed(run: Run): void {
-    const before = this.#open.get(run.id);
+  /** Must be called for each run that a commit changed, with the run before that commit. */
+  changed(run: Run, before: Run | undefined): void {
     if (before === undefined && run.retries === 0) this.#deps.watcher?.started(run);
-    const cell = this.#cellOf(run);
-    if (run.endedAt === null) {
-      if (before === cell) return;
-      if (before !== undefined) before.count--;
-      this.#opened(run, cell);
-      return;
-    }
-    if (before !== undefined) before.count--;
-    this.#open.delete(run.id);
-    if (run.id <= this.#upTo) cell.count++;
+    if (before?.endedAt === null) this.#countOpen(before, -1);
+    if (run.endedAt === null) return this.#countOpen(run, 1);
+    if (run.id <= this.#upTo) this.#cellOf(run).count++;
     this.#deps.watcher?.ended(run);
   }
 
@@ -97,12 +78,12 @@ export class RunTally {
     return [...this.#cells.values()].flatMap((states) => [...states.values()].filter(({ count }) => count > 0));
   }
 
-  #opened(run: TalliedRun, cell: Cell): void {
-    this.#open.set(run.id, cell);
-    cell.count++;
+  #countOpen(run: TalliedRun, difference: 1 | -1): void {
+    this.#open += difference;
+    this.#cellOf(run).count += difference;
   }
 
-  #cellOf({ workflow, state }: TalliedRun): Cell {
+  #cellOf({ workflow, state }: Pick<TalliedRun, "workflow" | "state">): Cell {
     let states = this.#cells.get(workflow);
     if (states === undefined) {
       states = new Map();

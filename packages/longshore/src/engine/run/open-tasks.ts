@@ -4,6 +4,7 @@
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";
+import { scanOpen } from "../tables/reading.ts";
 import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { type Message, type Step, taskIdOf } from "./run.ts";
@@ -93,7 +94,7 @@ export class OpenTasks {
   /** `change` returns the number of characters in the row. The result is the id behind which the next slice starts; null at the end. */
   #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
-    const ids = [...this.#rows.scan(tx, { by: ["id"], without: "ended_at", above: [after], below: [`${runId}/`], limit: sliceTasks })];
+    const ids = scanOpen(tx, this.#rows, { above: [after], below: [`${runId}/`], limit: sliceTasks }, (id) => id);
     return together(
       () => {
         let chars = 0;

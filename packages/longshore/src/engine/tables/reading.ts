@@ -1,9 +1,10 @@
 // The tables that lists and views read, and the best index for each of their filters.
 
 import type { TaskRow } from "../board/task.ts";
-import type { RowStore, Scan, TableRows } from "../rows.ts";
+import { type RowStore, readAll, type Scan, type TableRows } from "../rows.ts";
 import type { AttemptView } from "../run/reader.ts";
 import { isRunOpen, type Run, type RunHead, type RunState } from "../run/run.ts";
+import type { ReadTx } from "../tx.ts";
 import { attemptHeadTable, attemptViewTable } from "./attempt.ts";
 import { type DefinitionName, definitionNameTable } from "./definition.ts";
 import { runHeadTable, runStateTable, runTable } from "./run.ts";
@@ -33,7 +34,21 @@ export function readerTables(store: RowStore): ReaderTables {
   };
 }
 
-export const openTasks: Scan = { by: ["id"], without: "ended_at", index: "task_open" };
+/** Tasks that a worker has or may take, and those that wait without a lane. Each half has an index of its own, so neither passes the other. */
+export const openTasks: Scan = { by: ["id"], without: "ended_at", having: "lane", index: "task_open" };
+const openWaits: Scan = { by: ["id"], without: ["ended_at", "lane"], index: "task_wait" };
+
+/** Open tasks with and without a lane, in the order of their ids. */
+export function scanOpen<R>(
+  tx: ReadTx,
+  rows: TableRows<R>,
+  bounds: Pick<Scan, "above" | "below" | "backwards"> & { readonly limit: number },
+  idOf: (row: R) => string,
+): R[] {
+  const found = readAll([openTasks, openWaits], (scan) => [...rows.scan(tx, { ...scan, ...bounds })]).flat();
+  const sign = bounds.backwards ? -1 : 1;
+  return found.sort((a, b) => (idOf(a) < idOf(b) ? -sign : sign)).slice(0, bounds.limit);
+}
 
 /** How many open runs are sorted for a list: about a millisecond. */
 const sortMax = 2_000;

@@ -4,7 +4,6 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import type { Join, Run, RunHead, RunState } from "../run/run.ts";
-import { numberOrNullOf } from "./number-of.ts";
 import { plainTable } from "./plain.ts";
 
 /** Maximum number of open runs in memory; others are read when something happens to them. */
@@ -60,25 +59,12 @@ export const runIdTable: TableSpec<Pick<Run, "id">> = {
   of: (row) => ({ id: row.id as string }),
 };
 
-export type OpenRun = Pick<Run, "id" | "workflow" | "endBy" | "startAt" | "rootId">;
-
-export const openRunTable: TableSpec<OpenRun> = {
+/** Only columns that are stored before the texts of a row. */
+export const runPlaceTable: TableSpec<Pick<Run, "id" | "workflow" | "state">> = {
   name: "run",
   key: ["id"],
-  columns: [
-    ["id", (run) => run.id],
-    ["workflow", (run) => run.workflow],
-    ["end_by", (run) => run.endBy],
-    ["start_at", (run) => run.startAt],
-    ["root_id", (run) => run.rootId],
-  ],
-  of: (row) => ({
-    id: row.id as string,
-    workflow: row.workflow as string,
-    endBy: numberOrNullOf(row, "end_by"),
-    startAt: numberOrNullOf(row, "start_at"),
-    rootId: row.root_id as string | null,
-  }),
+  columns: ["id", "workflow", "state"].map((column) => [column, () => null] as const),
+  of: (row) => ({ id: row.id as string, workflow: row.workflow as string, state: row.state as RunState }),
 };
 
 const texts = new Set(["input", "output", "error", "variables", "backlog", "skips"]);
@@ -102,7 +88,7 @@ export const runStateTable: TableSpec<Pick<Run, "id" | "state">> = {
   of: (row) => ({ id: row.id as string, state: row.state as RunState }),
 };
 
-export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run) => void): Rows<Run> {
+export function runRows(store: RowStore, commit: GroupCommit, committed: (run: Run, before: Run | undefined) => void): Rows<Run> {
   const rows = store.table(runTable);
   return new Rows<Run>(commit, {
     load: (tx, id) => rows.get(tx, id),
@@ -117,6 +103,7 @@ export function runRows(store: RowStore, commit: GroupCommit, committed: (run: R
     chars: runChars,
     keep: (run) => (run.endedAt === null ? "while-room" : "no"),
     keptMax: runsKeptMax,
+    remembersBefore: true,
     committed,
   });
 }

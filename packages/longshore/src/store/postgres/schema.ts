@@ -165,6 +165,20 @@ const migrations: readonly string[] = [
   CREATE TABLE bulk (id ${text} PRIMARY KEY, body ${text} NOT NULL, state ${text} NOT NULL, ended_at BIGINT) ${busy};
   CREATE INDEX bulk_open ON bulk (id) WHERE ended_at IS NULL;
   `,
+  `
+  DROP INDEX task_open;
+  CREATE INDEX task_open ON task (id) WHERE ended_at IS NULL AND lane IS NOT NULL;
+  CREATE INDEX task_wait ON task (id) WHERE ended_at IS NULL AND lane IS NULL;
+  CREATE INDEX task_sleep ON task (due_at, id) WHERE ended_at IS NULL AND lane IS NULL AND due_at > queued_at;
+  CREATE INDEX task_claim_by ON task (claim_by, id) WHERE ended_at IS NULL AND lane IS NULL AND claim_by IS NOT NULL;
+  CREATE INDEX task_total_by ON task (total_by, id) WHERE ended_at IS NULL AND lane IS NULL AND total_by IS NOT NULL;
+  CREATE INDEX run_start_at ON run (start_at, id) WHERE ended_at IS NULL AND start_at IS NOT NULL;
+  CREATE INDEX run_end_by ON run (end_by, id) WHERE ended_at IS NULL AND end_by IS NOT NULL;
+  CREATE INDEX run_halted ON run (workflow, state) WHERE state IN ('paused', 'blocked');
+  CREATE INDEX run_root ON run (root_id) WHERE ended_at IS NULL AND root_id IS NOT NULL;
+  INSERT INTO amount VALUES ('places', (SELECT coalesce(max(sequence), 0) FROM task WHERE ended_at IS NULL))
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

@@ -18,8 +18,12 @@ const countSums = `
 
 const countLogs = "INSERT OR REPLACE INTO amount VALUES ('last log', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'log'), 0));";
 
+/** The last place that a task may have: places of waits are not read at the start. */
+const countPlaces =
+  "INSERT OR REPLACE INTO amount VALUES ('places', (SELECT coalesce(max(sequence), 0) FROM task WHERE ended_at IS NULL));";
+
 /** Computes all amounts again from the tables. */
-export const countAmounts: string = `DELETE FROM amount; ${countSums} ${countLogs}`;
+export const countAmounts: string = `DELETE FROM amount; ${countSums} ${countLogs} ${countPlaces}`;
 
 const migrations: readonly string[] = [
   `
@@ -241,6 +245,25 @@ const migrations: readonly string[] = [
   -- Orders to many runs or dead letters: what was ordered, and how far it has come.
   CREATE TABLE bulk (id TEXT PRIMARY KEY, body TEXT NOT NULL, state TEXT NOT NULL, ended_at INTEGER) WITHOUT ROWID;
   CREATE INDEX bulk_open ON bulk (id) WHERE ended_at IS NULL;
+  `,
+  `
+  -- Two indexes, so that the start of the server reads no row of a wait.
+  DROP INDEX task_open;
+  CREATE INDEX task_open ON task (id) WHERE ended_at IS NULL AND lane IS NOT NULL;
+  CREATE INDEX task_wait ON task (id) WHERE ended_at IS NULL AND lane IS NULL;
+  -- The deadlines of waits and of runs, which are read when they come near.
+  CREATE INDEX task_sleep ON task (due_at, id) WHERE ended_at IS NULL AND lane IS NULL AND due_at > queued_at;
+  CREATE INDEX task_claim_by ON task (claim_by, id) WHERE ended_at IS NULL AND lane IS NULL AND claim_by IS NOT NULL;
+  CREATE INDEX task_total_by ON task (total_by, id) WHERE ended_at IS NULL AND lane IS NULL AND total_by IS NOT NULL;
+  CREATE INDEX run_start_at ON run (start_at, id) WHERE ended_at IS NULL AND start_at IS NOT NULL;
+  CREATE INDEX run_end_by ON run (end_by, id) WHERE ended_at IS NULL AND end_by IS NOT NULL;
+  -- Few runs are in these states, and few runs are children.
+  CREATE INDEX run_halted ON run (workflow, state) WHERE state IN ('paused', 'blocked');
+  CREATE INDEX run_root ON run (root_id, ended_at) WHERE ended_at IS NULL AND root_id IS NOT NULL;
+  -- With the column of its condition, SQLite counts the entries of an index without reading the rows.
+  DROP INDEX run_open;
+  CREATE INDEX run_open ON run (workflow, id, ended_at) WHERE ended_at IS NULL;
+  ${countPlaces}
   `,
 ];
 

@@ -1,0 +1,63 @@
+// How many open runs each workflow has in each state. At the start they are counted through indexes: a large workflow costs two pages and a
+// few counts, however many of its runs sleep.
+
+import type { GroupCommit } from "../commit.ts";
+import type { RowStore, Value } from "../rows.ts";
+import { runPlaceTable } from "../tables/run.ts";
+import type { Run, RunState } from "./run.ts";
+
+/** Rows per page. A workflow that fills the rest of a page is counted, and not read. */
+const pageRows = 500;
+/** Above every id in the order of bytes. */
+const last = "\u{10ffff}";
+/** Open states with an index of their own: few runs are in one of them. */
+const halted: readonly RunState[] = ["paused", "blocked"];
+
+/** Passes each workflow, each state of its open runs, and the number of these runs to `take`. */
+export async function countOpenRuns(
+  store: RowStore,
+  commit: GroupCommit,
+  take: (workflow: string, state: RunState, count: number) => void,
+): Promise<void> {
+  const rows = store.table(runPlaceTable);
+  const open = { by: ["workflow", "id"], without: "ended_at" };
+  for (let above: Value[] | undefined; ; ) {
+    const page = await commit.read((tx) => [...rows.scan(tx, { ...open, above, limit: pageRows })]);
+    const isLast = page.length < pageRows;
+    const large = isLast ? undefined : page.at(-1)?.workflow;
+    for (const { workflow, state } of page) if (workflow !== large) take(workflow, state, 1);
+    if (large === undefined) return;
+    // A page may begin in the middle of no workflow: the one before was counted whole.
+    const counts = await commit.read((tx) => {
+      const all = rows.total(tx, { by: ["workflow"], equal: [large], without: "ended_at" }).rows;
+      const some = halted.map((state) => {
+        const scan = { by: ["workflow", "state"], equal: [large, state], only: { state: halted } };
+        return { state, count: rows.total(tx, scan).rows };
+      });
+      return [{ state: "running" as const, count: some.reduce((left, { count }) => left - count, all) }, ...some];
+    });
+    for (const { state, count } of counts) if (count > 0) take(large, state, count);
+    above = [large, last];
+  }
+}
+
+/** The number of open runs of each workflow, so that a start which looks for one reads the store only when there is one. */
+export class OpenRuns {
+  readonly #counts = new Map<string, number>();
+
+  add(workflow: string, difference: number): void {
+    const count = (this.#counts.get(workflow) ?? 0) + difference;
+    if (count > 0) this.#counts.set(workflow, count);
+    else this.#counts.delete(workflow);
+  }
+
+  has(workflow: string): boolean {
+    return this.#counts.has(workflow);
+  }
+
+  /** Must be called for each run that a commit changed, with the run before that commit. */
+  changed({ workflow, endedAt }: Pick<Run, "workflow" | "endedAt">, before: Pick<Run, "endedAt"> | undefined): void {
+    const difference = (endedAt === null ? 1 : 0) - (before?.endedAt === null ? 1 : 0);
+    if (difference !== 0) this.add(workflow, difference);
+  }
+}
