@@ -14,6 +14,8 @@ export class Lives {
   /** The newest attempt of each record, and the commit in which an attempt ended. */
   readonly #attempts = new Map<string, number>();
   readonly #ended = new Map<string, number>();
+  /** The life in which the child of a record had ended when the record began to wait for it again. */
+  readonly #waitedAgain = new Map<string, number>();
   #commits = 0;
   /** Called when a child has begun another life. */
   revived: (run: Run) => void = () => {};
@@ -36,8 +38,11 @@ export class Lives {
     this.#attempts.set(id, attempt);
     const key = childKey(id, attempt);
     // A record that ended, waited again and ended again in one commit only shows that it was written.
-    if (isOpen(state)) this.#ended.delete(key);
-    else this.#ended.set(key, this.#commits);
+    if (!isOpen(state)) this.#ended.set(key, this.#commits);
+    else if (this.#ended.delete(key)) {
+      const child = this.#children.get(key);
+      if (child !== undefined && !isRunOpen(child.state)) this.#waitedAgain.set(key, child.retries);
+    }
   }
 
   /** A decider with checks. Faults are passed to `failed`, because nothing may throw in the middle of a commit. */
@@ -53,14 +58,17 @@ export class Lives {
     };
   }
 
-  /** A run gets the end of its child only while the child has ended. */
+  /** A run gets the end of its child only while the child has ended, and not the end of a life after which it began to wait for the next one. */
   #endOfChild(plan: Plan, run: Run, event: RunEvent): string | null {
     const told =
       event.kind === "done" || (event.kind === "closed" && event.closure.kind === "failed") || (event.kind === "ended" && event.fault);
     if (!told || !("node" in event) || plan.nodes[event.node]?.kind !== "run") return null;
     const taskId = taskIdOf(run.id, event.node);
-    const child = this.#children.get(childKey(taskId, this.#attempts.get(taskId) ?? 0));
-    if (child === undefined || !isRunOpen(child.state)) return null;
+    const key = childKey(taskId, this.#attempts.get(taskId) ?? 0);
+    const child = this.#children.get(key);
+    if (child === undefined) return null;
+    const isOld = child.state !== "succeeded" && child.retries === this.#waitedAgain.get(key);
+    if (!isRunOpen(child.state) && !isOld) return null;
     return `run ${run.id} was told that ${child.id} has ended, which is ${child.state} in life ${child.retries}`;
   }
 

@@ -59,7 +59,8 @@ export class RunTasks {
     if (task === null || isOpen(task.state)) return;
     const now = this.#deps.clock.now();
     const waiting = { state: "queued", output: null, error: null, fault: null, overdue: null, endedAt: null, streamed } as const;
-    this.#deps.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now });
+    const claimBy = task.claimMs === null ? null : now + task.claimMs;
+    this.#deps.tasks.put(tx, taskId, { ...task, ...waiting, queuedAt: now, dueAt: now, claimBy });
   }
 
   /** Queues the task of a durable function for its next turn, if it waits for one. */

@@ -166,6 +166,11 @@ export function isCancelled({ state }: Pick<TaskRow, "state">): boolean {
   return state === "cancelled" || state === "cancelling";
 }
 
+/** The step was cancelled along with its run, and not alone. */
+export function isCancelledAlong(task: Pick<TaskRow, "state" | "fault">): boolean {
+  return isCancelled(task) && task.fault === null;
+}
+
 /** Where a verb leads: a state, `close` (the attempt is over; policy decides what follows), or `same`. */
 export interface Cell {
   to: TaskState | "close" | "same";

@@ -56,6 +56,14 @@ export interface Failing {
   output?: string | null;
 }
 
+/** `ordinal`: its place among the run's records, when that is not the next one. */
+interface PostParts {
+  placement?: Placement;
+  wakeAt?: number;
+  signal?: string;
+  ordinal?: number | undefined;
+}
+
 /** The things that a decision uses, other than the state of the run. */
 export interface Rules {
   readonly plan: Plan;
@@ -167,8 +175,8 @@ export class Draft {
     return ++this.#own().recorded;
   }
 
-  post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number; signal?: string } = {}): void {
-    this.change({ kind: "post", node, ordinal: this.nextOrdinal(), input, ...parts });
+  post(node: number, input: string, { ordinal = this.nextOrdinal(), ...parts }: PostParts = {}): void {
+    this.change({ kind: "post", node, ordinal, input, ...parts });
     this.spend(Math.floor(input.length / stepChars));
     this.enter();
   }

@@ -4,6 +4,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";
+import { Marks } from "../board/marks.ts";
 import { cancelledAlone, type EndState, type Fault, isOpen, type TaskRow } from "../board/task.ts";
 import { Additions, eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -13,7 +14,7 @@ import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
 import { isCommand } from "./driven-state.ts";
-import { backlogOf, isRunOpen, type Message, type Run, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
+import { backlogOf, isRunOpen, type Message, type Run, type StartRun, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 
 export interface MessagesDeps {
@@ -52,6 +53,8 @@ export class Messages {
   readonly #children: TableRows<Pick<Run, "id">>;
   readonly #added: Additions<StoredMessage>;
   readonly #done: Additions<number>;
+  /** Steps that wait for the same child run again, with the life of the child run that has not been retried yet. */
+  readonly #resuming = new Marks<{ readonly life: number }>();
   #newest = 0;
   #newestCancel = 0;
 
@@ -75,6 +78,8 @@ export class Messages {
         at: ({ id }) => [id],
         take: ({ id, message }) => {
           this.#newest = id;
+          if (message.kind === "start-run" && message.parentTaskId !== null && message.life !== undefined)
+            this.#resuming.restore(message.parentTaskId, { life: message.life });
           if (message.kind === "start-run" && message.runId !== undefined && message.parentTaskId === null)
             board.unwritten.unfollowed.restore(message.from, { successor: message.runId });
           if (message.kind === "end-tasks") board.unwritten.ended.restore(message.runId, { endedAt: message.endedAt });
@@ -102,9 +107,22 @@ export class Messages {
     if (message.kind === "reopen-task") return this.#reopenParent(tx, message);
     if (message.kind === "start-run" && message.runId !== undefined && message.parentTaskId === null)
       this.#options.board.unwritten.unfollowed.add(tx, message.from, { successor: message.runId });
-    this.#added.add(tx, { id: ++this.#newest, message });
+    this.#added.add(tx, { id: ++this.#newest, message: this.#withLife(tx, message) });
     if (message.kind === "cancel-child") this.#newestCancel = this.#newest;
     tx.after(this.#options.left);
+  }
+
+  /**
+   * Adds the life of the child run that continues. Until the message is carried out, the end of that life is no news for the step: the
+   * step waits for the next one.
+   */
+  #withLife(tx: Tx, message: Message): Message {
+    if (message.kind !== "start-run" || message.resumes === undefined || message.resumes !== message.attempt) return message;
+    const { parentTaskId, attempt } = message;
+    const life = message.life ?? (parentTaskId === null ? undefined : this.childOf(tx, parentTaskId, attempt)?.retries);
+    if (life === undefined || parentTaskId === null) return message;
+    this.#resuming.add(tx, parentTaskId, { life });
+    return { ...message, life };
   }
 
   /** Carries out a message and removes it. */
@@ -147,15 +165,16 @@ export class Messages {
     return runs.pending(tx).find(isIts) ?? null;
   }
 
-  #startChild(tx: Tx, message: Message & { kind: "start-run" }, child: NewChild | null): void {
-    const { parentTaskId, attempt, from, runId, resumes } = message;
+  #startChild(tx: Tx, message: StartRun, child: NewChild | null): void {
+    const { parentTaskId, attempt, from, runId, resumes, life } = message;
+    if (parentTaskId !== null && life !== undefined) this.#resuming.remove(tx, parentTaskId);
     const { unfollowed } = this.#options.board.unwritten;
     if (runId !== undefined && unfollowed.get(from)?.successor === runId) unfollowed.remove(tx, from);
     const parent = parentTaskId === null ? null : this.#options.board.tasks.get(tx, parentTaskId);
     if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
     const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
     const last = parentTaskId === null || resumes === undefined ? null : this.childOf(tx, parentTaskId, resumes);
-    if (parent !== null && last !== null && isSame(last, child)) return this.#resume(tx, parent, last, message);
+    if (parent !== null && last !== null && (resumes === attempt || isSame(last, child))) return this.#resume(tx, parent, last, message);
     const error = child === null ? "it could not be started" : "failed" in child ? child.failed : this.#refusal(tx, { ...child, ...run });
     if (error === null) return;
     if (parent !== null) this.#settleRecord(tx, parent, { state: "failed", output: null, error, fault: "final" });
@@ -166,8 +185,10 @@ export class Messages {
   }
 
   /** From now on, the child run of an earlier attempt belongs to the current attempt, and it is retried. */
-  #resume(tx: Tx, parent: TaskRow, last: Run, message: Message): void {
+  #resume(tx: Tx, parent: TaskRow, last: Run, message: StartRun): void {
     const { runs, decisions, board } = this.#options;
+    // The child run was retried by itself: its step learns how this ends.
+    if (isOther(message.life, last.retries)) return;
     // A retry waits until messages have carried out the last end of the child. They come after this message, so it is queued again, after them.
     if (!isRunOpen(last.state) && board.unwritten.written(last.id) !== undefined) return this.leave(tx, message);
     const resumed: Run = { ...last, parentAttempt: parent.attempt };
@@ -193,6 +214,7 @@ export class Messages {
     const child = message.from === undefined ? null : this.#options.runs.get(tx, message.from);
     // When the child run has begun a new life, only the end of that life counts. A child run that was removed has no other life.
     if (child !== null && isOther(message.life, child.retries)) return;
+    if (message.life !== undefined && message.life === this.#resuming.get(message.taskId)?.life) return;
     const task = this.#options.board.tasks.get(tx, message.taskId);
     if (task?.state === "queued" && task.lane === null && task.attempt === message.attempt) this.#settleRecord(tx, task, message);
   }

@@ -4,7 +4,7 @@
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { shown } from "../../core/text.ts";
-import { type Fault, isCancelled } from "../board/task.ts";
+import { type Fault, isCancelled, isCancelledAlong, type TaskRow } from "../board/task.ts";
 import { isSignalName, signalNameMax } from "../signal/signal.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
@@ -33,7 +33,7 @@ export class NodeStart {
   readonly #onward: Onward;
   /** End nodes that wait until all nodes that start together with them have started. */
   readonly #endings: number[] = [];
-  /** Places among the records that are reserved for these end nodes. */
+  /** Places among the records that are reserved for these end nodes, and for nodes that start again in the place that they had. */
   readonly #reserved = new LazyMap<number, number>();
   #beginning = 0;
 
@@ -59,9 +59,13 @@ export class NodeStart {
     if (begun < nodes.length) this.#onward.later(nodes.slice(begun));
   }
 
-  /** Starts a node whose upstreams allow it, if the run has not ended. `given` is an input that was decided elsewhere, as JSON text. */
-  activate(at: number, given?: string): void {
+  /**
+   * Starts a node whose upstreams allow it, if the run has not ended. `given` is an input that was decided elsewhere, as JSON text; `place`
+   * is the place among the records that it had before.
+   */
+  activate(at: number, given?: string, place?: number): void {
     if (this.#draft.over) return this.#onward.later([at]);
+    if (place !== undefined) this.#reserved.set(at, place);
     this.#draft.spend(startSteps);
     const node = this.#draft.plan.nodes[at] as PlanNode;
     if (node.kind === "end" && this.#beginning > 0) {
@@ -87,6 +91,30 @@ export class NodeStart {
     if ("needs" in input) return;
     if ("failed" in input) this.#failAtOnce(at, input);
     else this.#begin(at, node, input.value, self?.attempt ?? 0);
+  }
+
+  /**
+   * Starts a node of a run that lives again because the child run of another step does. What was cancelled along with the run continues in
+   * its place: a step waits for its child run again, which is retried; any other step gets another attempt.
+   */
+  resume(at: number): void {
+    const record = this.#draft.known.record(at);
+    if (record === undefined) {
+      this.#draft.need.records.push(at);
+      return;
+    }
+    if (record === null || !isCancelledAlong(record) || this.#skips.has(at)) return this.activate(at);
+    const node = this.#draft.plan.nodes[at] as PlanNode;
+    if (node.kind === "run") this.#resumeChild(at, node, record);
+    else this.activate(at, undefined, record.ordinal);
+  }
+
+  /** The input stays: the child run has it already. */
+  #resumeChild(at: number, node: RunNode, { attempt, input, streamed }: TaskRow): void {
+    this.#draft.spend(startSteps);
+    this.#draft.reopen(at, streamed);
+    const definition = this.#draft.childDefinition(node, parseExact(input) as Json);
+    this.#draft.startChild(at, node.workflow, input, attempt, { ...definition, resumes: attempt });
   }
 
   /** Skips a node, because the nodes that it waited for did not succeed. */
@@ -119,7 +147,7 @@ export class NodeStart {
     if (node.kind === "end") return this.#endHere(at, node.ending, text);
     if (node.kind === "wait") return this.#waitUntil(at, node, text);
     if (node.kind === "run") {
-      this.#draft.post(at, text);
+      this.#post(at, text);
       const more = { ...this.#draft.childDefinition(node, input), ...this.#resumedBy(at, node) };
       return this.#draft.startChild(at, node.workflow, text, attempt, more);
     }
@@ -128,7 +156,7 @@ export class NodeStart {
     const { placement, given } = placed;
     const refused = this.#draft.reserved.refusedPost((placement ?? node).lanes, this.#draft.dialect.name);
     if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, text);
-    this.#draft.post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
+    this.#post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
 
   /** Null when the task cannot be placed, or rows are missing. */
@@ -177,7 +205,7 @@ export class NodeStart {
     const refused = name.value === null ? undefined : refusedName(name.value);
     if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, input);
     const wakes = typeof until.value === "number" ? { wakeAt: until.value } : {};
-    this.#draft.post(at, input, { ...wakes, ...(name.value === null ? {} : { signal: name.value as string }) });
+    this.#post(at, input, { ...wakes, ...(name.value === null ? {} : { signal: name.value as string }) });
   }
 
   /** A join starts to wait; its upstreams may already have settled. */
@@ -225,6 +253,10 @@ export class NodeStart {
     const output = how.output === undefined ? null : writeExact(how.output);
     this.#record(at, { state: "failed", error: how.failed, input, fault, output });
     this.#onward.failed(at, { state: "failed", error: how.failed, fault, attempt: 0, output });
+  }
+
+  #post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number; signal?: string } = {}): void {
+    this.#draft.post(node, input, { ...parts, ordinal: this.#reserved.get(node) });
   }
 
   #record(node: number, parts: Recorded): void {

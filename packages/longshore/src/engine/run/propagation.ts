@@ -1,16 +1,17 @@
 // Decides which steps start, are skipped, fail or end their run. node-start.ts starts them, draft.ts records the changes.
 
 import { writeExact } from "../../core/json/json-exact.ts";
-import type { Fault, TaskRow } from "../board/task.ts";
+import { type Fault, isCancelledAlong, type TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import { Draft, type Failing, type Rules } from "./draft.ts";
+import { dueIn } from "./due.ts";
 import { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import { NodeStart } from "./node-start.ts";
-import { countsAlways, type Plan, type PlanNode, requiredOf } from "./plan.ts";
+import { countsAlways, type PlanNode, requiredOf } from "./plan.ts";
 import { recordHeads } from "./records-view.ts";
 import type { NextTry } from "./retry.ts";
-import { backlogOf, type Rest, type Run, type Settled } from "./run.ts";
+import { backlogOf, type Rest, type Settled } from "./run.ts";
 import { Skips } from "./skips.ts";
 
 export class Propagation {
@@ -20,8 +21,9 @@ export class Propagation {
   readonly #settled: Settled[] = [];
   /** Nodes of a lazy plan that have become wanted in this decision, in order. */
   readonly #wanted: number[] = [];
-  /** Nodes that start in the next decision, because this one has reached its maximum cost. */
+  /** Nodes that start, or continue in place, in the next decision, because this one has reached its maximum cost. */
   readonly #later: number[] = [];
+  readonly #resumedLater: number[] = [];
   readonly #skips: Skips;
   /** Nodes whose first part was announced in an earlier decision. */
   readonly #streamed = new LazyMap<number, true>();
@@ -58,9 +60,10 @@ export class Propagation {
   }
 
   /** Continues the rest of an earlier decision. */
-  goOn({ starts, settled, wanted }: Rest): void {
+  goOn({ starts, settled, wanted, resumed = [] }: Rest): void {
     this.#draft.leave();
     this.#nodeStart.activateAll(starts);
+    this.#resume(resumed);
     for (const one of settled) this.#settled.push(one);
     for (const node of wanted) this.#wanted.push(node);
     this.#pursue();
@@ -232,12 +235,30 @@ export class Propagation {
     for (const [node, counter] of again.joins) this.#joins.set(node, counter);
     for (const node of again.reopen) this.#draft.reopen(node, again.passed.has(node));
     // This comes after the counters are updated: a step that is skipped at once reaches other steps, and their counters must be correct.
-    for (const node of again.start) {
-      // The named step has an input of its own, so it is started in this decision.
-      if (node !== how.from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
-      else this.#nodeStart.activate(node, node === how.from ? how.input : undefined);
-    }
+    if (reopen !== undefined) this.#resume(again.start);
+    else this.#startAgain(again.start, how, records);
     this.#pursue();
+  }
+
+  /** In a rerun, the named step and what was cancelled along with the run begin again, in the places that they had. */
+  #startAgain(nodes: readonly number[], { from, input }: { from?: number; input?: string }, records: ReadonlyMap<number, TaskRow>): void {
+    const heads = from !== undefined && this.#draft.plan.keepsCounting ? recordHeads(records) : null;
+    for (const node of nodes) {
+      const record = this.#skips.has(node) ? undefined : heads?.get(node);
+      const place = record !== undefined && (node === from || isCancelledAlong(record)) ? record.ordinal : undefined;
+      if (place !== undefined && node !== from) this.#draft.forget(node);
+      // The named step has an input of its own, so it is started in this decision.
+      if (node !== from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
+      else this.#nodeStart.activate(node, node === from ? input : undefined, place);
+    }
+  }
+
+  /** Nodes continue in place, because the child run of another step lives again. */
+  #resume(nodes: readonly number[]): void {
+    for (const node of nodes) {
+      if (this.#draft.spent || this.#draft.over) this.#resumedLater.push(node);
+      else this.#nodeStart.resume(node);
+    }
   }
 
   /**
@@ -294,10 +315,12 @@ export class Propagation {
       } else if (wanted < this.#wanted.length) this.#want(this.#wanted[wanted++] as number);
       else break;
     }
-    const isRest = this.#later.length > 0 || settled < this.#settled.length || wanted < this.#wanted.length;
+    const resumed = this.#resumedLater.splice(0);
+    const isRest = this.#later.length + resumed.length > 0 || settled < this.#settled.length || wanted < this.#wanted.length;
     if (isRest) {
       const marked = this.#settled.slice(settled).map(this.#marked);
-      this.#draft.goOnLater({ starts: [...this.#later], settled: marked, wanted: this.#wanted.slice(wanted) });
+      const starts = { starts: [...this.#later], ...(resumed.length > 0 ? { resumed } : {}) };
+      this.#draft.goOnLater({ ...starts, settled: marked, wanted: this.#wanted.slice(wanted) });
     }
     this.#later.length = 0;
     this.#settled.length = 0;
@@ -373,20 +396,4 @@ export class Propagation {
     if (run.failed > 0 && !plan.judgedByOutput) return this.#draft.close("failed", run.error);
     this.#draft.close("succeeded", null);
   }
-}
-
-/** Nodes that the run was about to start, or to reach, when it ended: they have no records yet. */
-function dueIn(run: Run, plan: Plan): ReadonlySet<number> {
-  const due = new Set<number>();
-  // For nodes that wait for several others, planRestart counts the settled upstreams.
-  const reach = (node: number) => {
-    for (const next of plan.dependents[node] ?? []) if (plan.nodes[next]?.waitsFor === "any") due.add(next);
-  };
-  for (const { rest, node } of backlogOf(run)) {
-    // An event during a pause.
-    if (node !== undefined) reach(node);
-    for (const next of [...(rest?.starts ?? []), ...(rest?.wanted ?? [])]) due.add(next);
-    for (const settled of rest?.settled ?? []) if (!settled.chose) reach(settled.node);
-  }
-  return due;
 }

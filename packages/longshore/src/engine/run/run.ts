@@ -98,8 +98,12 @@ export type Message =
       input: string;
       parentTaskId: string | null;
       attempt?: number;
-      /** The attempt whose child run continues, if it has the same definition and input. */
+      /**
+       * The attempt whose child run continues, if it has the same definition and input. When it is `attempt` itself, the step waits for the
+       * same child run again, which is retried if it is still in this `life`.
+       */
       resumes?: number;
+      life?: number;
       /** With `workflow` null: what to start, instead of what `input` names. */
       definition?: ChildDefinition;
       /** Definitions that are stored first; a definition is left out when its name is in use. */
@@ -158,6 +162,8 @@ export interface Settled {
  */
 export interface Rest {
   readonly starts: readonly number[];
+  /** Nodes that continue in place: see `NodeStart.resume`. */
+  readonly resumed?: readonly number[];
   readonly settled: readonly Settled[];
   readonly wanted: readonly number[];
 }

@@ -254,6 +254,51 @@ describe("a child that is restarted after its task was done", () => {
   });
 });
 
+describe("a fork of children that ends because of one of them", () => {
+  const child = (name: string) => operator("SUB_WORKFLOW", name, { subWorkflowParam: { name: "inner" } });
+  const failing = { error: "no", terminal: true };
+
+  /** The first task of both children is done; the second of the left one has failed. */
+  async function ended(options: { sliceTasks?: number } = {}): Promise<{ world: ConductorWorld; id: string }> {
+    const world = await openConductor(options);
+    world.workflow({ name: "inner", tasks: [simple("one"), simple("two", once)] });
+    const id = await world.start([
+      ...fork("f", [[child("left")], [child("right")], [simple("side", once)]], ["left", "right", "side"]),
+      simple("last"),
+    ]);
+    await world.work("one");
+    await world.work("one");
+    expect((await world.work("two", failing)).runId).toBe(`${id}-1-0`);
+    expect(await world.statuses(id)).toEqual(["f:COMPLETED", "left:FAILED", "right:CANCELED", "side:CANCELED", "f_join:CANCELED"]);
+    return { world, id };
+  }
+
+  it.each([["retry"], ["rerun"]] as const)("continues the other child where it was when the failed one gets a %s", async (order) => {
+    const { world, id } = await ended();
+    await world.tell(`${id}-1-0`, order, order === "rerun" ? "two" : "");
+    const statuses = ["f:COMPLETED", "left:IN_PROGRESS", "right:IN_PROGRESS", "side:SCHEDULED", "f_join:IN_PROGRESS"];
+    expect(await world.statuses(id)).toEqual(statuses);
+    expect(await world.poll("one")).toBeUndefined();
+    expect((await world.record(id, "right")).output).toMatchObject({ subWorkflowId: `${id}-2-0` });
+    expect(world.allRuns().map((run) => run.id)).toEqual([id, `${id}-1-0`, `${id}-2-0`]);
+    await finish(world, id, "two", "two", "side", "last");
+  });
+
+  it("begins what was cancelled again, in its place, when one of its tasks is rerun", async () => {
+    const { world, id } = await ended({ sliceTasks: 1 });
+    await world.tell(id, "rerun", "left");
+    expect((await world.records(id)).map(({ ref, status, retryCount }) => `${ref}:${status}:${retryCount}`)).toEqual([
+      "f:COMPLETED:0",
+      "left:IN_PROGRESS:0",
+      "right:IN_PROGRESS:0",
+      "side:SCHEDULED:0",
+      "f_join:IN_PROGRESS:0",
+    ]);
+    expect((await world.record(id, "right")).output).toMatchObject({ subWorkflowId: `${id}-2-1` });
+    await finish(world, id, "one", "one", "two", "two", "side", "last");
+  });
+});
+
 describe("a run that TERMINATE has ended", () => {
   const end = operator("TERMINATE", "end", { inputParameters: { terminationStatus: "FAILED" } });
 
