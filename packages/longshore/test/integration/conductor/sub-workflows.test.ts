@@ -198,13 +198,21 @@ it("[C104] starts cancelled siblings again each time a task inside a child is re
   for (let cycle = 0; cycle < 3; cycle++) {
     await c.work("inner", { status: "FAILED" });
     expect(await c.status(id)).toBe("FAILED");
-    expect((await c.record(id, "idle")).status).toBe("CANCELED");
+    const cancelled = await c.record(id, "idle");
+    expect(cancelled.status).toBe("CANCELED");
     const reRunFromTaskId = (await c.record(child, "inner")).taskId;
     expect((await c.order("POST", id, "/rerun", { reRunFromTaskId })).status).toBe(200);
     expect(await c.status(id)).toBe("RUNNING");
     expect(await c.child(id, "s")).toBe(child);
     expect(await c.record(id, "done")).toMatchObject({ status: "COMPLETED", outputData: { kept: 1 } });
-    expect((await c.record(id, "idle")).status).toBe("SCHEDULED");
+    // It continues in its place, and its earlier id leads to it.
+    expect((await c.run(id)).tasks.map(({ referenceTaskName }: { referenceTaskName: string }) => referenceTaskName)).toEqual([
+      ...["f", "s", "idle", "done", "f_join"],
+    ]);
+    const scheduled = await c.record(id, "idle");
+    expect(scheduled).toMatchObject({ status: "SCHEDULED", seq: cancelled.seq, retryCount: cycle + 1 });
+    expect(scheduled).not.toHaveProperty("retriedTaskId");
+    expect(await c.read(`/tasks/${cancelled.taskId}`)).toMatchObject({ taskId: scheduled.taskId, status: "SCHEDULED" });
     expect((await c.record(id, "f_join")).status).toBe("IN_PROGRESS");
   }
   await c.work("inner");

@@ -23,7 +23,7 @@ export interface Recorded {
   readonly shown: Try;
   readonly task: TaskRow;
   readonly step: StepView;
-  readonly reasonBefore: string | null;
+  readonly before: Try | undefined;
   readonly childId: string | undefined;
 }
 
@@ -60,12 +60,14 @@ export class RunRenderer {
     const earlier = task.attempt > task.firstAttempt ? (await this.#reader.attempts(task.id, charsMax)).slice(0, -1) : [];
     const own = earlier.filter((attempt) => attempt.attempt >= task.firstAttempt);
     const inputs = inputsOf(own, task.input);
-    const tries = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
+    const all = [...own.map((attempt, at) => earlierTry(task, attempt, inputs[at] as string, step)), currentTry(task, step)];
+    // A try that continues in the place of the one before it replaces it.
+    const tries = all.filter(({ ordinal }, at) => ordinal !== all[at + 1]?.ordinal);
     const records: Recorded[] = tries.map((shown, at) => ({
       shown: view.dialect === dialectName ? { ...shown, input: shownTaskInput(step, shown) } : shown,
       task,
       step,
-      reasonBefore: tries[at - 1]?.error ?? null,
+      before: tries[at - 1],
       childId: childOf(step, task, shown.attempt),
     }));
     return step.node?.kind === "run" ? Promise.all(records.map((recorded) => this.#withChild(recorded))) : records;
@@ -79,8 +81,8 @@ export class RunRenderer {
   }
 
   taskText(recorded: Recorded, run: Pick<Run, "id" | "workflow">, settings: Settings): string {
-    const { shown, step, reasonBefore, childId } = recorded;
-    return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, reasonBefore, now: this.#now() });
+    const { shown, step, before, childId } = recorded;
+    return renderTask(shown, { step, workflowId: run.id, workflowType: run.workflow, settings, childId, before, now: this.#now() });
   }
 
   /** A run as a complete response. Not for use inside a list, which has its own turns. `find` reads the run when its turn has come. */

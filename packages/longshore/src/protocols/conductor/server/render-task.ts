@@ -29,8 +29,8 @@ export interface TaskSurroundings {
   readonly settings: Settings;
   /** The child run of a SUB_WORKFLOW. */
   readonly childId?: string;
-  /** The reason why the attempt before this one ended. */
-  readonly reasonBefore?: string | null;
+  /** The try before this one. */
+  readonly before?: Try | undefined;
   /** Only for tasks that are handed out. */
   readonly runtimeMetadata?: { readonly [name: string]: string };
   readonly now: number;
@@ -146,12 +146,14 @@ export function earlierTry(task: TaskRow, attempt: AttemptView, input: string, s
 
 export function renderTask(shown: Try, around: TaskSurroundings): string {
   const { step, settings } = around;
-  const first = shown.attempt === shown.firstAttempt;
-  const reason = shown.error ?? (first || shown.endedAt !== null ? null : (around.reasonBefore ?? null));
+  const { before } = around;
+  // A task that fails and is tried again shows why. One that is retried by a caller later does not.
+  const isRetriedAtOnce = before !== undefined && shown.scheduledAt === before.endedAt;
+  const reason = shown.error ?? (isRetriedAtOnce && shown.endedAt === null ? before.error : null);
   const isLimited = step.node === undefined || (step.node.kind === "task" && !isEvaluated(step));
   const limits = isLimited ? step.definition : unlimited;
   const { type, definitionName } = namesOf(step, shown.input);
-  return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${first ? "" : optional("retriedTaskId", attemptIdOf(shown.taskId, shown.attempt - 1))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody || shown.holder === systemHolder ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
+  return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(step.task.taskReferenceName)},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${before === undefined ? "" : optional("retriedTaskId", attemptIdOf(before.taskId, before.attempt))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody || shown.holder === systemHolder ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":0${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":false${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;
 }
 
 /** Tasks without a worker have no limits. */

@@ -120,7 +120,8 @@ export class Tasks {
     if (run === undefined) return id.attempt === task.attempt ? this.#render(task) : undefined;
     const view = await this.#deps.renderer.viewOf(run);
     const records = await this.#deps.renderer.recordsOf(task, view);
-    const recorded = records.find(({ shown }) => shown.attempt === id.attempt);
+    // A try that was cancelled along with its run, and continued in its place, is shown as the try that replaced it.
+    const recorded = records.find(({ shown }) => shown.attempt >= id.attempt);
     return recorded === undefined ? undefined : this.#deps.renderer.taskText(recorded, run, settingsOf(run));
   }
 
@@ -189,8 +190,8 @@ export class Tasks {
     const recorded = task.attempt > task.firstAttempt ? (await this.#deps.renderer.recordsOf(task, view)).at(-1) : undefined;
     const step = view.steps[task.node] ?? loosePart(task);
     const around = { step, workflowId: run.id, workflowType: run.workflow, settings: settingsOf(run), now };
-    const { shown, reasonBefore } = recorded ?? { shown: currentTry(task, step), reasonBefore: null };
-    return this.#handOut(task, shown, { ...around, reasonBefore }, view);
+    const { shown, before } = recorded ?? { shown: currentTry(task, step), before: undefined };
+    return this.#handOut(task, shown, { ...around, before }, view);
   }
 
   /** The task as the worker receives it: with secrets, and with the values that its definition requests by name. */
