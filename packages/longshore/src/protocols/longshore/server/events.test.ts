@@ -3,6 +3,7 @@ import { startAdminServer } from "../../../../test/support/admin.ts";
 import { EventReader, type Frame } from "../../../../test/support/event-reader.ts";
 import { until } from "../../../../test/support/until.ts";
 import { eventually, job } from "../../../../test/support/workflow-graph.ts";
+import { everyone } from "../../../core/actions.ts";
 import { Slices } from "../../../core/slices/slices.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import type { Totals } from "../../../engine/stats/statistics.ts";
@@ -129,7 +130,7 @@ describe("live changes", () => {
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();
     const [operation] = eventOperations({ changes, ticks: ticksOf(), slices: new Slices() });
-    const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest);
+    const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {}, caller: everyone } as unknown as HttpRequest);
     reply?.events?.(reader.sink);
     await until(() => reader.frames.length === 1);
     reader.isFull = true;
@@ -147,9 +148,9 @@ describe("live changes", () => {
 
   it("are refused to the five hundred and first reader, naming the limit", async () => {
     const changes = new Changes({ clock: new TestClock(), epoch: "e", originOf: () => ({ workflow: null, isHidden: false }) });
-    for (let at = 0; at < 500; at++) changes.read(() => {});
     const [operation] = eventOperations({ changes, ticks: ticksOf(), slices: new Slices() });
-    const asked = { params: {}, query: new URLSearchParams(), headers: {} } as HttpRequest;
+    const asked = { params: {}, query: new URLSearchParams(), headers: {}, caller: everyone } as unknown as HttpRequest;
+    for (let at = 0; at < 500; at++) (await operation?.handle(asked))?.events?.(slowReader().sink);
     await expect(operation?.handle(asked)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT", message: expect.stringContaining("500") });
   });
 

@@ -8,9 +8,9 @@
 // Every frame but `lagged` and `tick` carries an id to resume after.
 
 import { z } from "zod";
-import { LongshoreError } from "../../../core/errors.ts";
 import { idOfUuid } from "../../../core/ids.ts";
-import type { Slices } from "../../../core/slices/slices.ts";
+import { type Slices, wholeRow } from "../../../core/slices/slices.ts";
+import { TokenPlaces } from "../../../core/token-places.ts";
 import type { Change } from "../../../engine/run/change.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
 import { type Changes, dataOf } from "./changes.ts";
@@ -18,8 +18,6 @@ import { type Operation, operation } from "./operation.ts";
 import { listOf } from "./query.ts";
 import { type Ticks, tickPeriods } from "./ticks.ts";
 
-/** Maximum number of readers. Each adds to the cost of every change. */
-const readersMax = 500;
 /** Runs that a filter may name: as many as a page shows. */
 const runsMax = 200;
 
@@ -47,6 +45,9 @@ const filter = z
     error: "not together with others",
   });
 
+/** Maximum number of readers. Each adds to the cost of every change. */
+const readersMax = 500;
+
 interface EventDeps {
   readonly changes: Changes;
   readonly ticks: Ticks;
@@ -54,6 +55,7 @@ interface EventDeps {
 }
 
 export function eventOperations({ changes, ticks, slices }: EventDeps): Operation[] {
+  const places = new TokenPlaces(readersMax, "readers of changes");
   return [
     operation({
       ...{ id: "streamEvents", tag: "events", method: "GET", path: "/events", action: "run.read" },
@@ -63,23 +65,26 @@ export function eventOperations({ changes, ticks, slices }: EventDeps): Operatio
       query: filter,
       answers: {
         200: { description: "Events `ready`, `run`, `task`, `tick` and `lagged`.", contentType: "text/event-stream" },
-        429: { description: `${readersMax} readers follow already.` },
+        429: { description: `There are ${readersMax} readers already, or ${places.tokenMax} with this token.` },
       },
       handle({ query: { run, runs, workflow, kinds, tick }, request }) {
-        if (changes.readers + ticks.readers >= readersMax) {
-          throw new LongshoreError("LONGSHORE_LIMIT", `${readersMax} readers follow changes already, which is the limit.`);
-        }
-        if (tick !== undefined) return { status: 200, events: (sink) => ticks.follow(tick, sink) };
+        const begin = places.enter(request.caller.name);
+        const events = (start: (sink: EventSink) => void) => ({
+          status: 200,
+          events: (sink: EventSink) => {
+            begin(sink.gone);
+            start(sink);
+          },
+        });
+        if (tick !== undefined) return events((sink) => ticks.follow(tick, sink));
         const wanted = run === undefined ? runs && new Set<string | null>(runs) : new Set<string | null>([run]);
         const matches = (change: Change) =>
           (kinds === undefined || kinds.includes(change.kind)) &&
           (wanted === undefined || wanted.has(change.kind === "run" ? change.id : change.runId)) &&
           (workflow === undefined || change.workflow === workflow);
         const resumed = request.headers["last-event-id"];
-        return {
-          status: 200,
-          events: (sink) => void follow({ changes, slices, matches }, typeof resumed === "string" ? resumed : undefined, sink),
-        };
+        const after = typeof resumed === "string" ? resumed : undefined;
+        return events((sink) => void follow({ changes, slices, matches }, after, sink));
       },
     }),
   ];
@@ -125,8 +130,8 @@ async function follow(options: FollowOptions, resumed: string | undefined, sink:
 /** Sends changes after `at`, up to a limit; returns the new position. */
 async function pass({ changes, slices, matches }: FollowOptions, at: number, sink: EventSink): Promise<number> {
   const { missed, changes: found } = changes.after(at);
-  // There may be hundreds of readers, and each is sent each change.
-  if (found.length > 0) await slices.turn(found.length);
+  // There may be hundreds of readers, and each is sent each change: writing to a socket takes as long as reading a row.
+  if (found.length > 0) await slices.turn(found.length * wholeRow);
   if (missed > 0) await send(sink, lagged(missed));
   for (const noted of found) {
     if (!matches(noted.change)) continue;

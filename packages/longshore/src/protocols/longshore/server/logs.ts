@@ -124,6 +124,7 @@ async function follow(deps: LogDeps, { run, source, body }: Followed, after: num
           : { event: "log", id: String(event.chunk.position), data: JSON.stringify(await body(event.chunk)) };
       if (!(await send(sink, frame))) return;
     }
+    if (sink.gone.aborted) return;
     const state = (await deps.reader.run(run.id))?.state ?? run.state;
     await send(sink, { event: "end", data: JSON.stringify({ state }) });
   } catch {

@@ -72,12 +72,10 @@ class Follower {
     this.#runId = runId;
     this.#options = options;
     this.#history = this.#historyOf([[runId, []]]);
-    deps.followers.open.add(this);
     this.#unlisten = deps.listen({ task: (task) => this.#taskChanged(task), run: (run) => this.#runChanged(run) });
   }
 
   close(): void {
-    this.#deps.followers.open.delete(this);
     this.#hold(-this.#held);
     this.#unlisten();
     this.#wake();

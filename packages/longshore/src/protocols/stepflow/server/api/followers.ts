@@ -3,6 +3,7 @@
 // a reading.
 
 import { Line } from "../../../../core/line.ts";
+import { TokenPlaces } from "../../../../core/token-places.ts";
 import { GrpcCode, GrpcError } from "../../../../net/grpc/status.ts";
 import type { RunHistoryEvent, Within } from "./event-history.ts";
 
@@ -24,7 +25,7 @@ const eventsMax = 500_000;
 const followersMax = 500;
 
 export class Followers {
-  readonly open = new Set<object>();
+  readonly places = new TokenPlaces(followersMax, "readers of events");
   events = 0;
   readonly #reading = new Line(readingMax);
   /**
@@ -33,12 +34,6 @@ export class Followers {
   readonly #making = new Line(1);
   /** Readings that have not begun. */
   readonly #readings = new Map<string, Promise<History>>();
-
-  /** Throws RESOURCE_EXHAUSTED when there are too many readers. */
-  checkRoom(): void {
-    if (this.open.size < followersMax) return;
-    throw new GrpcError(GrpcCode.RESOURCE_EXHAUSTED, `${followersMax} readers follow events already, which is the limit`);
-  }
 
   /**
    * One reading for all readers that wait for the same run. It begins after the last of them has joined, so that each of them is notified

@@ -79,13 +79,17 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
         withSubRuns: request.includeSubRuns,
         withResults: request.includeResults,
       };
-      events.followers.checkRoom();
-      for await (const next of follow(events, id, options, call.gone)) {
-        let sent = Promise.resolve();
-        await next.give((event) => {
-          sent = sink.send(event);
-        });
-        await sent;
+      const leave = events.followers.places.enter(call.caller.name)(call.gone);
+      try {
+        for await (const next of follow(events, id, options, call.gone)) {
+          let sent = Promise.resolve();
+          await next.give((event) => {
+            sent = sink.send(event);
+          });
+          await sent;
+        }
+      } finally {
+        leave();
       }
     }),
   ];

@@ -109,8 +109,14 @@ function runRoutes({ runs, events }: Services): Route[] {
           withResults: read.queryFlag(request, "includeResults"),
         };
         const { id: runId } = await runs.findHead(id(request));
-        events.followers.checkRoom();
-        return { status: 200, events: (sink) => void stream(follow(events, runId, options, sink.gone), sink) };
+        const begin = events.followers.places.enter(request.caller.name);
+        return {
+          status: 200,
+          events: (sink) => {
+            const leave = begin(sink.gone);
+            void stream(follow(events, runId, options, sink.gone), sink).finally(leave);
+          },
+        };
       }),
       openEnded: true,
     },
