@@ -3,8 +3,11 @@
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
+import { inLaterTurns } from "../core/slices/later-turns.ts";
+import { rowBytes, Slices } from "../core/slices/slices.ts";
 import type { EventSink, ServerSentEvent } from "../net/http/http.ts";
 import { carriedError } from "./link/carried-error.ts";
+import { endedAtOnce } from "./link/limits.ts";
 import type { LinkEnd } from "./link/service.ts";
 
 /** The pieces that the node has requested. Without `end`, more may follow. */
@@ -19,6 +22,11 @@ export interface Pulled {
 const waitingCharsMax = 1_048_576;
 /** Maximum number of characters of all streams together. Above it, a stream accepts more only when nothing waits in it. */
 const allCharsMax = 67_108_864;
+/**
+ * Maximum number of characters in the answer to one request for pieces; a single longer piece is sent alone. The answer is made in one piece, and
+ * hundreds of nodes' clients may begin to read at once.
+ */
+const pulledCharsMax = 262_144;
 /** Each piece counts as this many additional characters, so that many small pieces fill a stream, too. */
 const pieceChars = 64;
 /** Maximum number of streams of one link: one for each connection of a full listener. */
@@ -28,6 +36,7 @@ const idleMsMax = 60_000;
 
 interface Waiting {
   readonly piece: unknown;
+  readonly chars: number;
   readonly left: () => void;
 }
 
@@ -64,9 +73,10 @@ export class Outgoing {
   send(piece: unknown, chars: number): Promise<void> {
     if (this.#ended || this.#gone.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waiting.push({ piece, left: resolve });
-      this.#chars += chars + pieceChars;
-      this.#all.chars += chars + pieceChars;
+      const counted = chars + pieceChars;
+      this.#waiting.push({ piece, chars: counted, left: resolve });
+      this.#chars += counted;
+      this.#all.chars += counted;
       this.#wake?.();
     });
   }
@@ -83,17 +93,17 @@ export class Outgoing {
     this.#wake?.();
   }
 
-  /** Returns the pieces that wait. When there are none, waits for the next one. */
-  async pull(signal: AbortSignal): Promise<Pulled> {
+  /** Returns the pieces that wait, up to a limit. When there are none, waits for the next one. `slices` limits what all streams send in one turn. */
+  async pull(signal: AbortSignal, slices: Slices): Promise<Pulled> {
     if (this.#waiting.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
         signal.addEventListener("abort", () => resolve(), { once: true });
       });
     this.#wake = undefined;
-    const taken = this.#empty();
-    const pieces = taken.map(({ piece }) => piece);
-    if (!this.#ended) return { pieces };
+    await slices.turn(1 + Math.floor(Math.min(this.#chars, pulledCharsMax) / rowBytes));
+    const pieces = this.#take(pulledCharsMax);
+    if (!this.#ended || this.#waiting.length > 0) return { pieces };
     return this.#error === undefined ? { pieces, end: true } : { pieces, end: true, error: carriedError(this.#error) };
   }
 
@@ -101,17 +111,25 @@ export class Outgoing {
   drop(): void {
     this.#ended = true;
     this.#gone.abort();
-    this.#empty();
+    this.#take(Number.POSITIVE_INFINITY);
     this.#wake?.();
   }
 
-  #empty(): Waiting[] {
-    const taken = this.#waiting.splice(0);
-    this.#all.chars -= this.#chars;
-    this.#chars = 0;
+  /** At least one piece, if there is one. */
+  #take(charsMax: number): unknown[] {
+    let count = 0;
+    let chars = 0;
+    for (const { chars: more } of this.#waiting) {
+      if (count > 0 && chars + more > charsMax) break;
+      count++;
+      chars += more;
+    }
+    const taken = this.#waiting.splice(0, count);
+    this.#all.chars -= chars;
+    this.#chars -= chars;
     for (const { left } of taken) left();
-    for (const roomy of this.#roomy.splice(0)) roomy();
-    return taken;
+    if (!this.isFull || this.#gone.signal.aborted) for (const roomy of this.#roomy.splice(0)) roomy();
+    return taken.map(({ piece }) => piece);
   }
 }
 
@@ -138,6 +156,7 @@ export class OutgoingStreams {
   readonly #streams = new Map<string, { readonly stream: Outgoing; readonly link: LinkEnd; cancel: () => void }>();
   readonly #counts = new Map<LinkEnd, number>();
   readonly #all = { chars: 0 };
+  readonly #slices = new Slices();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -160,7 +179,7 @@ export class OutgoingStreams {
     const found = this.#streams.get(name);
     if (found === undefined) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no stream ${name} any more.`);
     found.cancel();
-    const pulled = await found.stream.pull(signal);
+    const pulled = await found.stream.pull(signal, this.#slices);
     if (this.#streams.get(name) !== found) return pulled;
     if (signal.aborted || pulled.end) this.drop(name);
     else found.cancel = this.#dropLater(name);
@@ -178,8 +197,13 @@ export class OutgoingStreams {
     found.stream.drop();
   }
 
+  /** Drops the streams of a link some at a time: what each of them reads must end, too. */
   dropOf(link: LinkEnd): void {
-    for (const [name, found] of [...this.#streams]) if (found.link === link) this.drop(name);
+    const names = [...this.#streams].flatMap(([name, found]) => (found.link === link ? [name] : []));
+    inLaterTurns(names, endedAtOnce, (name) => {
+      // The node may have opened it again on another link.
+      if (this.#streams.get(name)?.link === link) this.drop(name);
+    });
   }
 
   close(): void {

@@ -1,15 +1,21 @@
 // The attacker reaches the port of the owner, or holds the cluster's secret and uses the link in ways that our nodes do not. This must not
-// end the owner, use its memory without a limit, or affect other nodes.
+// end the owner, use its memory without a limit, or affect other nodes. Or the attacker holds a read token and follows thousands of runs through
+// a node that stops reading, or dies: this must not hold up the owner.
 
 import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
+import { endedAtOnce } from "../../src/cluster/link/limits.ts";
+import type { LinkEnd } from "../../src/cluster/link/service.ts";
+import { OutgoingStreams } from "../../src/cluster/outgoing.ts";
 import { Performer } from "../../src/cluster/performer.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { idMaker } from "../../src/core/ids.ts";
 import { RequestIds } from "../../src/core/request-ids.ts";
 import type { Route } from "../../src/net/http/http.ts";
 import { startNode, startOwner } from "../support/link.ts";
+import { countTurns } from "../support/turn-count.ts";
+import { until } from "../support/until.ts";
 
 async function setup() {
   let read = 0;
@@ -119,4 +125,58 @@ it("bytes that are not a handshake end only their own connection", async () => {
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
   }
   await hello();
+});
+
+it("readers of a node that begin to read at once get what waits for them over several turns", async () => {
+  const streams = new OutgoingStreams(systemClock);
+  const link: LinkEnd = { isOver: false };
+  const names = Array.from({ length: 40 }, (_, at) => `s${at}`);
+  const texts = Array.from({ length: 8 }, () => "x".repeat(100_000));
+  for (const name of names) {
+    const stream = streams.add(name, link);
+    for (const text of texts) void stream.send(text, text.length);
+  }
+  const turns = countTurns();
+  const { signal } = new AbortController();
+  const read = async (name: string) => {
+    const all: unknown[] = [];
+    while (all.length < texts.length) {
+      const { pieces } = await streams.pull(name, signal);
+      for (const piece of pieces) {
+        all.push(piece);
+        turns.add();
+      }
+    }
+    return all;
+  };
+  expect(await Promise.all(names.map(read))).toEqual(names.map(() => texts));
+  // Two million characters in a turn, where the end of one and the begin of the next may fall between two looks.
+  expect(turns.most).toBeLessThan(50);
+  streams.close();
+});
+
+it("a node that is lost with thousands of calls and streams has few of them ended in a turn", async () => {
+  const turns = countTurns();
+  let begun = 0;
+  const owner = await startOwner({
+    call: (_name, _args, { signal }) => {
+      begun++;
+      signal.addEventListener("abort", () => turns.add());
+      return new Promise(() => {});
+    },
+    open() {
+      begun++;
+      return () => turns.add();
+    },
+  });
+  const node = startNode(() => owner, { node: "lost" });
+  const many = 500;
+  for (let at = 0; at < many; at++) {
+    void node.call("wait", {}, { repeat: false }).catch(() => {});
+    node.open("follow", {}, { event() {} });
+  }
+  await until(() => begun === 2 * many);
+  owner.link.cut();
+  await until(() => turns.total === 2 * many);
+  expect(turns.most).toBeLessThanOrEqual(4 * endedAtOnce);
 });

@@ -8,6 +8,12 @@ import { shareUnits } from "../../core/slices/loop-turns.ts";
  */
 export const linkTurnUnits = 2 * shareUnits;
 
+/**
+ * Calls or streams of a lost link that are ended in one turn of the event loop. A stream of events takes up to 200 us to end, because its
+ * reader ends with it.
+ */
+export const endedAtOnce = 32;
+
 export interface LinkLimits {
   /** The bytes of one frame. No payload with its envelope is larger, so only a faulty or foreign program sends more. */
   frameBytes: number;

@@ -2,9 +2,10 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Logger } from "../../core/logger.ts";
+import { inLaterTurns } from "../../core/slices/later-turns.ts";
 import { carriedError } from "./carried-error.ts";
 import { BadFrame, exceeds } from "./frames.ts";
-import type { LinkLimits } from "./limits.ts";
+import { endedAtOnce, type LinkLimits } from "./limits.ts";
 import { kinds, messageOf, repeatMark, signOf } from "./messages.ts";
 import type { LinkCall, LinkEnd, LinkService, LinkStream } from "./service.ts";
 import type { Wire, WireEvents } from "./wire.ts";
@@ -60,8 +61,8 @@ export class ServedLink implements WireEvents, LinkEnd {
     const [calls, streams] = [[...this.#calls.values()], [...this.#streams.values()]];
     this.#calls.clear();
     this.#streams.clear();
-    for (const call of calls) call.abort();
-    for (const stream of streams) this.#release(stream);
+    inLaterTurns(calls, endedAtOnce, (call) => call.abort());
+    inLaterTurns(streams, endedAtOnce, (stream) => this.#release(stream));
     this.#options.service.left?.(this);
     this.#options.ended(reason);
   }

@@ -38,6 +38,6 @@ export interface LinkService {
    * link breaks. It is not called for a stream that the owner has ended. An error thrown by this method ends the stream.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
-  /** A link has ended. Called after the signals of its calls were aborted. The node may already have another link. */
+  /** A link has ended. The signals of its calls abort, some in each turn of the event loop. The node may already have another link. */
   left?(link: LinkEnd): void;
 }

@@ -1,0 +1,8 @@
+// Work on each of many things that nobody waits for, such as ending what a lost connection has left behind.
+
+/** Calls `each` for the first items now, and for the others in later turns of the event loop, `atOnce` in each. It must not throw. */
+export function inLaterTurns<Item>(items: readonly Item[], atOnce: number, each: (item: Item) => void, from = 0): void {
+  const end = from + atOnce;
+  for (const item of items.slice(from, end)) each(item);
+  if (end < items.length) setImmediate(() => inLaterTurns(items, atOnce, each, end));
+}
