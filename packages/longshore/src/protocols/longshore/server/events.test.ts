@@ -130,7 +130,12 @@ describe("live changes", () => {
     const change = (...ids: string[]) => ids.map((id) => changes.run({ id, workflow: "w", error: null } as Run));
     const reader = slowReader();
     const [operation] = eventOperations({ changes, ticks: ticksOf(), slices: new Slices() });
-    const reply = await operation?.handle({ params: {}, query: new URLSearchParams(), headers: {}, caller: everyone } as unknown as HttpRequest);
+    const reply = await operation?.handle({
+      params: {},
+      query: new URLSearchParams(),
+      headers: {},
+      caller: everyone,
+    } as unknown as HttpRequest);
     reply?.events?.(reader.sink);
     await until(() => reader.frames.length === 1);
     reader.isFull = true;
