@@ -45,6 +45,7 @@ const pages: readonly (readonly [path: (runs: Town["runs"]) => string, shows: st
   [() => "/ui/schedules", "There is no schedule."],
   [({ done, failed }) => `/ui/compare?a=${done}&b=${failed}`, "The first step that differs is charge."],
   [() => "/ui/settings", "This server"],
+  [() => "/ui/settings/audit", "Audit"],
 ];
 
 describe("the pages", () => {

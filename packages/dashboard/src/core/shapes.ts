@@ -1,6 +1,13 @@
 // The answers of the API, from the shapes that the server documents. Types only: nothing of the server is bundled.
 
 import type { z } from "zod";
+import type {
+  auditEntryShape,
+  pruningShape,
+  storageShape,
+  tokensShape,
+} from "../../../longshore/src/protocols/longshore/wire/audit-shapes.ts";
+import type { bulkShape } from "../../../longshore/src/protocols/longshore/wire/bulk-shapes.ts";
 import type { runGraphShape, runTimelineShape } from "../../../longshore/src/protocols/longshore/wire/graph-shapes.ts";
 import type { foreseenShape } from "../../../longshore/src/protocols/longshore/wire/order-shapes.ts";
 import type { RunListBody, RunSummaryBody } from "../../../longshore/src/protocols/longshore/wire/run-list-shapes.ts";
@@ -46,6 +53,11 @@ export type Schedule = z.output<typeof scheduleShape>;
 export type WholeSchedule = z.output<typeof wholeScheduleShape>;
 export type Whoami = z.output<typeof whoamiShape>;
 export type Info = z.output<typeof infoShape>;
+export type AuditEntry = z.output<typeof auditEntryShape>;
+export type BulkJob = z.output<typeof bulkShape>;
+export type Tokens = z.output<typeof tokensShape>;
+export type Storage = z.output<typeof storageShape>;
+export type Pruning = z.output<typeof pruningShape>;
 
 export interface Page<Item> {
   readonly items: Item[];

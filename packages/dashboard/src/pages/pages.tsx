@@ -16,6 +16,7 @@ const later = {
   schedules: lazy(async () => (await import("./schedules.tsx")).SchedulesPage),
   schedule: lazy(async () => (await import("./schedule.tsx")).SchedulePage),
   compare: lazy(async () => (await import("./compare.tsx")).ComparePage),
+  audit: lazy(async () => (await import("./audit.tsx")).AuditPage),
   settings: lazy(async () => (await import("./settings.tsx")).SettingsPage),
 };
 
@@ -29,7 +30,7 @@ const pages: Readonly<Record<string, PageMaker>> = {
   workers: () => <later.workers />,
   schedules: (name) => (name === undefined ? <later.schedules /> : <later.schedule name={name} />),
   compare: () => <later.compare />,
-  settings: () => <later.settings />,
+  settings: (part) => (part === "audit" ? <later.audit /> : <later.settings />),
 };
 
 /** Loads all pages, so that a link shows its page at once. */

@@ -5,10 +5,12 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { countText, durationText, now, plural } from "../core/format.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
 import { RunFeed } from "../core/run-feed.ts";
-import { parseQuery, queryText, scans, termOf, withTerm } from "../core/run-query.ts";
+import { parameters, parseQuery, queryText, scans, termOf, withTerm } from "../core/run-query.ts";
+import type { Action } from "../core/session.ts";
 import type { RunSummary } from "../core/shapes.ts";
-import { askManyOrders } from "../run/many-orders.tsx";
-import { Icon } from "../ui/icons.tsx";
+import { BulkBar } from "../run/bulk-bar.tsx";
+import { askManyOrders, type ManyOrder, orderWords } from "../run/many-orders.tsx";
+import { Icon, type IconName } from "../ui/icons.tsx";
 import { useKeys } from "../ui/keys.ts";
 import { Button, Empty, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { lookOf, runStates, State } from "../ui/states.tsx";
@@ -21,6 +23,8 @@ export function RunsPage() {
   const terms = parseQuery(query);
   const place = useRef<HTMLDivElement>(null);
   const marked = useSignal<ReadonlySet<string>>(new Set());
+  const isAll = useSignal(false);
+  const lastMarked = useRef("");
   const feed = useMemo(() => new RunFeed(query, () => isUserIn(place.current)), [query]);
   useEffect(() => {
     feed.start();
@@ -38,11 +42,22 @@ export function RunsPage() {
   ]);
   const rows = feed.rows.value;
   const isEmpty = rows.length === 0 && feed.state.value === "end";
-  const mark = ({ id }: RunSummary) => {
+  const mark = ({ id }: RunSummary, isRange: boolean) => {
     const next = new Set(marked.value);
-    if (!next.delete(id)) next.add(id);
+    const [from, to] = [rows.findIndex((row) => row.id === lastMarked.current), rows.findIndex((row) => row.id === id)];
+    if (isRange && from >= 0) for (const row of rows.slice(Math.min(from, to), Math.max(from, to) + 1)) next.add(row.id);
+    else if (!next.delete(id)) next.add(id);
+    lastMarked.current = id;
+    isAll.value = false;
     marked.value = next;
   };
+  const chooseNone = () => {
+    marked.value = new Set();
+    isAll.value = false;
+  };
+  const isMarking = marked.value.size > 0 || isAll.value;
+  const orderMany = (order: ManyOrder) =>
+    askManyOrders(order, isAll.value ? { filter: filterOf(terms) } : { ids: [...marked.value] }, chooseNone);
   return (
     <div class="list-page" ref={place}>
       <PageHead title="Runs" />
@@ -75,13 +90,22 @@ export function RunsPage() {
         <Progress feed={feed} isSearch={scans(terms)} />
       </div>
       <Problem error={feed.error.value} />
-      {marked.value.size > 0 && (
+      <BulkBar />
+      {isMarking && (
         <div class="marked" role="region" aria-label="Chosen runs">
-          <span>{plural(marked.value.size, "run")} chosen</span>
-          <Button icon="retry" label="Retry" needs="run.steer" onClick={() => askManyOrders("retry", [...marked.value])} />
-          <Button icon="play" label="Run again" needs="run.steer" onClick={() => askManyOrders("rerun", [...marked.value])} />
-          <Button icon="stop" label="Cancel" needs="run.steer" onClick={() => askManyOrders("cancel", [...marked.value])} />
-          {marked.value.size === 2 && (
+          <span>{isAll.value ? allText(feed, query) : `${plural(marked.value.size, "run")} chosen`}</span>
+          {!isAll.value && (
+            <Button
+              label={query === "" ? "Choose all runs" : "Choose all that match"}
+              onClick={() => {
+                isAll.value = true;
+              }}
+            />
+          )}
+          {orders.map(({ order, icon, needs }) => (
+            <Button key={order} icon={icon} label={orderWords[order].verb} needs={needs} onClick={() => orderMany(order)} />
+          ))}
+          {!isAll.value && marked.value.size === 2 && (
             <Button
               label="Compare"
               onClick={() => {
@@ -90,12 +114,7 @@ export function RunsPage() {
               }}
             />
           )}
-          <Button
-            label="Choose none"
-            onClick={() => {
-              marked.value = new Set();
-            }}
-          />
+          <Button label="Choose none" onClick={chooseNone} />
         </div>
       )}
       {feed.newer.value > 0 && (
@@ -118,12 +137,35 @@ export function RunsPage() {
           keyOf={({ id }) => id}
           onOpen={({ id }) => go(href(["runs", id]))}
           onSelect={mark}
-          isSelected={({ id }) => marked.value.has(id)}
+          isSelected={({ id }) => isAll.value || marked.value.has(id)}
           onEnd={() => void feed.more()}
           {...(scans(terms) || feed.of.value === null || query !== "" ? {} : { total: feed.of.value })}
         />
       )}
     </div>
+  );
+}
+
+const orders: readonly { readonly order: ManyOrder; readonly icon: IconName; readonly needs: Action }[] = [
+  { order: "retry", icon: "retry", needs: "run.steer" },
+  { order: "cancel", icon: "stop", needs: "run.steer" },
+  { order: "pause", icon: "pause", needs: "run.steer" },
+  { order: "resume", icon: "play", needs: "run.steer" },
+  { order: "rerun", icon: "runs", needs: "run.start" },
+  { order: "remove", icon: "cross", needs: "run.remove" },
+];
+
+function allText({ rows, of, state }: RunFeed, query: string): string {
+  if (state.value === "end") return `All ${plural(rows.value.length, "run")} chosen`;
+  return query === "" && of.value !== null ? `All ${plural(of.value, "run")} chosen` : "All runs that match are chosen";
+}
+
+/** The filters of the list as an order takes them. Times of the query are times of now. */
+function filterOf(terms: Parameters<typeof parameters>[0]): Record<string, string | string[]> {
+  const given = parameters(terms, now.peek());
+  given.delete("view");
+  return Object.fromEntries(
+    [...new Set(given.keys())].map((name) => [name, given.getAll(name).length > 1 ? given.getAll(name) : (given.get(name) ?? "")]),
   );
 }
 

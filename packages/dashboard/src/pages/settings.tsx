@@ -5,10 +5,12 @@ import { signOut } from "../core/api.ts";
 import { bytesText, countText, durationText } from "../core/format.ts";
 import { apiUrl, serverUrl } from "../core/place.ts";
 import { singleKeys, theme, themes, zone } from "../core/prefs.ts";
+import { href } from "../core/router.ts";
 import { info, readInfo, whoami } from "../core/session.ts";
 import type { Info } from "../core/shapes.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Button, Facts, PageHead, Time } from "../ui/parts.tsx";
+import { RetentionCard, TablesCard, TokensCard } from "./data-cards.tsx";
 import { Card } from "./overview.tsx";
 
 export function SettingsPage() {
@@ -40,6 +42,12 @@ export function SettingsPage() {
             />
           </Card>
           <TokenCard />
+          <TokensCard />
+          <Card title="Audit">
+            <p>
+              Who cancelled, paused, retried or changed what, and when: <a href={href(["settings", "audit"])}>the audit</a>.
+            </p>
+          </Card>
           <Card title="More">
             <ul class="plain">
               <li>
@@ -56,7 +64,11 @@ export function SettingsPage() {
             <p class="dim">These pages contain Preact and its signals (MIT).</p>
           </Card>
         </div>
-        <div class="column">{info.value !== null && <ServerCard info={info.value} />}</div>
+        <div class="column">
+          {info.value !== null && <ServerCard info={info.value} />}
+          {info.value !== null && <RetentionCard keptMs={info.value.kept.runs.ageMs} />}
+          <TablesCard />
+        </div>
       </div>
     </div>
   );
@@ -143,6 +155,7 @@ function ServerCard({ info: { version, node, host, pid, startedAt, store, stored
           ["Runs", `${countText(counts.openRuns)} open, ${countText(counts.endedRuns)} ended`],
           ["Keeps ended runs", kept(keep.runs)],
           ["Keeps logs", kept(keep.logs)],
+          ["Keeps the audit", kept(keep.audit)],
         ]}
       />
       <h3>Stored bytes</h3>

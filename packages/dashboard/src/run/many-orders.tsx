@@ -1,91 +1,116 @@
-// One order for many runs. It succeeds or fails for each run separately, and can be stopped between two runs.
+// One order for many runs: first counted by the server, then carried out by it as a job. Each run gets the order or is refused by itself.
 
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { ApiError, call } from "../core/api.ts";
-import { plural } from "../core/format.ts";
-import { closeDialog, Dialog, openDialog } from "../ui/dialog.tsx";
-import { Button } from "../ui/parts.tsx";
+import { countText, plural } from "../core/format.ts";
+import type { BulkJob } from "../core/shapes.ts";
+import { ActionRow, Dialog, openDialog } from "../ui/dialog.tsx";
+import { Problem } from "../ui/parts.tsx";
+import { watchJob } from "./bulk-bar.tsx";
 
-export type ManyOrder = "cancel" | "retry" | "rerun";
+export type ManyOrder = "cancel" | "retry" | "rerun" | "pause" | "resume" | "remove";
 
-const texts: Readonly<Record<ManyOrder, { readonly verb: string; readonly what: string }>> = {
-  cancel: { verb: "Cancel", what: "Open steps of these runs are cancelled. Runs that have ended stay as they are." },
-  retry: {
-    verb: "Retry",
-    what: "These runs go on: steps that did not succeed begin again. Runs that are open or have succeeded are refused.",
-  },
+/** The runs: these, or all that a list with these filters has. */
+export type ManyRuns = { readonly ids: readonly string[] } | { readonly filter: Readonly<Record<string, string | readonly string[]>> };
+
+interface Words {
+  readonly verb: string;
+  readonly what: string;
+}
+
+export const orderWords: Readonly<Record<ManyOrder, Words>> = {
+  cancel: { verb: "Cancel", what: "Open steps of these runs are cancelled, and their workers are told to stop." },
+  retry: { verb: "Retry", what: "These runs go on: steps that did not succeed begin again." },
   rerun: { verb: "Run again", what: "Starts a new run for each, with the same version and input." },
+  pause: { verb: "Pause", what: "Running steps go on, and no other step of these runs begins." },
+  resume: { verb: "Resume", what: "These runs continue." },
+  remove: { verb: "Remove", what: "Removes these runs with their steps, logs and data. This cannot be undone." },
 };
 
-export function askManyOrders(order: ManyOrder, ids: readonly string[]): void {
-  openDialog(() => <ManyOrders order={order} ids={ids} />);
+export function askManyOrders(order: ManyOrder, runs: ManyRuns, done: () => void): void {
+  openDialog(() => <ManyOrders order={order} runs={runs} done={done} />);
 }
 
-interface Result {
-  readonly id: string;
-  readonly problem: string | null;
-}
+/** How long one request waits for the count. */
+const waitMs = 1_000;
 
-function ManyOrders({ order, ids }: { order: ManyOrder; ids: readonly string[] }) {
-  const results = useSignal<readonly Result[]>([]);
-  const state = useSignal<"asking" | "working" | "stopped" | "done">("asking");
-  const { verb, what } = texts[order];
-  const work = async () => {
-    state.value = "working";
-    for (const id of ids.slice(results.value.length)) {
-      if (state.value !== "working") return;
-      const problem = await orderOf(order, id);
-      results.value = [...results.value, { id, problem }];
-    }
-    state.value = "done";
-  };
-  const refused = results.value.filter(({ problem }) => problem !== null);
+function ManyOrders({ order, runs, done }: { order: ManyOrder; runs: ManyRuns; done: () => void }) {
+  const counted = useSignal<BulkJob | null>(null);
+  const problem = useSignal<ApiError | null>(null);
+  const reason = useSignal("");
+  const { verb, what } = orderWords[order];
+  useEffect(() => {
+    const gone = new AbortController();
+    void count(order, runs, gone.signal, (job) => {
+      counted.value = job;
+    }).catch((error: unknown) => {
+      if (!gone.signal.aborted) problem.value = error instanceof ApiError ? error : new ApiError(0, String(error));
+    });
+    return () => gone.abort();
+  }, []);
+  const job = counted.value;
+  const isCounted = job !== null && job.state !== "running";
   return (
-    <Dialog title={`${verb} ${plural(ids.length, "run")}?`}>
+    <Dialog title={isCounted ? `${verb} ${plural(job.done, "run")}?` : `${verb} many runs?`}>
       <p>{what}</p>
-      {state.value !== "asking" && (
-        <p role="status">
-          <progress max={ids.length} value={results.value.length} aria-label="Progress" /> {results.value.length - refused.length} done,{" "}
-          {refused.length} refused, {ids.length - results.value.length} left
-        </p>
-      )}
-      {refused.length > 0 && (
-        <ul class="plain refused">
-          {refused.slice(0, 20).map(({ id, problem }) => (
-            <li key={id}>
-              <code>{id}</code>: {problem}
-            </li>
-          ))}
-        </ul>
-      )}
-      <div class="dialog-actions">
-        <Button label="Close" onClick={closeDialog} />
-        {state.value === "working" ? (
-          <Button
-            label="Stop"
-            onClick={() => {
-              state.value = "stopped";
+      <Problem error={problem.value} />
+      <p role="status">{job === null ? "The server counts the runs." : <Counted job={job} />}</p>
+      {order === "cancel" && (
+        <label class="field">
+          Reason (shown as the error of the runs)
+          <input
+            value={reason.value}
+            onInput={(event) => {
+              reason.value = event.currentTarget.value;
             }}
           />
-        ) : (
-          state.value !== "done" && (
-            <Button
-              kind={order === "cancel" ? "danger" : "main"}
-              label={state.value === "asking" ? verb : "Go on"}
-              onClick={() => void work()}
-            />
-          )
-        )}
-      </div>
+        </label>
+      )}
+      <ActionRow
+        verb={isCounted ? `${verb} ${plural(job.done, "run")}` : verb}
+        danger={order === "cancel" || order === "remove"}
+        {...(isCounted && job.done > 0
+          ? {}
+          : { blocked: isCounted ? "There is no run that can get this order." : "The server still counts the runs." })}
+        act={async () => {
+          const given = reason.value.trim();
+          const body = { action: order, ...runs, ...(given === "" ? {} : { reason: given }) };
+          watchJob(await call<BulkJob>("/bulk", { method: "POST", body }));
+          done();
+        }}
+      />
     </Dialog>
   );
 }
 
-async function orderOf(order: ManyOrder, id: string): Promise<string | null> {
-  try {
-    await call(`/runs/${encodeURIComponent(id)}/${order}`, { method: "POST", ...(order === "cancel" ? { body: {} } : {}) });
-    return null;
-  } catch (error) {
-    return error instanceof ApiError ? error.message : String(error);
+/** "1,180 can, 24 have succeeded". */
+function Counted({ job }: { job: BulkJob }) {
+  const others = Object.entries(job.skipped).map(([why, runs]) => `${countText(runs)} ${manyOf(why, runs)}`);
+  const looked = job.state === "running" ? ` (looked at ${countText(job.looked ?? 0)} of ${countText(job.of ?? 0)})` : "";
+  return (
+    <>
+      <strong>{countText(job.done)} can</strong>
+      {others.length > 0 && `, ${others.join(", ")}`}
+      {looked}
+    </>
+  );
+}
+
+function manyOf(why: string, runs: number): string {
+  return runs === 1
+    ? why
+    : why
+        .replace(/^has /, "have ")
+        .replace(/^is /, "are ")
+        .replace(/^does /, "do ");
+}
+
+async function count(action: ManyOrder, runs: ManyRuns, gone: AbortSignal, show: (job: BulkJob) => void): Promise<void> {
+  let job = await call<BulkJob>(`/bulk?waitMs=${waitMs}`, { method: "POST", body: { action, ...runs, dry: true }, signal: gone });
+  show(job);
+  while (job.state === "running" && !gone.aborted) {
+    job = await call<BulkJob>(`/bulk/${job.id}?waitMs=${waitMs}`, { signal: gone });
+    show(job);
   }
 }

@@ -100,7 +100,7 @@ const problem = signal("");
 const isActing = signal(false);
 
 /** The buttons of a dialog, with the error of the last try. */
-export function ActionRow({ verb, danger = false, act }: Pick<ConfirmProps, "verb" | "danger" | "act">) {
+export function ActionRow({ verb, danger = false, act, blocked }: Pick<ConfirmProps, "verb" | "danger" | "act"> & { blocked?: string }) {
   useEffect(() => {
     problem.value = "";
     isActing.value = false;
@@ -126,7 +126,7 @@ export function ActionRow({ verb, danger = false, act }: Pick<ConfirmProps, "ver
       )}
       <div class="dialog-actions">
         <Button label="Close" onClick={closeDialog} />
-        <Button kind={danger ? "danger" : "main"} label={verb} onClick={() => void run()} />
+        <Button kind={danger ? "danger" : "main"} label={verb} blocked={blocked} onClick={() => void run()} />
       </div>
     </>
   );

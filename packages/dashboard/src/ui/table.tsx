@@ -22,7 +22,8 @@ export interface TableProps<Row> {
   readonly keyOf: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
   readonly isSelected?: (row: Row) => boolean;
-  readonly onSelect?: (row: Row) => void;
+  /** `isRange`: the rows between the last chosen one and this one, too. */
+  readonly onSelect?: (row: Row, isRange: boolean) => void;
   /** Called when the last rows come into view. */
   readonly onEnd?: () => void;
   readonly rowHeight?: number;
@@ -91,7 +92,7 @@ export function Table<Row>(props: TableProps<Row>) {
     const next = moves[event.key];
     if (next !== undefined) move(next);
     else if (event.key === "Enter" && row !== undefined && event.target === box.current) onOpen?.(row);
-    else if (event.key === "x" && row !== undefined && onSelect !== undefined) onSelect(row);
+    else if ((event.key === "x" || event.key === "X") && row !== undefined && onSelect !== undefined) onSelect(row, event.shiftKey);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -137,6 +138,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 onClick={(event) => {
                   if ((event.target as Element).closest("a,button,input") !== null) return;
                   move(at);
+                  if (event.shiftKey && onSelect !== undefined) return onSelect(row, true);
                   if (getSelection()?.isCollapsed !== false) onOpen?.(row);
                 }}
               >

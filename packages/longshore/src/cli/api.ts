@@ -1,6 +1,7 @@
 // The response types of the API. Types only: the commands load no server code for them.
 
 import type { z } from "zod";
+import type { bulkShape } from "../protocols/longshore/wire/bulk-shapes.ts";
 import type { scheduleShape, tickShape, wholeScheduleShape } from "../protocols/longshore/wire/schedule-shapes.ts";
 import type {
   chunkShape,
@@ -15,6 +16,7 @@ import type {
   workerShape,
 } from "../protocols/longshore/wire/shapes.ts";
 
+export type BulkJob = z.output<typeof bulkShape>;
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;

@@ -2,8 +2,8 @@
 
 import { Command, Option } from "commander";
 import { counted } from "../core/text.ts";
-import type { Run } from "./api.ts";
-import { type Client, connect } from "./client.ts";
+import type { BulkJob, Run } from "./api.ts";
+import { type Client, connect, type Query } from "./client.ts";
 import { CommandFailure, warn } from "./failure.ts";
 import { parseRepeated, type RecordOptions, withExamples, withJson, withRecord } from "./options.ts";
 import { readList } from "./pages.ts";
@@ -11,6 +11,9 @@ import { printJson } from "./print-json.ts";
 import { recordRun } from "./record.ts";
 import { runIdOf } from "./run-id.ts";
 import { oneLine, printable } from "./terminal.ts";
+
+/** How long one request waits for the end of an order to many runs. */
+const jobWaitMs = 20_000;
 
 /** The states in which a run can be cancelled. */
 const openStates = ["running", "paused", "blocked"] as const;
@@ -68,17 +71,24 @@ async function cancelRun(client: Client, id: string, { reason, record }: Pick<Ca
   return run;
 }
 
-/** The list is read to its end first: each run that is cancelled would move the pages behind it. */
-async function cancelAll(client: Client, { workflow, state, where }: Filters, { dryRun = false, json = false, ...flags }: CancelFlags) {
-  const query = { view: "summary", workflow, state: state ?? openStates.join(","), where };
+/** The server carries out the order, so it goes on when this command is interrupted. */
+async function cancelAll(client: Client, { workflow, state, where }: Filters, flags: CancelFlags): Promise<void> {
+  const { dryRun = false, json = false, reason, record } = flags;
+  if (record !== undefined) throw new CommandFailure("--record needs the id of one run: leave it out, or give a run instead of filters.");
+  const filter = { ...(workflow && { workflow }), state: state ?? openStates.join(","), ...(where && { where }) };
+  if (dryRun) return printChosen(client, filter, json);
+  const body = { action: "cancel", filter, ...(reason === undefined ? {} : { reason }) };
+  let job = await client.post<BulkJob>("/bulk", body, { query: { waitMs: jobWaitMs } });
+  while (job.state === "running") job = await client.get<BulkJob>(`/bulk/${job.id}`, { waitMs: jobWaitMs });
+  if (json) return printJson(job);
+  for (const { run, error } of job.errors) warn(`${run} was not cancelled: ${oneLine(error)}`, json);
+  process.stdout.write(`${counted(job.done, "run")} cancelled${job.state === "stopped" ? ", then the order was stopped" : ""}\n`);
+}
+
+async function printChosen(client: Client, filter: Query, json: boolean): Promise<void> {
+  const query = { ...filter, view: "summary" };
   const { items } = await readList<Pick<Run, "id" | "workflow" | "state">>(client, { path: "/runs", query, cursor: "before" });
-  const cancelled: Pick<Run, "id" | "workflow" | "state">[] = [];
-  for (const { id, workflow: name, state: before } of items) {
-    const run = dryRun ? { id, workflow: name, state: before } : await cancelRun(client, id, flags);
-    cancelled.push(run);
-    if (!json) process.stdout.write(`${printable(`${id} ${run.workflow} ${run.state}`)}\n`);
-  }
-  if (json) printJson({ items: cancelled.map(({ id, workflow: name, state: now }) => ({ id, workflow: name, state: now })), next: null });
-  else
-    process.stdout.write(dryRun ? `${counted(items.length, "run")} would be cancelled\n` : `${counted(items.length, "run")} cancelled\n`);
+  if (json) return printJson({ items: items.map(({ id, workflow, state }) => ({ id, workflow, state })), next: null });
+  for (const run of items) process.stdout.write(`${printable(`${run.id} ${run.workflow} ${run.state}`)}\n`);
+  process.stdout.write(`${counted(items.length, "run")} would be cancelled\n`);
 }

@@ -23,6 +23,7 @@ import type { ReservedLanes } from "../engine/board/reserved-lanes.ts";
 import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
 import type { Carrier, Waiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
+import type { BulkJobs } from "../engine/bulk/bulk.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { PartStore } from "../engine/part/store.ts";
@@ -56,6 +57,8 @@ export interface ProtocolEngine {
   readonly parts: PartStore;
   readonly signals: SignalStore;
   readonly audit: AuditReader;
+  /** Orders to many runs. */
+  readonly bulk: BulkJobs;
   readonly logs: Logs;
   readonly logStore: LogStore;
   readonly blobs: BlobStore;

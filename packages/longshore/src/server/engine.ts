@@ -19,6 +19,7 @@ import type { LocalBoard } from "../engine/board/local-board.ts";
 import { farDeadlinePrefix } from "../engine/board/local-deadlines.ts";
 import { type Carrier, whyWaiting } from "../engine/board/wait-reason.ts";
 import type { WorkListener } from "../engine/board/work-listener.ts";
+import { LocalBulk } from "../engine/bulk/local-bulk.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { Performed } from "../engine/performed.ts";
@@ -199,6 +200,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     const noted = logs.append({ taskId, runId, attempt, grant, chunks: [{ stream: "stderr", sequence: number, data, at: clock.now() }] });
     noted.catch(() => {});
   });
+  const audit = storedAudit({ store: store.rows, read: (work) => store.commit.read(work), slices });
+  const removeRun = (runId: string) => beside.retention.removeRun(runId);
+  const bulk = new LocalBulk({
+    ...{ store: store.rows, commit: store.commit, clock, makeId, runs, summaries, removeRun, orderers, trouble },
+    ...{ audit: store.audit, auditReader: audit },
+    async nodeOf(runId, step) {
+      const run = await runs.run(runId);
+      const definition = run && (await runs.definitionById(run.definitionId));
+      const plan = definition && store.runs.definitions.planNow(definition);
+      return plan?.driven ? undefined : plan?.index.get(step);
+    },
+  });
   const retention = new Retention({
     store: beside.retention,
     age,
@@ -216,6 +229,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     workListeners.add(listener);
     return () => workListeners.delete(listener);
   };
+  await bulk.recover();
   if (options.spans !== undefined) writeSpans({ listen, listenToWork }, options.spans);
   return {
     shown: displayedInputBy({ dialects, read: (work) => store.commit.read(work), ...store.runs }),
@@ -245,8 +259,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     }),
     tableSizes: tableSizesBy(clock, opened.tableSizes?.bind(opened)),
     foreseePruning: (keep) => retention.foresee(keep),
-    removeRun: (runId) => beside.retention.removeRun(runId),
-    audit: storedAudit({ store: store.rows, read: (work) => store.commit.read(work), slices }),
+    removeRun,
+    audit,
+    bulk,
     orderers,
     logs,
     logStore,
@@ -291,6 +306,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         board.close();
         statistics.close();
         await retention.stop();
+        await bulk.close();
         await runs.close();
         beside.flush();
         await store.close();

@@ -33,6 +33,7 @@ export interface StoredEngineDeps {
 /** The components of an engine that have their state in the owner's memory, or that write. */
 const ofOwner = [
   "board",
+  "bulk",
   "documents",
   "schedules",
   "parts",

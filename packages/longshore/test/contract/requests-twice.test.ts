@@ -244,6 +244,18 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   const { run: inRow } = await owner.engine.runs.start({ workflow: "row", input: "null" });
   add("POST /api/longshore/v1/runs/:id/skip", { params: { id: inRow.id }, body: { step: "b", output: 1 } });
   add("DELETE /api/longshore/v1/runs/:id", { params: { id: await ended() } });
+  add("POST /api/longshore/v1/bulk", { query: "waitMs=30000", body: { action: "cancel", ids: [await own(), await own()] } });
+  const stopped = await owner.engine.bulk.create({
+    action: "cancel",
+    ids: [],
+    filter: null,
+    limit: 1,
+    reason: null,
+    dry: true,
+    perSecond: null,
+  });
+  await owner.engine.bulk.stop(stopped.id);
+  add("DELETE /api/longshore/v1/bulk/:id", { params: { id: stopped.id } });
   add("POST /api/longshore/v1/queues/pause", { body: { lane: "quiet", labels: ["b", "a"], reason: "why" } });
   await owner.engine.board.halts.pause({ name: "loud", labels: [] }, { reason: null, by: null });
   add("POST /api/longshore/v1/queues/resume", { body: { lane: "loud" } });

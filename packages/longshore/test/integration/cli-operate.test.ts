@@ -50,11 +50,11 @@ it("cancel and runs select runs by workflow, state and a value in their data", a
     new RegExp(`^RUN .*\n${ada.id} .*waiting for signal "approve"\n$`),
   );
   const one = await run("cancel", "--workflow", "approval", "--where", "input.customer:Bob", "--reason", "gone");
-  expect(one.stdout).toBe(`${bob.id} approval cancelled\n1 run cancelled\n`);
+  expect(one.stdout).toBe("1 run cancelled\n");
   expect(await bob.status()).toMatchObject({ state: "cancelled", error: "gone" });
   const dry = await run("cancel", "--state", "running", "--dry-run", "--json");
   expect(JSON.parse(dry.stdout).items.map(({ id }: { id: string }) => id)).toEqual([eve.id, ada.id]);
-  expect((await run("cancel", "--workflow", "approval")).stdout).toMatch(/\n2 runs cancelled\n$/);
+  expect((await run("cancel", "--workflow", "approval")).stdout).toBe("2 runs cancelled\n");
   expect((await run("cancel", "--workflow", "approval")).stdout).toBe("0 runs cancelled\n");
   expect(await run("cancel")).toMatchObject({
     code: 2,

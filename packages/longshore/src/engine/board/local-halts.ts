@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
-import { type AuditKind, laneTarget } from "../audit/audit.ts";
+import { type AuditKind, type AuditValue, laneTarget } from "../audit/audit.ts";
 import type { Audit } from "../audit/local-audit.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -173,8 +173,9 @@ export class LocalHalts implements Halts {
   }
 
   #note(tx: Tx, verb: string, kind: AuditKind, target: string, was: Halt | null, became: Halt | null): void {
-    const { reason = null } = became ?? {};
-    this.#deps.audit.note(tx, { verb, kind, target, was: was && { ...was }, became: became && { ...became }, reason });
+    // The caller and the reason of a halt that begins are those of the entry.
+    const now: AuditValue | null = became && { [kind === "queue" ? "paused" : "cordoned"]: true };
+    this.#deps.audit.note(tx, { verb, kind, target, was: was && { ...was }, became: now, reason: became?.reason ?? null });
   }
 
   #halt(tx: Tx, name: string, { reason, by }: HaltOrder): Halt {

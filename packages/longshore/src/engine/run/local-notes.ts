@@ -47,5 +47,5 @@ export class OrderNotes {
 }
 
 function runValue({ state, retries, definitionId }: Run) {
-  return { state, life: retries, definition: definitionId };
+  return { state, retries, definition: definitionId };
 }

@@ -231,16 +231,17 @@ export class Runs {
     return id;
   }
 
-  /** Starts a new run of the same version, with the same input or another one. */
-  async rerun(runId: string, input?: string): Promise<Run | undefined> {
+  /** Starts a new run of the same version, with the same input or another one. With an id, the same call starts one run. */
+  async rerun(runId: string, input?: string, newId?: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
     const { definitionId } = run;
-    const id = this.#makeId(this.#clock.now());
+    const id = newId ?? this.#makeId(this.#clock.now());
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);
     const kept = definition === undefined ? {} : dialectOf(this.#dialects, definition.dialect).rerunFields?.(run);
-    return (await this.#startOnce({ ...kept, id, workflow, definitionId, input: input ?? run.input, rerunOf: runId })).run;
+    const unlessThere = newId !== undefined;
+    return (await this.#startOnce({ ...kept, id, unlessThere, workflow, definitionId, input: input ?? run.input, rerunOf: runId })).run;
   }
 
   /** Resolves with the run once it has ended, or in its current state when the caller gives up; undefined when there is no such run. */

@@ -43,7 +43,7 @@ describe("the audit", () => {
       ...{ number: expect.any(Number), at: clock.now(), caller: "anna", via: `POST ${prefix}/runs/:id/cancel` },
       ...{ verb: "cancel", kind: "run", target: run, was: { state: "running" }, became: { state: "cancelled" }, reason: "a typo" },
     });
-    expect(items.at(-6)).toMatchObject({ was: { state: "cancelled", life: 1 }, became: { state: "running", life: 2, step: "a" } });
+    expect(items.at(-6)).toMatchObject({ was: { state: "cancelled", retries: 1 }, became: { state: "running", retries: 2, step: "a" } });
     expect(items[1].became).toMatchObject({ run: another });
   });
 

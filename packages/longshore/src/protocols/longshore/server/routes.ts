@@ -7,6 +7,7 @@ import type { ProtocolEngine, Serving } from "../../server-half.ts";
 import { aboutOperations } from "./about.ts";
 import { auditOperations } from "./audit.ts";
 import { blobOperations } from "./blobs.ts";
+import { bulkOperations } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import { dataOperations } from "./data.ts";
 import { definitionOperations } from "./definitions.ts";
@@ -63,6 +64,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),
     ...auditOperations({ ...engine, tokens }),
+    ...bulkOperations(engine),
     ...blobOperations(engine),
     ...eventOperations({ changes, ticks: new Ticks(engine), slices }),
     ...systemOperations({

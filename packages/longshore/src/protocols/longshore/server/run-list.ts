@@ -3,14 +3,14 @@
 import { z } from "zod";
 import { idOfUuid } from "../../../core/ids.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import { type RunSummary, type SummaryQuery, type ValueFilter, valueCharsMax } from "../../../engine/run/run-summary.ts";
+import { type RunFilter, type RunSummary, type SummaryQuery, type ValueFilter, valueCharsMax } from "../../../engine/run/run-summary.ts";
 import { runsWaiting } from "../../../engine/run/run-waiting.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { anyRunListShape, type RunSummaryBody } from "../wire/run-list-shapes.ts";
 import { runStates } from "../wire/shapes.ts";
 import { waitingBody } from "./bodies.ts";
 import { jsonPage } from "./json-page.ts";
-import { type Operation, operation } from "./operation.ts";
+import { badInput, checked, type Operation, operation } from "./operation.ts";
 import { cursor, flag, limit, listOf, time, wholeNumber } from "./query.ts";
 
 const nameCharsMax = 200;
@@ -89,6 +89,17 @@ type ListQuery = z.output<typeof query>;
 
 /** Returns what an open run waits for. */
 export type WaitingOf = ReturnType<typeof runsWaiting>;
+
+/** Parameters of a list that are no filters. */
+const ofLists: ReadonlySet<string> = new Set(["view", "waiting", "limit", "before"]);
+
+/** The filters of `GET /runs?view=summary`, written as its parameters. */
+export function runFilterOf(given: Readonly<Record<string, string | readonly string[]>>): RunFilter {
+  for (const name of Object.keys(given))
+    if (ofLists.has(name)) throw badInput(`filter.${name} is no filter.`, `filter.${name}`, "a filter");
+  const { limit: _limit, before: _before, ...filter } = summaryQuery(checked(query, { ...given, view: "summary" }, "filter"));
+  return filter;
+}
 
 type RunListDeps = Pick<ProtocolEngine, "reader" | "summaries" | "waiting"> & {
   bodyOf(run: Run, waitingOf: WaitingOf | undefined): Promise<unknown>;

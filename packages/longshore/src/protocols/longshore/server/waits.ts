@@ -6,6 +6,13 @@ import type { ProtocolEngine } from "../../server-half.ts";
 
 type WaitDeps = Pick<ProtocolEngine, "board" | "clock">;
 
+/** The same as a signal, for waits that need nothing else. */
+export function givingUpSignal({ board, clock }: WaitDeps, request: HttpRequest, waitMs: number): AbortSignal {
+  const over = new AbortController();
+  clock.at(clock.now() + waitMs, () => over.abort());
+  return AbortSignal.any([request.gone, board.dismissed, over.signal]);
+}
+
 /** Call this only for a request that waits: it reads `request.gone`, which releases what the request occupies. */
 export function givingUp({ board, clock }: WaitDeps, request: HttpRequest, waitMs: number): GiveUp {
   const over = whenAborted(AbortSignal.any([request.gone, board.dismissed]));
