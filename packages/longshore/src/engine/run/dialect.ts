@@ -4,7 +4,7 @@ import type { Json } from "../../core/json/json.ts";
 import type { Sliced } from "../../core/slices/slice-work.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import type { DocumentKey } from "./documents.ts";
-import type { Placement, Plan, RunNode, TaskNode, Template } from "./plan.ts";
+import type { EndNode, InstantNode, Placement, Plan, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
 import type { Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
 
@@ -71,6 +71,8 @@ export interface ChildDefinition {
   readonly priority: number;
 }
 
+export type Placed = { placement: Placement | null; given?: Json } | { becomes: InstantNode | WaitNode | EndNode };
+
 /** The failure of a task for which there is no valid placement. */
 export interface Unplaced {
   failed: string;
@@ -116,9 +118,9 @@ export interface Dialect {
   resolve(plan: Plan, template: Template, scope: Scope): Resolved;
   /**
    * The placement of a task in this run, for nodes with `placed`; null when the placement of its node applies. `given` replaces the input
-   * that the worker receives.
+   * that the worker receives. `becomes`: the task is not for a worker in this run, and starts as this node instead.
    */
-  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): { placement: Placement | null; given?: Json } | Needs | Unplaced;
+  place?(plan: Plan, node: TaskNode, input: Json, scope: Scope): Placed | Needs | Unplaced;
   /** The definition of the child run of a step that names none, for this input. Default: a starter of the dialect finds it (`Runs`). */
   child?(plan: Plan, node: RunNode, run: Run, input: Json): ChildDefinition;
   /** The error of a run whose steps have failed; `before` is its error so far. Default: the first failure. */

@@ -11,9 +11,13 @@ import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
-import type { Ending, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
+import type { Ending, EndNode, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
+import { tryOnce } from "./retry.ts";
 import type { Settled, StartRun } from "./run.ts";
 import type { Skips } from "./skips.ts";
+
+/** What a task is in this run: work in a lane, or another kind of node. */
+type PlacedTask = { placement?: Placement; given?: Json } | { becomes: InstantNode | WaitNode | EndNode };
 
 /** How the run continues after a start. Edges are followed only after the start is complete. */
 export interface Onward {
@@ -153,6 +157,7 @@ export class NodeStart {
     }
     const placed = node.placed ? this.#place(at, node, input) : {};
     if (placed === null) return;
+    if ("becomes" in placed) return this.#begin(at, placed.becomes, input, attempt);
     const { placement, given } = placed;
     const refused = this.#draft.reserved.refusedPost((placement ?? node).lanes, this.#draft.dialect.name);
     if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, text);
@@ -160,10 +165,11 @@ export class NodeStart {
   }
 
   /** Null when the task cannot be placed, or rows are missing. */
-  #place(at: number, node: TaskNode, input: Json): { placement?: Placement; given?: Json } | null {
+  #place(at: number, node: TaskNode, input: Json): PlacedTask | null {
     const { dialect, plan } = this.#draft;
     const placed = this.#draft.attempt(() => dialect.place?.(plan, node, input, this.#draft.scope({ node: at, attempt: 0 })));
     if (placed === undefined) throw new Error(`The dialect ${dialect.name} places no tasks.`);
+    if ("becomes" in placed) return placed;
     if ("placement" in placed) return { ...(placed.placement && { placement: placed.placement }), given: placed.given };
     if ("failed" in placed) this.#failAtOnce(at, placed);
     else this.#draft.ask(placed);
@@ -205,7 +211,14 @@ export class NodeStart {
     const refused = name.value === null ? undefined : refusedName(name.value);
     if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, input);
     const wakes = typeof until.value === "number" ? { wakeAt: until.value } : {};
-    this.#post(at, input, { ...wakes, ...(name.value === null ? {} : { signal: name.value as string }) });
+    const signal = name.value === null ? {} : { signal: name.value as string };
+    this.#post(at, input, { ...this.#withoutLane(at, node), ...wakes, ...signal });
+  }
+
+  /** A task for workers that has become a wait in this run is in no lane. */
+  #withoutLane(at: number, { id, retry = tryOnce, timeouts }: WaitNode): { placement?: Placement; signal?: string } {
+    if (this.#draft.plan.nodes[at]?.kind !== "task") return {};
+    return { placement: { lanes: [], priority: 0, limits: [], retry, timeouts }, signal: id };
   }
 
   /** A join starts to wait; its upstreams may already have settled. */
