@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Json } from "../../../src/core/json/json.ts";
 import { type ConductorServer, startConductor } from "../../support/conductor-rest.ts";
 import { fork, operator, simple, switchOn } from "../../support/conductor-world.ts";
@@ -275,16 +275,68 @@ it("[C117] runs a DYNAMIC task as the task that its input names, and fails witho
   expect(await c.run(unknown)).toMatchObject({ status: "FAILED", failedTaskNames: ["nobody"] });
 });
 
-it.each(["NOOP", "TERMINATE", "SET_VARIABLE", "WAIT", "HTTP"])(
+it.each(["JOIN", "FORK_JOIN", "SUB_WORKFLOW", "DYNAMIC", "HTTP"])(
   "fails a DYNAMIC task that names the operator %s, with the reason",
   async (which) => {
     const c = await startConductor();
     const dynamic = operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}" } });
     const id = await c.begin([dynamic], { start: { input: { which } } });
-    const reasonForIncompletion = `Cannot map a dynamic task: ${which} is an operator, and this server starts only tasks of workers dynamically`;
+    const reasonForIncompletion = `Cannot map a dynamic task: ${which} is an operator that this server does not start dynamically`;
     expect(await c.run(id)).toMatchObject({ status: "FAILED", reasonForIncompletion });
   },
 );
+
+describe("a DYNAMIC task that names an operator", () => {
+  const named = (inputParameters: object = {}) =>
+    operator("DYNAMIC", "d", { dynamicTaskNameParam: "which", inputParameters: { which: "${workflow.input.which}", ...inputParameters } });
+  const begun = async (which: string, inputParameters?: object) => {
+    const c = await startConductor();
+    return { c, id: await c.begin([named(inputParameters), simple("after")], { start: { input: { which } } }) };
+  };
+
+  it.each(["NOOP", "SWITCH", "DECISION"])("completes at once when it is %s", async (which) => {
+    const { c, id } = await begun(which);
+    const { endTime } = await c.record(id, "d");
+    expect(await c.record(id, "d")).toMatchObject({ taskType: which, taskDefName: which, status: "COMPLETED", inputData: { which } });
+    expect(endTime).toBeGreaterThan(0);
+    expect(await c.statuses(id)).toEqual(["d:COMPLETED", "after:SCHEDULED"]);
+  });
+
+  it("sets variables when it is SET_VARIABLE", async () => {
+    const { c, id } = await begun("SET_VARIABLE", { v: "${workflow.input.which}" });
+    expect(await c.run(id)).toMatchObject({ status: "RUNNING", variables: { which: "SET_VARIABLE", v: "SET_VARIABLE" } });
+    expect(await c.statuses(id)).toEqual(["d:COMPLETED", "after:SCHEDULED"]);
+  });
+
+  it.each([
+    ["COMPLETED", { workflowOutput: { a: 1 } }, { output: { a: 1 } }],
+    ["FAILED", { terminationReason: "because" }, { reasonForIncompletion: "because" }],
+  ])("ends the run as %s when it is TERMINATE", async (terminationStatus, given, expected) => {
+    const { c, id } = await begun("TERMINATE", { terminationStatus, ...given });
+    expect(await c.run(id)).toMatchObject({ status: terminationStatus, ...expected });
+    expect(await c.statuses(id)).toEqual(["d:COMPLETED"]);
+  });
+
+  it.each(["WAIT", "HUMAN"])("waits for a report when it is %s", async (which) => {
+    const { c, id } = await begun(which);
+    expect(await c.record(id, "d")).toMatchObject({ taskType: which, status: "IN_PROGRESS" });
+    expect((await c.send("POST", `/tasks/${id}/d/COMPLETED`, { x: 1 })).status).toBe(200);
+    expect(await c.record(id, "d")).toMatchObject({ status: "COMPLETED", outputData: { x: 1 } });
+    expect(await c.statuses(id)).toEqual(["d:COMPLETED", "after:SCHEDULED"]);
+  });
+
+  it("waits for the time that it is given when it is WAIT, also over a restart of the server and a retry of the run", async () => {
+    const { c, id } = await begun("WAIT", { duration: "5 seconds" });
+    await c.order("DELETE", id, "");
+    await c.order("POST", id, "/retry");
+    expect(await c.statuses(id)).toEqual(["d:CANCELED", "d:IN_PROGRESS"]);
+    await c.close();
+    const again = await startConductor({}, c);
+    await again.clock.advance(5_000);
+    await again.settle();
+    expect(await again.statuses(id)).toEqual(["d:CANCELED", "d:COMPLETED", "after:SCHEDULED"]);
+  });
+});
 
 it("[C118] signals a WAIT, at any depth", async () => {
   const c = await startConductor();

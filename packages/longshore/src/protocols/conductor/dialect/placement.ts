@@ -4,11 +4,11 @@ import { isObject, type Json } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import type { Lane } from "../../../engine/board/task.ts";
-import type { Dialect, Needs, Scope, Unplaced } from "../../../engine/run/dialect.ts";
-import type { Placement, TaskNode } from "../../../engine/run/plan.ts";
+import type { Dialect, Needs, Placed, Scope, Unplaced } from "../../../engine/run/dialect.ts";
+import type { EndNode, InstantNode, Placement, TaskNode, WaitNode } from "../../../engine/run/plan.ts";
 import { domainsOf } from "./domains.ts";
 import { javaText } from "./java-text.ts";
-import { workerTypeOf } from "./leaf.ts";
+import { leafOf, workerTypeOf } from "./leaf.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 import { isUnserved, operatorOf } from "./operators.ts";
 import { placementOf, timeoutsOf } from "./policy.ts";
@@ -43,7 +43,7 @@ function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lan
 export const place: NonNullable<Dialect["place"]> = (_plan, node, input, scope) => {
   const task = node.origin as WorkflowTask;
   const { taskToDomain } = settingsOf(scope.run);
-  if (task.type === "DYNAMIC") return placeDynamic(task, input, scope, taskToDomain);
+  if (task.type === "DYNAMIC") return placeDynamic(node, task, input, scope, taskToDomain);
   if (taskToDomain === undefined || Object.keys(taskToDomain).length === 0) return { placement: null };
   return { placement: { ...placed(node), lanes: lanesFor(workerTypeOf(task), taskToDomain), polledMs } };
 };
@@ -52,15 +52,35 @@ function placed({ lanes, priority, retry, limits, delayMs, holdMs }: TaskNode): 
   return { lanes, priority, retry, limits, delayMs, holdMs };
 }
 
+/**
+ * Operators that a DYNAMIC task may name, and what it becomes. Its definition has no branches, so a SWITCH or DECISION chooses none.
+ */
+const dynamicOperators: ReadonlyMap<string, "NOOP" | "SET_VARIABLE" | "TERMINATE" | "WAIT" | "HUMAN"> = new Map([
+  ["NOOP", "NOOP"],
+  ["SWITCH", "NOOP"],
+  ["DECISION", "NOOP"],
+  ["SET_VARIABLE", "SET_VARIABLE"],
+  ["TERMINATE", "TERMINATE"],
+  ["WAIT", "WAIT"],
+  ["HUMAN", "HUMAN"],
+] as const);
+
 function placeDynamic(
+  node: TaskNode,
   task: WorkflowTask,
   input: Json,
   scope: Scope,
   taskToDomain: Settings["taskToDomain"],
-): { placement: Placement } | Needs | Unplaced {
+): Placed | Needs | Unplaced {
   const found = dynamicDefinition(task, input, scope);
   if (!("definition" in found)) return found;
   const { name, definition } = found;
+  const becomes = dynamicOperators.get(name);
+  if (becomes !== undefined) {
+    const { id, after, waitsFor, onFailure = "end" } = node;
+    const common = { id, after, waitsFor: waitsFor === "any" ? waitsFor : ("done" as const), onFailure, origin: task };
+    return { becomes: leafOf({ ...task, type: becomes }, common) as InstantNode | WaitNode | EndNode };
+  }
   return { placement: { ...placementOf(task, definition, lanesFor(name, taskToDomain)), timeouts: timeoutsOf(definition), polledMs } };
 }
 
@@ -81,9 +101,10 @@ export function dynamicDefinition(
   }
   const wrong = nameFault(name, `Cannot map a dynamic task: its name ${shown(name)}`);
   if (wrong !== undefined) return { failed: wrong, fault: "unmade" };
-  // No worker polls for an operator: the task would wait without an end.
+  if (dynamicOperators.has(name)) return { name, definition: bareTaskDef(name) };
+  // No worker polls for another operator: the task would wait without an end.
   if ((operatorOf(name) ?? "SIMPLE") !== "SIMPLE" || isUnserved(name)) {
-    const failed = `Cannot map a dynamic task: ${name} is an operator, and this server starts only tasks of workers dynamically`;
+    const failed = `Cannot map a dynamic task: ${name} is an operator that this server does not start dynamically`;
     return { failed, fault: "unmade" };
   }
   const own = task.taskDefinition;
