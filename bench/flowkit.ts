@@ -118,7 +118,7 @@ async function grow(folder: string, size: Size): Promise<Growth> {
   }
 }
 
-/** When the first batch was kept, and the last of each tenth. What the worker has under way says nothing of what a batch costs. */
+/** When the first batch was kept, and the last of each tenth. What the worker has in progress says nothing of what a batch costs. */
 async function keptAt(connection: HttpConnection, task: string, batches: number): Promise<number[]> {
   const marks: number[] = [];
   for (let span = 0; span <= SPANS; span++) {

@@ -66,7 +66,7 @@ class Pairs {
   #lastFound = performance.now();
   #readCpu: ((pair: number) => number | undefined) | undefined;
 
-  /** Each connection goes on until `limit` pairs were begun in all, or the server has had nothing for a long time. */
+  /** Each connection continues until `limit` pairs were begun in all, or the server has had nothing for a long time. */
   async run(connections: readonly HttpConnection[], limit: number, readCpu?: (pair: number) => number | undefined): Promise<void> {
     this.#readCpu = readCpu;
     this.#started = 0;

@@ -51,12 +51,12 @@ describe("workflows in code", () => {
       g.step(greet, { name: input.nmae });
       // @ts-expect-error The task takes a name.
       g.step(greet, {});
-      // @ts-expect-error A number is no name.
+      // @ts-expect-error A number is not a name.
       g.step(greet, { name: input.age });
       const hello = g.step(greet, { name: "you" });
       // @ts-expect-error The result has no such field.
       g.step(shout, { text: hello.txet });
-      // @ts-expect-error A text is no condition.
+      // @ts-expect-error A text is not a condition.
       g.step(shout, { text: "a" }, { when: hello.text });
       // @ts-expect-error Only results of steps can be waited for.
       expect(() => g.step(shout, { text: "a" }, { after: ["greet"] })).toThrow();
@@ -83,7 +83,7 @@ describe("workflows in code", () => {
     );
   });
 
-  it("may be built by an async-looking mistake without hanging: a reference is no promise", async () => {
+  it("may be built by an async-looking mistake without hanging: a reference is not a promise", async () => {
     let awaited: unknown;
     const made = graph("awaits", (_g, input: Ref<{ name: string }>) => {
       awaited = Promise.resolve(input);

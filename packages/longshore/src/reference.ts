@@ -13,7 +13,7 @@ export type Ref<T> = { readonly [stands]: T } & (T extends readonly (infer Item)
     ? { readonly [Key in keyof T]-?: Ref<Exclude<T[Key], undefined>> }
     : unknown);
 
-/** A value that may contain references in place of any of its parts. */
+/** A value that may contain references instead of any of its parts. */
 export type Arg<T> =
   | Ref<T>
   | (T extends readonly (infer Item)[] ? readonly Arg<Item>[] : T extends object ? { readonly [Key in keyof T]: Arg<T[Key]> } : T);

@@ -101,7 +101,7 @@ export function AuditPage() {
       {next.value !== undefined && rows.value.length === 0 && (
         <Empty title={key.trim() === "" ? "No order was given yet." : "No order matches."}>
           {key.trim() === "" ? (
-            <p>Starts of runs and reports of workers are no orders.</p>
+            <p>Starts of runs and reports of workers are not orders.</p>
           ) : (
             <Button label="Show all" onClick={() => setQuery({ kind: null, target: null, caller: null, since: null })} />
           )}

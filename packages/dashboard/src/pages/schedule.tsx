@@ -50,7 +50,7 @@ export function SchedulePage({ name }: { name: string }) {
         {row.paused === null ? (
           <Button icon="pause" label="Pause" needs="schedule.steer" onClick={() => void order("pause", "The schedule is paused.")} />
         ) : (
-          <Button icon="play" label="Resume" needs="schedule.steer" onClick={() => void order("resume", "The schedule goes on.")} />
+          <Button icon="play" label="Resume" needs="schedule.steer" onClick={() => void order("resume", "The schedule continues.")} />
         )}
         <Button label="Run now" needs="schedule.steer" onClick={() => void order("run", "A run was started.")} />
         <Button label="Edit" needs="schedule.write" blocked={fromFile} onClick={() => askSchedule(row)} />
@@ -62,7 +62,7 @@ export function SchedulePage({ name }: { name: string }) {
             openDialog(() => (
               <Confirm
                 title={`Remove the schedule ${name}?`}
-                text={<p>It starts no more runs. Runs that it has started go on.</p>}
+                text={<p>It starts no more runs. Runs that it has started continue.</p>}
                 verb="Remove"
                 danger
                 act={async () => {

@@ -139,8 +139,8 @@ function Field({ label, value }: { label: string; value: State<string> }) {
 }
 
 export function askRetry(run: Ordered): void {
-  const text = <p>The same run goes on: steps that did not succeed begin again, with the same inputs.</p>;
-  openDialog(() => <OrderDialog {...{ run, text, order: "retry", title: "Retry this run?", verb: "Retry", said: "The run goes on." }} />);
+  const text = <p>The same run continues: steps that did not succeed begin again, with the same inputs.</p>;
+  openDialog(() => <OrderDialog {...{ run, text, order: "retry", title: "Retry this run?", verb: "Retry", said: "The run continues." }} />);
 }
 
 export function askRestart(run: Ordered): void {
@@ -154,10 +154,10 @@ export function askRestart(run: Ordered): void {
 
 export function askPause(run: Ordered): void {
   const isPaused = run.state === "paused";
-  const text = <p>{isPaused ? "Steps begin again." : "Steps that are running go on; no other step begins until the run is resumed."}</p>;
+  const text = <p>{isPaused ? "Steps begin again." : "Running steps continue; no other step begins until the run is resumed."}</p>;
   const [order, verb] = isPaused ? ["resume", "Resume"] : ["pause", "Pause"];
   openDialog(() => (
-    <OrderDialog {...{ run, text, order, verb, title: `${verb} this run?`, said: isPaused ? "The run goes on." : "The run is paused." }} />
+    <OrderDialog {...{ run, text, order, verb, title: `${verb} this run?`, said: isPaused ? "The run continues." : "The run is paused." }} />
   ));
 }
 
@@ -180,7 +180,7 @@ export function askRerunFrom(run: Ordered, step: string): void {
 }
 
 export function askSkip(run: Ordered, step: string): void {
-  const text = <p>The step will not run: what waits for it goes on without its result.</p>;
+  const text = <p>The step will not run: steps that wait for it continue without its result.</p>;
   openDialog(() => (
     <OrderDialog
       {...{ run, text, order: "skip", body: { step }, title: `Skip ${step}?`, verb: "Skip", danger: true, said: "The step is skipped." }}

@@ -21,9 +21,9 @@ interface Words {
 
 export const orderWords: Readonly<Record<ManyOrder, Words>> = {
   cancel: { verb: "Cancel", what: "Open steps of these runs are cancelled, and their workers are told to stop." },
-  retry: { verb: "Retry", what: "These runs go on: steps that did not succeed begin again." },
+  retry: { verb: "Retry", what: "These runs continue: steps that did not succeed begin again." },
   rerun: { verb: "Run again", what: "Starts a new run for each, with the same version and input." },
-  pause: { verb: "Pause", what: "Running steps go on, and no other step of these runs begins." },
+  pause: { verb: "Pause", what: "Running steps continue, and no other step of these runs begins." },
   resume: { verb: "Resume", what: "These runs continue." },
   remove: { verb: "Remove", what: "Removes these runs with their steps, logs and data. This cannot be undone." },
 };

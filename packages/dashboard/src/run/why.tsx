@@ -36,7 +36,7 @@ function remedyOf({ runId, labels, lane, waiting }: Blocked): string | undefined
 function adviceOf({ waiting: { reason, key, workers = [] } }: Blocked): string | undefined {
   if (reason === "busy")
     return `Every worker that could take it is busy (${workers.slice(0, 3).join(", ")}${workers.length > 3 ? ", …" : ""}). Start another one, or give one more slots.`;
-  if (reason === "limit") return `The limit ${key ?? ""} is used up. It goes on when another step with this limit ends.`;
+  if (reason === "limit") return `The limit ${key ?? ""} is used up. It continues when another step with this limit ends.`;
   if (reason === "unreachable") return "The server cannot reach the workers. It tries again by itself.";
   if (reason === "sent") return "The server has sent it; a worker that is slow or gone has not taken it. It is sent again after a while.";
   return undefined;

@@ -211,10 +211,10 @@ export class Outbox {
     }
     try {
       await this.#options.store.settle(message, outcome);
-      trouble?.working("noting what the outbox has sent");
+      trouble?.working("recording what the outbox has sent");
     } catch (error) {
       // The message is sent again after a restart, and receivers drop it; nothing else is lost.
-      trouble?.failing("noting what the outbox has sent", error);
+      trouble?.failing("recording what the outbox has sent", error);
     }
     if (outcome.state === "failed") {
       this.#failed++;

@@ -71,7 +71,7 @@ async function cancelRun(client: Client, id: string, { reason, record }: Pick<Ca
   return run;
 }
 
-/** The server carries out the order, so it goes on when this command is interrupted. */
+/** The server carries out the order, so it continues when this command is interrupted. */
 async function cancelAll(client: Client, { workflow, state, where }: Filters, flags: CancelFlags): Promise<void> {
   const { dryRun = false, json = false, reason, record } = flags;
   if (record !== undefined) throw new CommandFailure("--record needs the id of one run: leave it out, or give a run instead of filters.");

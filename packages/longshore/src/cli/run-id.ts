@@ -10,7 +10,7 @@ const charsMin = 4;
 const idChars = 26;
 /** How many runs are named when several ids begin alike. */
 const namedMax = 4;
-/** Sorts behind every character of an id. */
+/** Sorts after every character of an id. */
 const last = "~";
 
 /**

@@ -42,5 +42,5 @@ export function savedHistory(path: string): RecordedHistory | undefined {
   }
   if (isObject(value) && typeof value.workflow === "string" && typeof value.runId === "string" && Array.isArray(value.entries))
     return value as unknown as RecordedHistory;
-  throw new CommandFailure(`${path} is no history of a run, expected a file that \`longshore history RUN --out FILE\` has written.`);
+  throw new CommandFailure(`${path} is not a history of a run, expected a file that \`longshore history RUN --out FILE\` has written.`);
 }

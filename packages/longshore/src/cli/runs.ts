@@ -17,7 +17,7 @@ import { signalLines, signalsOf } from "./signal-lines.ts";
 import { columnsOf, oneLine, type Paint, painter, table } from "./terminal.ts";
 import { look } from "./watch-run.ts";
 
-/** With `--where`, lists have the beginning of an error in place of the whole error. */
+/** With `--where`, lists have the beginning of an error instead of the whole error. */
 type ListedRun = Omit<Run, "error"> & { readonly error?: Run["error"]; readonly firstError?: string | null };
 
 interface RunsFlags extends ConnectionOptions {

@@ -148,8 +148,8 @@ function setCommand(): Command {
     .option("--catch-up-window <duration>", "how late a tick may start. Default: 1d")
     .option("--jitter <duration>", "delay each tick by a time below this. Default: 0");
   return withExamples(command, [
-    ['longshore schedules set nightly order --cron "0 3 * * *" --timezone Europe/Berlin', "at 3 in the night, in summer and in winter"],
-    ["longshore schedules set poll fetch --every 5m --overlap skip --input '{\"page\":1}'", "leaves a tick out while a run is open"],
+    ['longshore schedules set nightly order --cron "0 3 * * *" --timezone Europe/Berlin', "at 03:00 local time, in summer and in winter"],
+    ["longshore schedules set poll fetch --every 5m --overlap skip --input '{\"page\":1}'", "omits a tick while a run is open"],
     ["longshore schedules set gift order --at 2026-12-24T18:00:00+01:00", "once"],
   ]);
 }
@@ -175,14 +175,14 @@ function pauseCommand(): Command {
       const schedule = await ask(flags, name, (client, path) => client.post<WholeSchedule>(`${path}/pause`, { reason }));
       print(flags, schedule, [`${schedule.name} paused: ${schedule.paused}`]);
     });
-  return withExamples(command, [['longshore schedules pause nightly --reason "the warehouse is closed"', "runs that are open go on"]]);
+  return withExamples(command, [['longshore schedules pause nightly --reason "the warehouse is closed"', "open runs continue"]]);
 }
 
 function resumeCommand(): Command {
   const command = named("resume", "resume a schedule with its first tick from now on").action(async (name: string, flags: Flags) => {
     printNext(flags, await ask(flags, name, (client, path) => client.post<WholeSchedule>(`${path}/resume`)));
   });
-  return withExamples(command, [["longshore schedules resume nightly", "ticks of the pause are left out; start them with backfill"]]);
+  return withExamples(command, [["longshore schedules resume nightly", "ticks of the pause are omitted; start them with backfill"]]);
 }
 
 interface RunFlags extends Flags {
@@ -192,7 +192,7 @@ interface RunFlags extends Flags {
 
 function runCommand(): Command {
   const command = named("run", "start a run of a schedule now, also while it is paused")
-    .addOption(overlapOption("in place of the rule of the schedule"))
+    .addOption(overlapOption("instead of the rule of the schedule"))
     .option("--follow", "show the run until it has ended")
     .action(async (name: string, { overlap, follow, ...flags }: RunFlags) => {
       const body = overlap === undefined ? {} : { overlap };
@@ -222,7 +222,7 @@ function backfillCommand(): Command {
         .choices(["queue", "allow"])
         .default("queue"),
     )
-    .option("--end", "end a backfill early; its runs go on")
+    .option("--end", "end a backfill early; its runs continue")
     .action(backfill);
   return withExamples(command, [
     ["longshore schedules backfill nightly --from 2026-03-01 --to 2026-03-08", "from 1 March, 00:00 UTC, to 8 March, 00:00 UTC"],
@@ -250,7 +250,7 @@ function momentOf(text: string): string | number | undefined {
 }
 
 function removeCommand(): Command {
-  const command = named("delete", "remove a schedule; its runs go on").action(async (name: string, flags: Flags) => {
+  const command = named("delete", "remove a schedule; its runs continue").action(async (name: string, flags: Flags) => {
     await ask(flags, name, (client, path) => client.delete(path));
     print(flags, { name, deleted: true }, [`${name} deleted`]);
   });

@@ -44,6 +44,6 @@ it("suggests no worker when none would help", () => {
 });
 
 it("reports when the wait has ended", () => {
-  expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("goes on train, after 1.5 s");
+  expect(line({ kind: "over", tasks: 1, forMs: 1_500 })).toBe("continues train, after 1.5 s");
   expect(line({ kind: "ended", tasks: 1, forMs: 1_500 })).toBe("ended train after waiting 1.5 s");
 });

@@ -8,7 +8,7 @@ import type { Paint } from "./terminal.ts";
 export function waitingLine(news: WaitingNews, hints: readonly ProtocolHints[], paint: Paint): string {
   const what = `${news.step}${news.tasks > 1 ? ` and ${news.tasks - 1} more` : ""}`;
   if (news.kind === "ended") return `${paint("dim", "ended")} ${what} after waiting ${formatDuration(news.forMs)}`;
-  if (news.kind === "over") return `${paint("green", "goes on")} ${what}, after ${formatDuration(news.forMs)}`;
+  if (news.kind === "over") return `${paint("green", "continues")} ${what}, after ${formatDuration(news.forMs)}`;
   const run = news.runId === null ? "" : paint("dim", ` (run ${news.runId})`);
   return `${paint("yellow", "waits")} ${what}${run}: ${news.text}.${adviceFor(news, hints, paint)}`;
 }

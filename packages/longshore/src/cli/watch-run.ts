@@ -23,7 +23,7 @@ const largeShare = 4;
 const stepsMax = 20_000;
 
 /**
- * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not go on by itself. Rejects
+ * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not continue by itself. Rejects
  * when `signal` aborts. The caller has just used this server, so even the first read is retried when the server is not reachable.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {

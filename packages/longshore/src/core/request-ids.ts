@@ -14,7 +14,7 @@ export interface TrackedRequest {
 
 interface Performed extends TrackedRequest {
   made: number;
-  /** Work that a request has begun may go on after its answer. Its order is not known, so its ids do not follow from the request. */
+  /** Work that a request has begun may continue after its answer. Its order is not known, so its ids do not follow from the request. */
   isAnswered: boolean;
 }
 

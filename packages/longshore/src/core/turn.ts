@@ -4,7 +4,7 @@
 // The *journal* of a run is all its commands with their results. Command number n is node n of the run. Results are numbered in the order
 // in which they arrived: the function receives them in this order each time it is replayed, so that it makes the same decisions.
 //
-// A turn can go on after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a side
+// A turn can continue after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a side
 // effect costs no turn of its own. While the server has no command of the function that is open, no result can arrive there. Then the worker
 // itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. Before anything can depend on that result
 // outside of the function, it is in the journal: the next side effect begins only after a report, and all other commands, the end, and the
@@ -167,7 +167,7 @@ export interface JournalPage {
   readonly startedAt?: number;
   readonly pass?: number;
   readonly entries: readonly JournalEntry[];
-  /** The node behind which the next page starts; absent on the last page. */
+  /** The node after which the next page starts; absent on the last page. */
   readonly next?: number;
 }
 

@@ -25,7 +25,7 @@ export interface Watchdog extends Stopwatch {
   stop(): void;
 }
 
-/** Shorter work does not hold up other requests and is not named. */
+/** Shorter work does not delay other requests and is not named. */
 export const noticedMs = 5;
 
 /** The interval of the timer. Smaller delays are not noticed. */

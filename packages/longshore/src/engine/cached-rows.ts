@@ -254,7 +254,7 @@ export class Rows<R> implements Writable {
 const pageRowsDefault = 500;
 
 export interface EachRow<R> {
-  /** The position behind which it begins. */
+  /** The position after which it begins. */
   from?: Value[];
   /** The position of a row in the order of the scan. */
   at(row: R): Value[];

@@ -117,7 +117,7 @@ export class GroupCommit {
     return this.#reads.look(work);
   }
 
-  /** Returns whether memory has the committed state: no batch is under way, and no other server can have taken over the data. */
+  /** Returns whether memory has the committed state: no batch is in progress, and no other server can have taken over the data. */
   get isMemoryCurrent(): boolean {
     return !this.#isWriting && this.#store.isOwned();
   }

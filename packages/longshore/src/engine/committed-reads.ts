@@ -2,7 +2,7 @@
 // misses rows loads them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded
 // before the last commit.
 //
-// Loaded rows and memory must have the same version. Some stores report the version of a load. Then a commit that is under way disturbs no
+// Loaded rows and memory must have the same version. Some stores report the version of a load. Then a commit that is in progress disturbs no
 // read. A load before the commit returns rows as old as memory. After a load that contains the commit, the read waits until memory has the
 // commit too. Other stores report no version, so the loaded rows may or may not contain the commit: the read waits for the end of the
 // commit, and loads the rows again.
@@ -37,7 +37,7 @@ export interface Batches {
   confirmed(): Promise<void>;
   /** The version of the data that memory has; undefined for a store without versions. */
   version(): number | undefined;
-  /** Resolves when the batch that is under way is committed and in memory. */
+  /** Resolves when the batch that is in progress is committed and in memory. */
   answered(): Promise<unknown>;
 }
 
@@ -155,7 +155,7 @@ interface Before {
   readonly commits: number;
   /** The version of the first load. */
   version: number | undefined;
-  /** No batch is under way. */
+  /** No batch is in progress. */
   readonly isAlone: boolean;
 }
 

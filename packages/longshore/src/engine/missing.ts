@@ -11,7 +11,7 @@ export class Missing extends Error {
   readonly all: readonly Missing[];
 
   constructor(read: unknown) {
-    super("The rows are not at hand.");
+    super("The rows are not loaded yet.");
     this.read = read;
     this.all = Array.isArray(read) ? (read as Missing[]).flatMap(({ all }) => all) : [this];
   }

@@ -36,7 +36,7 @@ export interface Scan {
   readonly by: readonly string[];
   /** Values of the first columns of `by`. */
   readonly equal?: readonly Value[];
-  /** For the columns after those of `equal`: only rows behind these values. */
+  /** For the columns after those of `equal`: only rows after these values. */
   readonly above?: readonly Value[];
   /** For the same columns: only rows before these values. */
   readonly below?: readonly Value[];

@@ -40,7 +40,7 @@ it("a read without rows loads nothing", async () => {
   expect(loads).toEqual([]);
 });
 
-it("a read that goes on and on is left to the owner", async () => {
+it("a read that needs more and more rows is left to the owner", async () => {
   const { read, get } = setup();
   const endless = read((tx) => {
     for (let n = 0; ; n++) get(tx, String(n));

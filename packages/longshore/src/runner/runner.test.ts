@@ -318,7 +318,7 @@ describe("options of a worker", () => {
     ["two tasks of one name", { tasks: [task("a", () => 1), task("a", () => 2)], on }, 'Two tasks are named "a"'],
     ["no slots", { tasks: [], on, slots: 0 }, "slots is 0"],
     ["no transport", { tasks: [], on: [] }, "on is an empty list"],
-    ["a drain that is no duration", { tasks: [], on, drain: "soon" as "1s" }, "drain is"],
+    ["a drain that is not a duration", { tasks: [], on, drain: "soon" as "1s" }, "drain is"],
   ])("refuse %s", async (_what, options, message) => {
     await expect(work({ ...options, signals: false })).rejects.toThrow(message);
   });

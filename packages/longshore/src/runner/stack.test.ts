@@ -27,7 +27,7 @@ describe("the stack of an error", () => {
   it.each([
     ["a decision of the handler", new TerminalError("no")],
     ["an error of Longshore", new LongshoreError("LONGSHORE_BAD_INPUT", "no")],
-    ["a value that is no error", "no"],
+    ["a value that is not an error", "no"],
     ["an error without frames", Object.assign(new Error("no"), { stack: "Error: no" })],
   ])("does not exist for %s", (_what, thrown) => {
     expect(stackOf(thrown)).toBeUndefined();

@@ -1,4 +1,4 @@
-// The sizes of the tables, measured at most once a minute, however many pages show them.
+// The sizes of the tables, measured at most once a minute, for any number of pages that show them.
 
 import type { Clock } from "../core/clock.ts";
 import type { StorePart } from "../engine/store.ts";

@@ -38,7 +38,7 @@ async function played(): Promise<{ data: string; damage: (sql: string) => Promis
 
 it.each([
   ["a schedule without a next time", "UPDATE schedule SET next_at = NULL", "schedule-can-tick", "its next one is not known"],
-  ["a schedule whose state is no JSON", "UPDATE schedule SET state = '{'", "schedule-can-tick", "its row cannot be read"],
+  ["a schedule whose state is not JSON", "UPDATE schedule SET state = '{'", "schedule-can-tick", "its row cannot be read"],
   ["a signal that was neither kept nor taken", "UPDATE signal SET taken_at = 1 WHERE taken_at IS NULL", "signals-whole", "is neither kept"],
   ["a signal that is gone", "DELETE FROM signal WHERE taken_at IS NULL", "signals-whole", "counts 1 kept signals and 0 are stored"],
   [

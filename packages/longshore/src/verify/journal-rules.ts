@@ -41,7 +41,7 @@ function entryOf({ id }: RunHistory, task: TaskHistory): Entry[] {
   return [{ task, node: Number(task.id.slice(id.length + 1)), after: Number.parseInt(command, 10), place }];
 }
 
-/** While a turn is under way, a side effect may end, and be reported, after commands that the function gave later. */
+/** While a turn is in progress, a side effect may end, and be reported, after commands that the function gave later. */
 function numbers({ state, journal }: RunHistory, entries: readonly Entry[], wrong: Wrong): Finding[] {
   const last = entries.at(-1);
   if (journal == null || last === undefined) return [];

@@ -45,10 +45,10 @@ it.each([
 });
 
 it.each([
-  ["tasks with labels that are no list", "UPDATE task SET labels = 'null'"],
+  ["tasks with labels that are not a list", "UPDATE task SET labels = 'null'"],
   ["tasks with a text as their time", "UPDATE task SET queued_at = 'soon'"],
   ["runs with a text as their time", "UPDATE run SET end_by = 'soon'"],
-  ["a document that is no JSON", "UPDATE document SET body = 'none'"],
+  ["a document that is not JSON", "UPDATE document SET body = 'none'"],
   ["a document with a number beyond all times", "UPDATE document SET updated_at = 9007199254740993"],
 ])("%s end the start with one sentence", async (_what, sql) => {
   const data = await folderWith(sql);

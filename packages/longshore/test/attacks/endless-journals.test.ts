@@ -26,13 +26,13 @@ async function refusal(page: (after: number) => Json): Promise<[string, number]>
 it.each([
   ["a page that leads to itself", () => ({ entries: [], next: 0 }), "as the page behind 0", 1],
   ["a page that leads back", (after: number) => ({ entries: [], next: after === 0 ? 5 : 4 }), "as the page behind 5", 2],
-  ["a next page that is no number", () => ({ entries: [], next: "1" }), "as the page behind 0", 1],
+  ["a next page that is not a number", () => ({ entries: [], next: "1" }), "as the page behind 0", 1],
   ["more commands than a run may have", () => ({ entries: Array.from({ length: 20_001 }, () => entry(1)) }), "more than 20000 commands", 1],
   ["commands beyond all numbers", () => ({ entries: [entry(1), entry(1e9)] }), "number 2 behind command 0", 1],
   ["entries that are none", () => ({ entries: [5] }), "number 1 behind command 0", 1],
   ["a result without a place", () => ({ entries: [{ node: 1, command: "local s", result: {} }] }), "number 1 behind command 0", 1],
-  ["no list", () => ({ entries: { length: 5 } }), "no object with a list", 1],
-  ["no page", () => "ok", "no object with a list", 1],
+  ["no list", () => ({ entries: { length: 5 } }), "not an object with a list", 1],
+  ["no page", () => "ok", "not an object with a list", 1],
 ] as const)("%s ends the replay", async (_what, page, message, pages) => {
   const [error, read] = await refusal(page as (after: number) => Json);
   expect([error.includes(message) ? message : error, read]).toEqual([message, pages]);

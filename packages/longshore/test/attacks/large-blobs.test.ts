@@ -36,7 +36,7 @@ function countReadings(server: StepflowServer): { most: number } {
 
 it.each([
   ["JSON", list],
-  ["bytes", `${list}, which is no JSON`],
+  ["bytes", `${list}, which is not JSON`],
 ])("of many that read %s over gRPC, one is in memory at a time", async (_what, text) => {
   const server = await startStepflow();
   const blobId = await store(server, text);
@@ -63,7 +63,7 @@ it("over REST it is read in slices, and sent in pieces as it was stored", async 
 
 it.each([
   ["nests deeper than a request may", "[".repeat(60_000) + "]".repeat(60_000)],
-  ["is no UTF-8", Buffer.from([0x22, 0xff, 0x22])],
+  ["is not UTF-8", Buffer.from([0x22, 0xff, 0x22])],
   ["has a byte order mark", "\uFEFF[]"],
 ])("what %s is bytes and no value", async (_what, content) => {
   const server = await startStepflow();

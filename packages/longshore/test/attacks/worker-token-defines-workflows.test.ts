@@ -21,7 +21,7 @@ const foreign: readonly [dialect: string, source: object][] = [
 ];
 
 const ours: readonly [what: string, dialect: string, source: unknown][] = [
-  ["that is no object", "code", null],
+  ["that is not an object", "code", null],
   ["without steps", "code", { name: "child" }],
   ["with the items of a map", "code", { list: { step: { id: "a", map: { task: "t" } }, first: 0, count: 20_000 } }],
   [
@@ -30,8 +30,8 @@ const ours: readonly [what: string, dialect: string, source: unknown][] = [
     { name: "child", steps: [{ id: "a", task: "t", input: null, priority: -1e9 }], output: null },
   ],
   ["of another name", "code", { name: "other", steps: [], output: null }],
-  ["that is no object", "function", null],
-  ["whose name is no text", "function", { name: { a: 1 }, function: true }],
+  ["that is not an object", "function", null],
+  ["whose name is not a text", "function", { name: { a: 1 }, function: true }],
   ["of another name", "function", { name: "other", function: true }],
 ];
 

@@ -58,7 +58,7 @@ it.each([
   ["200,000 domains for a task", { s: Array.from({ length: 200_000 }, (_, at) => `d${at}`).join(",") }],
   ["a task type of a million characters", { ["t".repeat(million)]: "d" }],
   ["20,000 task types", Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`t${at}`, "d"]))],
-  ["a domain that is no text", { s: { not: "a text" } }],
+  ["a domain that is not a text", { s: { not: "a text" } }],
 ])("a start with %s in taskToDomain is refused, and the refusal names the field", async (_what, taskToDomain) => {
   const c = await startConductor();
   await c.workflow({ name: "w", tasks: [simple("s")] });

@@ -15,7 +15,7 @@ describe("a command that our worker never sends", () => {
     ["a timeout of ages", { timeoutMs: greatest }, "timeoutMs"],
     ["a priority beyond all others", { priority: -greatest }, "priority"],
     ["retries without an end", { retry: { failures: greatest } }, "retry.failures"],
-    ["a wait that is no number", { retry: { failures: 1, backoff: { kind: "linear", delayMs: 1, maxMs: "x" } } }, "retry.backoff.maxMs"],
+    ["a wait that is not a number", { retry: { failures: 1, backoff: { kind: "linear", delayMs: 1, maxMs: "x" } } }, "retry.backoff.maxMs"],
     ["a jitter that is no share", { retry: { failures: 1, backoff: { kind: "fixed", delayMs: 1, jitter: -50 } } }, "retry.backoff.jitter"],
     ["a rate of ages", { limits: [{ key: "k", rate: { count: 1, windowMs: greatest } }] }, "limits[0].rate.windowMs"],
     ["a name with a NUL", { name: "a\u0000b" }, "name"],

@@ -43,7 +43,7 @@ else
       ["request", false],
       ["response", true],
       ["late request", false],
-    ])("knows after a lost %s whether it was committed, and goes on", async (loss, isCommitted) => {
+    ])("knows after a lost %s whether it was committed, and continues", async (loss, isCommitted) => {
       const { proxy, put: write, names: found } = await setup();
       await write("before");
       proxy.lose(loss);

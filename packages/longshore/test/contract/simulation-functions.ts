@@ -56,7 +56,7 @@ export interface Trouble {
 export type FunctionPlant =
   /** A replay gets the results in the order of the commands, not in the order in which they arrived. */
   | "results in another order"
-  /** The journal keeps another value of a side effect than the function went on with. */
+  /** The journal keeps another value of a side effect than the function continued with. */
   | "another value of a side effect"
   /** A replay does not find the last command. */
   | "a lost command"

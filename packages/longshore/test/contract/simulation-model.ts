@@ -37,7 +37,7 @@ interface KnownTask {
 }
 
 interface KnownRun {
-  /** What its end was acknowledged as, and in which step; null when it may go on. */
+  /** What its end was acknowledged as, and in which step; null when it may continue. */
   ended: { state: Run["state"]; step: number } | null;
 }
 
@@ -50,7 +50,7 @@ export class Model {
   readonly rates = new Map<string, number[]>();
   /** Whether a client has cancelled the task, directly or with its run: then its holder may be refused. */
   readonly #isUnwanted: (taskId: string) => boolean;
-  /** Runs that orders under way may start again, with how many such orders. */
+  /** Runs that orders in progress may start again, with how many such orders. */
   readonly #ordered = new Map<string, number>();
   /** The newest life of each child that began another one. */
   readonly #lives = new Map<string, number>();
@@ -191,12 +191,12 @@ export class Model {
 
   runTold(run: Run): void {
     const known = this.runs.get(run.id);
-    // An answer about the earlier life promises nothing while an order to start the run again is under way.
+    // An answer about the earlier life promises nothing while an order to start the run again is in progress.
     if (known === undefined || (this.#ordered.get(run.id) ?? 0) > 0 || run.retries < this.lifeOf(run.id)) return;
     if (run.state !== "running") known.ended ??= { state: run.state, step: this.#step };
   }
 
-  /** A child goes on with its parent: what was promised about its earlier life is void, also in answers that are still to come. */
+  /** A child continues with its parent: what was promised about its earlier life is void, also in answers that are still to come. */
   revived({ id, retries }: Run): void {
     this.#lives.set(id, retries);
     if (this.runs.has(id)) this.maybeRetried(id);

@@ -99,7 +99,7 @@ export interface Machine {
   readonly states: CommittedStates;
   /** Connections break, once a life has begun and until peace comes. */
   isTroubled: boolean;
-  /** The lives that may have something under way. */
+  /** The lives that may have something in progress. */
   readonly running: Set<Process>;
   /** A fault of the engine. For testing the simulation itself. */
   readonly plant: Plant | null;

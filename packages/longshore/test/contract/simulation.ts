@@ -38,7 +38,7 @@ export interface How {
   late?: boolean;
   /** Connections to the database break, and others read meanwhile. */
   breaks?: boolean;
-  /** As `breaks`, and servers take over from others that go on. */
+  /** As `breaks`, and servers take over from others that continue. */
   lives?: boolean;
   plant?: Plant;
 }
@@ -52,7 +52,7 @@ export async function simulate(seed: number, disk: Disk, how: How = {}): Promise
   try {
     return await simulation.play();
   } catch (error) {
-    // What it has under way must not reach the disk of the next one.
+    // What it has in progress must not reach the disk of the next one.
     simulation.close();
     const way = (await traceOf(seed, disk, how)).slice(-traceMax).join("\n");
     throw new Error(`Seed ${seed}: ${(error as Error).message}. Play it again with LONGSHORE_SIM_SEED=${seed}.\n${way}`, { cause: error });
@@ -90,7 +90,7 @@ class Simulation {
   readonly #grants = new Map<string, number>();
   /** The owner of the shard. One for each shard where a story has several. */
   #process: Process;
-  /** Those that were replaced and go on. */
+  /** Those that were replaced and continue. */
   #replaced: Process[] = [];
   readonly #readers: Readers | null;
   readonly #takesOver: boolean;
@@ -223,7 +223,7 @@ class Simulation {
     await this.#begin();
   }
 
-  /** A server takes over from one that goes on. */
+  /** A server takes over from one that continues. */
   async #takeOver(how: Replacing): Promise<void> {
     const old = this.#process;
     const { owner } = old;

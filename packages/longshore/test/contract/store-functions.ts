@@ -226,7 +226,7 @@ export function functionContract(setup: Setup): void {
     it.each([
       ["its worker is lost", async (world: World) => world.clock.advance(5_000)],
       ["its hand-out did not arrive", async (world: World, task: TaskRow) => world.board.giveBack(holdOf(task))],
-    ])("names all commands and results of a turn that went on, when %s", async (_why, lose) => {
+    ])("names all commands and results of a turn that continued, when %s", async (_why, lose) => {
       const { world, take } = await begin(setup);
       const taken = await take();
       const asked = { by: "w-9", commands: [{ node: 1, kind: "local", name: "l", after: 0, output: 1, place: 1, at: 5 }], received: 1 };

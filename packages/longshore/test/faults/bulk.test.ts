@@ -30,7 +30,7 @@ async function finished(server: RunServer, id: string): Promise<Job> {
 }
 
 describe("an order to many runs", () => {
-  it("goes on after the server was killed, and gives no run its order twice", async () => {
+  it("continues after the server was killed, and gives no run its order twice", async () => {
     const data = dataFolder();
     const first = await startRunServer(data);
     await first.startRuns(runs, 1);

@@ -1,6 +1,6 @@
 // A model of the reference's worker, step by step under a clock of the test, with the habits that matter when something is away: it runs every
 // command that it reads, whatever its epoch; reads the next one when it is done; claims batches without an epoch; believes MongoDB about the
-// end of a source; keeps no partial artifact there, because MongoDB refuses its way of writing; and dies without a word.
+// end of a source; keeps no partial artifact there, because MongoDB refuses its way of writing; and dies silently.
 
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { commandGroup, commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";

@@ -31,7 +31,7 @@ export interface FlowkitRound {
   brokerLifeMs?: [number, number];
   /** Without a broker, on the server's own bus. */
   ownBus?: boolean;
-  /** Several servers in place of one. */
+  /** Several servers instead of one. */
   cluster?: Pick<ClusterOptions, "postgres" | "nodes">;
 }
 

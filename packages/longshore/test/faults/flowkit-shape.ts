@@ -1,6 +1,6 @@
 // The graph of FlowKit's fault proof, and everything that must come out of it: which batches each node has, by name, with which items.
 //
-//   u makes batches of three items; d cuts them into two and one while u goes on; e takes them as they are; j takes what d and e made, and
+//   u makes batches of three items; d cuts them into two and one while u continues; e takes them as they are; j takes what d and e made, and
 //   s adds up what d counted.
 import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 

@@ -1,6 +1,6 @@
 // What every process of a fault test saw, one JSON object a line, one file a process (`worker-2.0.jsonl` is the first life of worker-2).
 //
-// A line is handed to the kernel with one synchronous write before the writer goes on, so `kill -9` of the writer loses nothing it had seen.
+// A line is handed to the kernel with one synchronous write before the writer continues, so `kill -9` of the writer loses nothing it had seen.
 // `at` is wall-clock time, to be compared with times the server tells. `tick` is the machine's monotonic clock in microseconds, the same
 // for every process of one machine, and is what puts lines of different files in order.
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";

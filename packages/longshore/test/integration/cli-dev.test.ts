@@ -150,7 +150,7 @@ describe("the workers of snippets", () => {
       await dev.printed(/waits count .*, or a FlowKit worker of the role count with FLOWKIT_URL=http/);
       writeFileSync(join(dev.folder, "worker.mjs"), printedBelow(printed, /flowkit worker in TypeScript.*\n/));
       startProgram(process.execPath, ["worker.mjs"], place);
-      await dev.printed(/goes on count/);
+      await dev.printed(/continues count/);
       const items = await untilElsewhere(async () => {
         const headers = { authorization: `Bearer ${secret}` };
         const answer = await fetch(`${dev.url}/flowkit/v1/tasks/${task}/artifacts?node=double`, { headers });
@@ -208,7 +208,7 @@ describe("a task that waits", () => {
     await dev.run("run", "gpu");
     await dev.printed(/waits train \(run \w+\): no worker is connected\. Start one: npx longshore work --shell --labels gpu --on http/);
     startLongshore(["work", "--shell", "--labels", "gpu", "--on", dev.url]);
-    await dev.printed(/goes on train, after /);
+    await dev.printed(/continues train, after /);
     expect(dev.text().match(/waits train/g)).toHaveLength(1);
   });
 

@@ -87,6 +87,6 @@ it("history saves a journal that replay reads without a server", async () => {
     stderr: expect.stringContaining("the journal has signal approve, the code asks for signal decide"),
   });
   writeFileSync(out, "{}");
-  expect((await replay()).stderr).toContain("is no history of a run");
+  expect((await replay()).stderr).toContain("is not a history of a run");
   expect(handle).toBeDefined();
 });

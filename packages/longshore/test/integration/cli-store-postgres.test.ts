@@ -183,9 +183,9 @@ else
 
       it.each([
         [
-          "a text that is no address",
+          "a text that is not an address",
           () => "localhost:5432",
-          /^longshore: The address of the store is no address of PostgreSQL; expected postgres:/,
+          /^longshore: The address of the store is not an address of PostgreSQL; expected postgres:/,
         ],
         [
           "a password with a slash in it",

@@ -173,7 +173,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
       (await partRows(run, node)).map(({ value }) => JSON.parse(value) as JsonObject),
     partRows,
     worker: (id: string, roles: string[], more: { capacity?: number; mute?: boolean } = {}) => startWorker(id, roles, more),
-    /** The coordinator alone goes away and comes back; workers and the bus go on. */
+    /** The coordinator alone goes away and comes back; workers and the bus continue. */
     async restartCoordinator(whileAway: () => Promise<void> = async () => {}): Promise<void> {
       await coordinator.stop();
       await whileAway();

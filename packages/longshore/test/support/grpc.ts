@@ -27,7 +27,7 @@ export interface TestGrpc {
   readonly grpc: GrpcServer;
   /** Sockets that are open. */
   readonly sockets: ReadonlySet<Socket>;
-  /** Calls under way, and how those that are over ended. */
+  /** Calls in progress, and how those that are over ended. */
   readonly open: Set<unknown>;
   readonly ended: [path: string, code: GrpcCode][];
   /** Stops listening and cuts every connection, as a crash does. */

@@ -45,7 +45,7 @@ export interface Known {
 }
 
 const stepsMax = 40;
-/** How long a worker keeps a task without a word. */
+/** How long a worker keeps a task silently. */
 const termMs = 30_000;
 /** A failed try is followed by another after this long, and a lease has ended. */
 const peaceMs = 60_000;

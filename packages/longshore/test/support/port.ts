@@ -14,7 +14,7 @@ const shareOfEach = (portMax - portMin) / askersMax;
 
 /**
  * A port is free until its server listens, and again while that is away; so no other test may be given it meanwhile. Each process of the
- * test runner has a share of its own, and goes through it in order, beginning anywhere: another run may be under way on the same machine.
+ * test runner has a share of its own, and goes through it in order, beginning anywhere: another run may be in progress on the same machine.
  */
 const first = portMin + (Number(process.env.VITEST_POOL_ID ?? 0) % askersMax) * shareOfEach;
 let next = Math.floor(Math.random() * shareOfEach);

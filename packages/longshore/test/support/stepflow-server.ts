@@ -77,7 +77,7 @@ export async function startStepflow(options: StepflowServerOptions = {}): Promis
   const end = (orderly: boolean) => {
     closed ??= (async () => {
       await channel.close();
-      // Nothing can be written any more, whatever is still under way.
+      // Nothing can be written any more, whatever is still in progress.
       if (!orderly) await engine.close();
       const doorClosed = door.close(orderly ? 1_000 : 0);
       engine.board.dismiss();

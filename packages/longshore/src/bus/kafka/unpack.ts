@@ -96,6 +96,6 @@ function lz4BytesMax(packed: Buffer): number {
     at += 4 + size + checksum;
   }
   // A second frame is refused, because its size is not counted; Kafka's clients write none.
-  if (at + 4 + (flags & 0x04 ? 4 : 0) < packed.length) throw new Error("it has bytes behind its end");
+  if (at + 4 + (flags & 0x04 ? 4 : 0) < packed.length) throw new Error("it has bytes after its end");
   return bytes;
 }

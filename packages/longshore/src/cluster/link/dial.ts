@@ -111,7 +111,7 @@ function prove(
   const welcome = welcomeIn(response.headers[helloHeader] as string | undefined);
   if (welcome === undefined || !options.speaks.includes(welcome.version)) {
     socket.destroy();
-    settle(new Error(`The server at ${owner.url} is no node of ours: it switched to another protocol.`));
+    settle(new Error(`The server at ${owner.url} is not a node of ours: it switched to another protocol.`));
     return undefined;
   }
   const binding = bindingOf(socket);

@@ -186,7 +186,7 @@ describe("before the proof", () => {
     ["no hello", `GET ${linkPath} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: ${linkUpgrade}\r\n\r\n`],
     ["another protocol", `GET ${linkPath} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`],
     [
-      "a hello that is no JSON",
+      "a hello that is not JSON",
       `GET ${linkPath} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: ${linkUpgrade}\r\n${helloHeader}: xx\r\n\r\n`,
     ],
   ])("%s is answered with 400", async (_what, text) => {
@@ -236,7 +236,7 @@ describe("after the proof", () => {
     ["a kind that does not exist", [99, 1]],
     ["a call without a number", [1, "1", "echo"]],
     ["a call without a name", [1, 7]],
-    ["a message that is no array", 5],
+    ["a message that is not an array", 5],
   ])("%s cuts the link of the node that sends it", async (_what, message) => {
     const owner = await startOwner();
     const { node, inject } = await nodeWithRawFrames(owner);

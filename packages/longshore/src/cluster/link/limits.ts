@@ -33,7 +33,7 @@ export interface LinkLimits {
   /** Links of one owner: far more nodes than any cluster has. */
   links: number;
   /**
-   * Handshakes under way at one owner. Above this number, the oldest is cut: a program that never finishes its handshake must not block a
+   * Handshakes in progress at one owner. Above this number, the oldest is cut: a program that never finishes its handshake must not block a
    * node.
    */
   handshakes: number;

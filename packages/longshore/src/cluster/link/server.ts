@@ -72,7 +72,7 @@ export class LinkServer {
   readonly #clock: Clock;
   readonly #limits: LinkLimits;
   readonly #speaks: readonly number[];
-  /** Handshakes under way, the oldest first. */
+  /** Handshakes in progress, the oldest first. */
   readonly #handshakes = new Set<Wire>();
   readonly #links = new Map<Wire, ServedLink>();
   readonly #counts = { bytesIn: 0, bytesOut: 0 };

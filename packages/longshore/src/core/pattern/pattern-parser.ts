@@ -118,7 +118,7 @@ class PatternParser {
     const close = this.#source.indexOf("}", this.#at);
     const found = /^(\d{1,4})(?:(,)(\d{0,4}))?$/.exec(this.#source.slice(this.#at + 1, close === -1 ? this.#at + 1 : close).join(""));
     if (found === null && this.#syntax.javascript) return null;
-    if (found === null) throw this.#bad("a { that is no repeat");
+    if (found === null) throw this.#bad("a { that is not a repeat");
     this.#at = close + 1;
     const least = Number(found[1]);
     const most = found[2] === undefined ? least : found[3] === "" || found[3] === undefined ? null : Number(found[3]);

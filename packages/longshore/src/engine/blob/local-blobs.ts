@@ -225,7 +225,7 @@ function tooLarge(bytesMax: number): LongshoreError {
 
 function badHash(hash: string): LongshoreError {
   const expected = "64 hexadecimal digits in lower case (SHA-256)";
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `"${hash.slice(0, 100)}" is no blob hash; expected ${expected}.`, {
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `"${hash.slice(0, 100)}" is not a blob hash; expected ${expected}.`, {
     detail: { field: "hash", expected },
   });
 }

@@ -13,7 +13,7 @@ export type HaltOrder = Pick<Halt, "reason" | "by">;
 
 export interface Halts {
   /**
-   * Tasks of this lane are handed out no more; those that are held go on. A lane that is paused already stays as it is. Undefined when the
+   * Tasks of this lane are handed out no more; those that are held continue. A lane that is paused already stays as it is. Undefined when the
    * request was performed before, and the pause has been ended since.
    */
   pause(lane: Lane, order: HaltOrder): Promise<Halt | undefined>;
@@ -21,7 +21,7 @@ export interface Halts {
   resume(lane: Lane): Promise<boolean>;
   paused(): readonly (readonly [lane: Lane, halt: Halt])[];
   pauseOf(lane: Lane): Halt | undefined;
-  /** Claims of this worker get nothing; what it holds goes on. Undefined as above. */
+  /** Claims of this worker get nothing; what it holds continues. Undefined as above. */
   cordon(worker: string, order: HaltOrder): Promise<Halt | undefined>;
   uncordon(worker: string): Promise<boolean>;
   cordonOf(worker: string): Halt | undefined;

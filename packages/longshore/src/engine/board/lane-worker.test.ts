@@ -48,7 +48,7 @@ describe("a worker of a lane", () => {
     expect(tries).toBe(2);
   });
 
-  it("takes what else is thrown for a mistake that another try would repeat, unless the store was out of reach", async () => {
+  it("treats any other error as permanent, except when the store was unreachable", async () => {
     const { ended } = await setup(({ task }) => {
       if (task.id === "store") throw new LongshoreError("LONGSHORE_STORE_UNAVAILABLE", "disk full");
       throw new TypeError("oops");

@@ -1,5 +1,5 @@
 // Limit keys: at most a number of tasks held at once, or handed out per sliding window, on all lanes together. A permit is taken in the
-// transaction of the claim. A task whose key is exhausted is parked, so it never blocks the tasks behind it.
+// transaction of the claim. A task whose key is exhausted is parked, so it never blocks later tasks.
 
 import { laneKey, type Place } from "./lanes.ts";
 import { Parking } from "./parking.ts";

@@ -344,7 +344,7 @@ export class LocalBoard implements BoardStore {
     if (refused !== null) this.#life.close(tx, task, closing, { kind: "failed", error: keptError(refused), retryable: false });
   }
 
-  /** Adds commands in the middle of a turn; the turn goes on. */
+  /** Adds commands in the middle of a turn; the turn continues. */
   command(hold: Hold, report: string): Promise<Commanded> {
     return this.#commit.run((tx): Commanded => {
       const task = this.tasks.get(tx, hold.taskId) ?? undefined;

@@ -22,7 +22,7 @@ export interface Follower {
   expireRun(tx: Tx, runId: string): void;
 }
 
-/** `refused`: why the report is refused; null when it is not. `news`: the reply to a turn that goes on, JSON text (core/turn.ts). */
+/** `refused`: why the report is refused; null when it is not. `news`: the reply to a turn that continues, JSON text (core/turn.ts). */
 export interface Turned {
   refused: string | null;
   news: string | null;

@@ -1,5 +1,5 @@
 // Lanes reserved for the server: the server runs their tasks itself, passes them on, or runs them in a shell. So each of these lanes
-// belongs to one dialect. A task of another dialect is never posted there, whatever its name is. A claim takes from such a lane only when
+// belongs to one dialect. A task of another dialect is never posted there, with any name. A claim takes from such a lane only when
 // the server made the claim for that lane.
 
 import { LongshoreError } from "../../core/errors.ts";

@@ -19,7 +19,7 @@ import type { AttemptEnd, WorkListener } from "./work-listener.ts";
 interface Queueing {
   /** Fields that are normally written only once have changed too. */
   rewritten?: boolean;
-  /** True when no worker has run it: then it keeps its place. Otherwise it is put behind the tasks already waiting. */
+  /** True when no worker has run it: then it keeps its place. Otherwise it is queued after the tasks that already wait. */
   keepsPlace?: boolean;
   /** When a worker must have taken it. Default: a full period from now. */
   claimBy?: number | null;

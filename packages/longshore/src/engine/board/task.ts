@@ -8,7 +8,7 @@
 //   held        a holder works on it until `holdUntil`
 //   cancelling  held, but no longer wanted; ends as cancelled however the holder reports
 //   done, failed, cancelled, skipped   ended; nothing moves it but pruning, or a retry of its run
-//   forgotten   ended in an earlier life of its run, to be started again; kept so that its grants go on counting
+//   forgotten   ended in an earlier life of its run, to be started again; kept so that its grants continue counting
 //
 // `table` is the whole machine as data. docs/concepts/board.md draws it and a test walks it cell by cell.
 
@@ -58,7 +58,7 @@ export interface TaskRow {
   readonly lane: Lane | null;
   readonly priority: number;
   readonly state: TaskState;
-  /** Place in its lane: set again whenever it is queued, so a retried task is put behind those already waiting. */
+  /** Place in its lane: set again whenever it is queued, so a retried task is queued after those that already wait. */
   readonly sequence: number;
   /** Number of the current attempt, from 0; and of the first attempt in the current life of the run. */
   readonly attempt: number;

@@ -189,7 +189,7 @@ describe("why a task waits", () => {
       expect(why(offered)).toEqual({ reason: "unreachable", text: `it is sent as soon as that is possible: ${away}` });
     });
 
-    it("who is out of reach may be there or not", async () => {
+    it("an unreachable worker may be running or not", async () => {
       const { workers, why, queued, breakDown } = carried();
       await breakDown();
       expect(why(queued())).toEqual({ reason: "unreachable", text: `no worker is connected, as far as is known: ${away}` });

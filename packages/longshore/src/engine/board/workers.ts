@@ -176,7 +176,7 @@ export class Workers {
     for (const worker of this.#workers.values()) yield this.#viewOf(worker);
   }
 
-  /** The workers behind `after`, in order of arrival, in slices. */
+  /** The workers that follow `after`, in order of arrival, in slices. */
   async *inOrder(after?: Arrival): AsyncGenerator<WorkerView> {
     this.#forgetSilent();
     const arrivals: Arrival[] = [];

@@ -1,4 +1,4 @@
-// Orders to many runs: a job that is stored before it begins, and goes on after a crash. Each run stands or falls alone.
+// Orders to many runs: a job that is stored before it begins, and continues after a crash. Each run succeeds or fails alone.
 
 import type { RunState } from "../run/run.ts";
 import { isRunOpen } from "../run/run.ts";

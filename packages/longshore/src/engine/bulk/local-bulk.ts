@@ -1,5 +1,5 @@
 // Carries out orders to many runs, in the process that owns the data. A job is a row; after each slice, the row says how far the job has come.
-// After a crash, the job begins with the slice that was under way. The audit shows which runs of that slice have got their order already.
+// After a crash, the job begins with the slice that was in progress. The audit shows which runs of that slice have got their order already.
 
 import type { Clock } from "../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
@@ -149,7 +149,7 @@ export class LocalBulk implements BulkJobs {
     await Promise.race([open.done, new Promise<void>((resolve) => giveUp.addEventListener("abort", () => resolve(), { once: true }))]);
   }
 
-  /** Ends after the orders under way; the next process continues. */
+  /** Ends after the orders in progress; the next process continues. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all([...this.#open.values()].map(({ done }) => done));

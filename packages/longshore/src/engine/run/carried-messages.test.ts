@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { TestClock } from "../../testing/clock.ts";
 import { CarriedMessages } from "./carried-messages.ts";
 
-it("a caller waits for the messages that a message leaves, too", async () => {
+it("a caller also waits for messages that a message creates", async () => {
   const carried = new CarriedMessages(new TestClock());
   let newest = 1;
   const order: string[] = [];
@@ -21,7 +21,7 @@ it("a caller waits for the messages that a message leaves, too", async () => {
   expect(order).toEqual(["second", "answered"]);
 });
 
-it("a caller goes on when carrying stops, though the message was never stored", async () => {
+it("a caller continues when message processing stops, although the message was never stored", async () => {
   const carried = new CarriedMessages(new TestClock());
   let isCarrying = true;
   const waiting = carried.wait(
@@ -30,7 +30,7 @@ it("a caller goes on when carrying stops, though the message was never stored", 
   );
   isCarrying = false;
   carried.stopped();
-  // The clock does not move: only the stop lets the caller go on.
+  // The clock does not move: only the stop lets the caller continue.
   await waiting;
 });
 

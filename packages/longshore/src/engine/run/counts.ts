@@ -104,7 +104,7 @@ export class Counts {
     });
   }
 
-  /** New endings sort behind those already counted, so the last slice includes them all. */
+  /** New endings sort after those already counted, so the last slice includes them all. */
   async #countSlices(rows: TableRows<Ended>, { scan }: EndedKind, done: (count: number) => void): Promise<void> {
     let count = 0;
     for (let above: Value[] = [-1, ""]; ; count += sliceMax) {

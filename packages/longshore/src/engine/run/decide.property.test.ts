@@ -30,7 +30,7 @@ describe("any graph", () => {
       })),
     );
 
-  /** Ends whatever is open, in the order that `picks` draws, until the run has ended. */
+  /** Ends all open steps, in the order that `picks` draws, until the run has ended. */
   function play(ledger: Ledger, nodes: Node[], picks: () => number, outcomeOf: (at: number) => Node["outcome"] | "stop"): void {
     while (isRunOpen(ledger.run.state)) {
       const open = ledger.open;

@@ -44,7 +44,7 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "restart" }
   /** The child run of this step is alive again. */
   | { kind: "reopen"; node: number }
-  /** The same, in an open run that has already continued with the steps after this one. Those that have started go on. */
+  /** The same, in an open run that has already continued with the steps after this one. Those that have started continue. */
   | { kind: "wait-again"; node: number }
   | { kind: "pause" }
   | { kind: "resume" }

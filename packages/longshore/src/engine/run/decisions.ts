@@ -94,7 +94,7 @@ export class Decisions {
     return this.#decide(tx, run, happening).next;
   }
 
-  /** Decides about the report of a durable function. Returns the reply to a turn that goes on, if the report asks for one. */
+  /** Decides about the report of a durable function. Returns the reply to a turn that continues, if the report asks for one. */
   report(tx: Tx, run: Run, turn: Happening & { kind: "turn" }): string | null {
     return this.#decide(tx, run, turn).news ?? null;
   }

@@ -240,7 +240,7 @@ export class Draft {
 
   /**
    * An error that a dialect throws on unexpected data fails the step. Otherwise the error would undo the report that contained the data,
-   * each time that it is repeated, and the run would never end. Rows that are not at hand are not the dialect's error: they are loaded.
+   * each time that it is repeated, and the run would never end. Rows that are not loaded yet are not the dialect's error: they are loaded.
    */
   attempt<Result>(work: () => Result): Result | Unplaced {
     try {

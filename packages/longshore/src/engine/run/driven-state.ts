@@ -17,7 +17,7 @@ export interface DriverState {
   place: number;
   /** Results up to this number were sent with a turn. */
   sent: number;
-  /** Whether no turn is queued or under way: the next result queues one. */
+  /** Whether no turn is queued or in progress: the next result queues one. */
   waiting: boolean;
   /** The nodes whose results come first after `sent`, in the order of the results. */
   news: number[];

@@ -2,7 +2,7 @@
 // of the function on a worker; the report of a turn contains commands, and command number n becomes node n of the run. When a command has
 // its result, the result gets the next number, and the driver is queued for another turn with it.
 //
-// Between two turns the driver waits without a lane. While a turn is under way, results wait for the next one.
+// Between two turns the driver waits without a lane. While a turn is in progress, results wait for the next one.
 //
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
 // did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the others again.
@@ -150,7 +150,7 @@ class Driven {
     state.sent += count;
   }
 
-  /** Passes the new results on in the turn that is under way. A repeated report gets none: the worker reads them from the journal. */
+  /** Passes the new results on in the turn that is in progress. A repeated report gets none: the worker reads them from the journal. */
   #tellNews(received: number | undefined): void {
     const state = this.#state;
     const { run, now } = this.#draft;

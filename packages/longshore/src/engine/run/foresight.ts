@@ -69,7 +69,7 @@ export function* foreseenInSlices({ run, plan, changes, all, restart }: Consider
   const isNewLife = all !== undefined && changes.some((change) => change.kind === "run" && change.run.retries !== run.retries);
   const names = { starts: [] as string[], again: [] as string[], kept: [] as string[] };
   const childrenOf: { taskId: string; attempt: number }[] = [];
-  // In the order of their numbers. The commands of a durable function have numbers behind its plan.
+  // In the order of their numbers. The commands of a durable function have higher numbers than the nodes of its plan.
   for (let node = 0; node <= last; node++) {
     if (isFull()) yield;
     const repeats = again.has(node);

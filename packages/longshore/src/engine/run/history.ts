@@ -64,7 +64,7 @@ export interface JournalCounts {
   /** The number of the newest result, and of the newest one that was sent to the function. */
   readonly place: number;
   readonly sent: number;
-  /** Whether the function waits: no turn is queued or under way. */
+  /** Whether the function waits: no turn is queued or in progress. */
   readonly waits: boolean;
 }
 
@@ -107,13 +107,14 @@ export interface NextPage {
 }
 
 export interface HistoryReader {
-  /** The ids of runs behind `after`, in order, at most `limit`. */
+  /** The ids of the runs that follow `after`, in order, at most `limit`. */
   runIds(after: string, limit: number): Promise<string[]>;
   /**
-   * The run with at most `limit` of its tasks behind `after`; fewer when they have very many attempts. Undefined when there is no such run.
+   * The run with at most `limit` of its tasks that follow `after`; fewer when they have very many attempts. Undefined when there is no such
+   * run.
    */
   runPage(id: string, tasks: { after: string; limit: number }): Promise<(RunHistory & NextPage) | undefined>;
-  /** Tasks that belong to no run, behind `after`, in order. Visits at most `limit` tasks of any kind. */
+  /** Tasks that belong to no run and follow `after`, in order. Visits at most `limit` tasks of any kind. */
   looseTasks(after: string, limit: number): Promise<{ readonly items: readonly TaskHistory[] } & NextPage>;
   task(id: string): Promise<TaskHistory | undefined>;
   /** How long runs are kept after their end; undefined when unknown. */

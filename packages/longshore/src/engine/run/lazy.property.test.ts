@@ -1,5 +1,5 @@
-// Any lazy plan runs exactly what a plain reading of it wants. The plans are made of steps that need earlier ones, and of choices between
-// lists of earlier ones; the reading works out values on demand and remembers them.
+// Any lazy plan runs exactly the nodes that a simple reference model wants. The plans consist of steps that need earlier ones, and of choices
+// between lists of earlier ones. The model computes values on demand and remembers them.
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -33,10 +33,10 @@ const story: fc.Arbitrary<Story> = fc.integer({ min: 1, max: 10 }).chain((size) 
   }),
 );
 
-/** By which number of results a choice takes which branch. */
+/** The branch of a choice, by the number of results. */
 const pick = (results: number, branches: number) => results % branches;
 
-/** The parts that are worked out, and what a step or choice came to: null for a step that failed. */
+/** The computed parts, with the value of each step or choice: null for a step that failed. */
 function read({ parts, wanted }: Story, fails: (part: number) => boolean): Map<number, string | null> {
   const known = new Map<number, string | null>();
   const workOut = (at: number): string | null => {
@@ -61,7 +61,7 @@ function read({ parts, wanted }: Story, fails: (part: number) => boolean): Map<n
 /** The plan, and which part each of its task nodes is. */
 function write({ parts, wanted }: Story) {
   const nodes: Step[] = [];
-  /** For each part the node that others wait for, and what wanting it means. */
+  /** For each part, the node that others wait for, and the nodes that become wanted with it. */
   const ends: { settles: number; demands: number[] }[] = [];
   const partOf = new Map<number, number>();
   const add = (step: Step) => nodes.push({ waitsFor: "settled", ...step }) - 1;
@@ -72,7 +72,7 @@ function write({ parts, wanted }: Story) {
   parts.forEach((made, at) => {
     if (made.kind === "step") {
       const edges = on(made.needs);
-      // A part of a step is as good as its end, for what is wanted.
+      // For deciding what is wanted, the first part of a step counts like its end.
       const onFirstPart = made.eager ? edges.after.filter((upstream) => partOf.has(upstream)) : [];
       const node = add({ ...edges, onFailure: "permit", onFirstPart: [...new Set(onFirstPart)] });
       partOf.set(node, at);
@@ -92,7 +92,7 @@ function write({ parts, wanted }: Story) {
   return { plan, partOf };
 }
 
-/** Ends whatever is open, in the order that `picks` draws, until the run has ended or was stopped. */
+/** Ends all open steps, in the order that `picks` draws, until the run has ended or was stopped. */
 function play(ledger: Ledger, partOf: Map<number, number>, picks: () => number, fails: (part: number) => boolean, stopAfter = Infinity) {
   for (let ended = 0; isRunOpen(ledger.run.state); ended++) {
     const { open } = ledger;
@@ -112,7 +112,7 @@ const stepsOf = (story: Story, known: Map<number, string | null>) =>
 describe("any lazy plan", () => {
   const drawn = (stream: Iterator<number>) => () => stream.next().value as number;
 
-  it("runs what is wanted and what that needs, each once, for any failures and any order of ends", () => {
+  it("runs the wanted nodes and the nodes that they need, each once, for any failures and any order of ends", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
         const { plan, partOf } = write(told);
@@ -129,7 +129,7 @@ describe("any lazy plan", () => {
     );
   });
 
-  it("succeeds when it is stopped or fails and is tried again, with what is wanted then, and runs no step twice more", () => {
+  it("succeeds after a stop or a failure and a retry, with the nodes that are wanted then, and runs no step more than once again", () => {
     fc.assert(
       fc.property(story, fc.nat(8), fc.infiniteStream(fc.nat(1_000)), (told, stopAfter, stream) => {
         const { plan, partOf } = write(told);
@@ -154,7 +154,7 @@ describe("any lazy plan", () => {
     );
   });
 
-  it("wants nothing again that no choice leads to any longer", () => {
+  it("wants no node again that no choice leads to any longer", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
         const { plan, partOf } = write(told);

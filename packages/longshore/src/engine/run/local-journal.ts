@@ -12,7 +12,7 @@ import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
 
 /** Commands per page: reading them takes a few milliseconds. */
 const pageCommands = 200;
-/** Characters of inputs and results on one page; the page ends behind the first command that exceeds them. */
+/** Characters of inputs and results on one page; the page ends after the first command that exceeds them. */
 const pageCharsMax = 2_000_000;
 /** Bytes of inputs and results that are read at once; a larger row is read alone. */
 const bytesAtOnce = 262_144;

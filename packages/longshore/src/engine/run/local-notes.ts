@@ -31,7 +31,7 @@ export class OrderNotes {
     this.#note(tx, { verb: "hasten", target: runId, was: null, became: null });
   }
 
-  /** A start is no order to a run, but running a run again is one. */
+  /** A start is not an order to a run, but running a run again is one. */
   started(tx: Tx, { id, workflow, rerunOf }: NewRun): void {
     if (rerunOf !== undefined) this.#note(tx, { verb: "rerun", target: rerunOf, was: null, became: { run: id, workflow } });
   }

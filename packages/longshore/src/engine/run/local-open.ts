@@ -1,5 +1,5 @@
 // How many open runs each workflow has in each state. At the start they are counted through indexes: a large workflow costs two pages and a
-// few counts, however many of its runs sleep.
+// few counts, for any number of sleeping runs.
 
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, Value } from "../rows.ts";

@@ -358,7 +358,7 @@ export class LocalReader implements Reader {
     }
   }
 
-  /** Entries of an index in the order of their ids, behind `after`, some at a time. */
+  /** Entries of an index in the order of their ids, from the one that follows `after`, some at a time. */
   async #walk<R extends { readonly id: string }>(rows: TableRows<R>, scan: Scan, after: string, look: (row: R) => void): Promise<void> {
     for (let behind = after; ; ) {
       await this.#options.slices.turn(scanMax);

@@ -406,7 +406,7 @@ export class LocalRuns implements RunStore, Follower {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     // A run that has ended accepts no more changes; the task's own row still records its end.
     if (run === null || !isRunOpen(run.state)) return null;
-    // Queued behind the events that the run has not handled since its pause. One of them may be the first part of the same step, or the
+    // Queued after the events that the run has not handled since its pause. One of them may be the first part of the same step, or the
     // report that ended a join.
     if (isAtRest(run)) return this.decisions.decide(tx, run, happening);
     this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, happening) });

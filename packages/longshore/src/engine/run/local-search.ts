@@ -137,7 +137,7 @@ function matching({ workflows, states, aliases, like = {}, created = {}, ended =
 }
 
 /**
- * A pattern in which `*` stands for any text; upper and lower case are the same. Each part is searched for behind the one before, so that
+ * A pattern in which `*` stands for any text; upper and lower case are the same. Each part is searched for after the one before, so that
  * nothing is compared twice.
  */
 function patternOf(pattern: string | undefined): (value: string | null) => boolean {

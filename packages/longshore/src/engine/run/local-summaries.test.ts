@@ -97,7 +97,7 @@ describe.each(places)("summaries of runs from %s", (place) => {
     expect(await idsOf({ values: [{ of: "output", path: ["ok"], value: "true" }] })).toEqual([]);
   });
 
-  it("of the runs that a run has started continue behind the last page", async () => {
+  it("of the runs that a run has started continue after the last page", async () => {
     const { parts, idsOf } = await setup();
     const parent = await parts.start("w");
     const definition = await parts.runs.definition("other");

@@ -1,4 +1,5 @@
-// Any graph with edges on the first part and thresholds, held after every event against a plain reading of what should have begun.
+// Any graph with edges on the first part and thresholds. After every event it is compared with a simple reference model of the nodes that
+// should have begun.
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -45,7 +46,7 @@ function planFor(nodes: Node[]) {
 
 type State = "open" | "skipped" | Outcome | undefined;
 
-/** What every node should be, from what has happened to those that began. Upstreams come before the nodes that wait for them. */
+/** The expected state of every node, from the events of those that began. Upstreams come before the nodes that wait for them. */
 function reading(nodes: Node[], ended: ReadonlyMap<number, Outcome>, parted: ReadonlySet<number>, kept: ReadonlySet<number>): State[] {
   const states: State[] = [];
   nodes.forEach((made, at) => {
@@ -69,7 +70,7 @@ function reading(nodes: Node[], ended: ReadonlyMap<number, Outcome>, parted: Rea
 
 const drawn = (stream: Iterator<number>) => () => stream.next().value as number;
 
-/** Lets whatever is open give parts and end, in the order that `picks` draws, until the run has ended. */
+/** Lets all open steps emit parts and end, in the order that `picks` draws, until the run has ended. */
 function play(ledger: Ledger, nodes: Node[], picks: () => number, outcomeOf: (at: number) => Outcome, stopAfter = Infinity): void {
   const ended = new Map<number, Outcome>();
   const parted = new Set<number>();
@@ -98,7 +99,7 @@ function play(ledger: Ledger, nodes: Node[], picks: () => number, outcomeOf: (at
 }
 
 describe("any graph with parts and thresholds", () => {
-  it("has begun after each event what a plain reading expects, and nothing else, and nothing twice", () => {
+  it("has begun exactly the expected nodes after each event, each once", () => {
     fc.assert(
       fc.property(graph, fc.infiniteStream(fc.nat(1_000)), (nodes, stream) => {
         const ledger = new Ledger(planFor(nodes)).start();
@@ -111,7 +112,7 @@ describe("any graph with parts and thresholds", () => {
     );
   });
 
-  it("that is stopped or fails succeeds when it is tried again, by the same reading, keeping what it need not do again", () => {
+  it("that is stopped or fails succeeds after a retry, according to the same model, and keeps finished work", () => {
     fc.assert(
       fc.property(graph, fc.nat(20), fc.infiniteStream(fc.nat(1_000)), (nodes, stopAfter, stream) => {
         const ledger = new Ledger(planFor(nodes)).start();

@@ -262,7 +262,7 @@ export class Propagation {
   }
 
   /**
-   * The run has already continued with the steps after this one. Those that have started go on, and nodes that wait for several steps wait
+   * The run has already continued with the steps after this one. Those that have started continue, and nodes that wait for several steps wait
    * for this one again.
    */
   waitAgain(at: number): void {

@@ -80,7 +80,7 @@ describe("the retention loop", () => {
     await retention.stop();
   });
 
-  it("stop aborts the pruning at hand, waits for it, and leaves no timer", async () => {
+  it("stop aborts the current pruning, waits for it, and leaves no timer", async () => {
     const ended = deferred<Pruned>();
     let aborted = false;
     const { clock, retention } = setup((_policy, _now, signal) => {

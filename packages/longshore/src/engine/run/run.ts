@@ -6,7 +6,7 @@ import type { ChildDefinition } from "./dialect.ts";
 
 /**
  * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code gave other commands than its journal
- * has. What it has started goes on, and a retry replays it with other code.
+ * has. What it has started continues, and a retry replays it with other code.
  */
 export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 

@@ -68,7 +68,7 @@ export class LocalSignals implements SignalStore {
   readonly #heads: TableRows<SignalHead>;
   readonly #waits: TableRows<string>;
   readonly #list: Pick<SignalStore, "list">;
-  /** Calls of `#within` under way, and the signals that they have handed out. */
+  /** Calls of `#within` in progress, and the signals that they have handed out. */
   #depth = 0;
   #taken = 0;
   /** Called with the value of each signal that a commit keeps. */
@@ -149,7 +149,7 @@ export class LocalSignals implements SignalStore {
     if (this.#hasKept(tx, runId)) this.#within(() => this.#matchEach(tx, runId, names));
   }
 
-  /** The same for a record that waits again, or while another operation on the run is under way: in the next transaction. */
+  /** The same for a record that waits again, or while another operation on the run is in progress: in the next transaction. */
   postedLater(tx: Tx, runId: string): void {
     if (this.#hasKept(tx, runId)) this.#options.leave(tx, { kind: "take-signals", runId });
   }

@@ -3,7 +3,7 @@
 
 import type { Row } from "../rows.ts";
 
-/** Throws a TypeError for a value that is no number. */
+/** Throws a TypeError for a value that is not a number. */
 export function numberOf(row: Row, column: string): number {
   const value = row[column];
   if (typeof value === "number") return value;

@@ -332,6 +332,6 @@ describe("a target", () => {
     "http://u:p@host:1",
     "http://host:1?q",
   ])("is not %j", (text) => {
-    expect(() => parseTarget(text)).toThrow(`${JSON.stringify(text)} is no address of a gRPC server`);
+    expect(() => parseTarget(text)).toThrow(`${JSON.stringify(text)} is not an address of a gRPC server`);
   });
 });

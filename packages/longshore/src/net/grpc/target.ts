@@ -26,7 +26,7 @@ export function parseTarget(text: string): Target {
 }
 
 function badTarget(text: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_BAD_CONFIG", `${JSON.stringify(text)} is no address of a gRPC server.`, {
+  return new LongshoreError("LONGSHORE_BAD_CONFIG", `${JSON.stringify(text)} is not an address of a gRPC server.`, {
     detail: { expected: "HOST:PORT, http://HOST:PORT or https://HOST:PORT" },
   });
 }

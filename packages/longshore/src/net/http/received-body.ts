@@ -15,7 +15,7 @@ export const receivedValuesMax = 4_194_304;
  * limit, three megabytes of `[[[[` would take seconds to parse.
  */
 const receivedDepthMax = 1_000;
-/** Up to this size a body is not counted, because it cannot block the worker, whatever it contains. */
+/** Up to this size a body is not counted, because it cannot block the worker with any content. */
 const smallBytes = 65_536;
 
 export function tooLarge(bytesMax: number): string {

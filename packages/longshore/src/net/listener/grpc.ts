@@ -110,7 +110,11 @@ export function createGrpc({
       flooded: () => traffic.broken("flood"),
       crowdedOut: () => traffic.broken("full"),
       refusedPlain(status, socket) {
-        const problem: Problem = { kind: status === 415 ? "bad-request" : "method-not-allowed", status, message: "This is no gRPC call." };
+        const problem: Problem = {
+          kind: status === 415 ? "bad-request" : "method-not-allowed",
+          status,
+          message: "This is not a gRPC call.",
+        };
         traffic.refused({ method: "HTTP/2", route: undefined, from: socket.remoteAddress, caller: stranger }, problem);
       },
     },

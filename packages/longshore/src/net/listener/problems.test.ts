@@ -19,7 +19,7 @@ describe("a handler that throws", () => {
     ],
     ["later", () => Promise.reject(new Error("secret detail"))],
     [
-      "something that is no error",
+      "something that is not an error",
       () => {
         throw "secret detail";
       },

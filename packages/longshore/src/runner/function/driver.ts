@@ -50,7 +50,7 @@ interface Kept {
   readonly abort: AbortController;
   /** The `by` of its last report. */
   by: string;
-  /** The context of the turn under way. */
+  /** The context of the turn in progress. */
   context: Context;
   /** Adds a line to the log of the run. */
   log: Context["log"];

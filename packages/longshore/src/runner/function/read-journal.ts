@@ -41,7 +41,8 @@ export async function readJournal(
 }
 
 function checkedPage(answer: Json, after: number): JournalPage {
-  if (!isObject(answer) || !Array.isArray(answer.entries)) throw bad(`has a page behind ${after} that is no object with a list of entries`);
+  if (!isObject(answer) || !Array.isArray(answer.entries))
+    throw bad(`has a page behind ${after} that is not an object with a list of entries`);
   const { entries, next } = answer;
   const wrong = entries.findIndex((entry) => !isEntry(entry));
   if (wrong >= 0) throw bad(`has an entry that cannot be read: number ${wrong + 1} behind command ${after}`);

@@ -109,7 +109,7 @@ export interface LocalOptions {
   retry?: { limit: number; backoff?: Backoff };
 }
 
-/** What the scope needs from the turn that is under way. */
+/** What the scope needs from the turn that is in progress. */
 export interface ScopeDeps {
   readonly runId: string;
   readonly replay: FunctionReplay;

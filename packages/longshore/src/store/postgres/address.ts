@@ -33,7 +33,8 @@ export function isAddress(text: string): boolean {
 /** Throws LONGSHORE_BAD_CONFIG for an address that cannot be used. The error does not show the address: it may have a password. */
 export function readAddress(url: string): PostgresAddress {
   const match = form.exec(url);
-  if (match === null) throw bad(isAddress(url) ? `cannot be read; ${example}. ${encoding}` : `is no address of PostgreSQL; ${example}.`);
+  if (match === null)
+    throw bad(isAddress(url) ? `cannot be read; ${example}. ${encoding}` : `is not an address of PostgreSQL; ${example}.`);
   const [, scheme, login = "", list = "", path = "", query = ""] = match;
   const [user = "", ...rest] = login.split(":");
   const password = rest.join(":");

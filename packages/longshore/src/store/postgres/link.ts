@@ -117,7 +117,7 @@ export class Link {
         this.#session = null;
         this.onLost();
       };
-      // The library itself reports the error to the call that is under way.
+      // The library itself reports the error to the call that is in progress.
       client.on("error", lost);
       client.on("end", lost);
       return session;

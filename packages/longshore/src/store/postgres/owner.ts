@@ -1,6 +1,6 @@
 // Which server may write. The row of the shard names the owner by an epoch and a token, and counts its transactions. The first statement of each
 // transaction is the fence: it fails when the row names another owner, and it locks the row until the commit. So a server that takes over waits for the
-// transaction that is under way and sees its result. From then on every transaction of the old owner fails.
+// transaction that is in progress and sees its result. From then on every transaction of the old owner fails.
 //
 // The same row shows the outcome of a commit whose response was lost. The owner reads the number of its last committed transaction on
 // another connection. The same statement raises the counter. So a transaction that is still on its way on the old connection can never be
@@ -83,7 +83,7 @@ export class Owner {
         values: sql.startsWith("UPDATE") ? [token, options.node, lease] : [],
       }));
       const found = await options.lease.run(calls).catch((error: unknown) => {
-        // A transaction of the owner is under way, and the owner's lease has not ended.
+        // A transaction of the owner is in progress, and the owner's lease has not ended.
         throw isLockTimeout(error) ? conflict(options.schema, null) : error;
       });
       const [taken, [isLive, node] = []] = found.slice(-2).map((rows) => rows[0]);

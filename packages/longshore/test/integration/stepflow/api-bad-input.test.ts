@@ -13,7 +13,7 @@ const nothing = "0".repeat(64);
 
 describe("an invalid request", () => {
   const bodies: [method: string, path: string, body: Json | Uint8Array | undefined, status: number, message: string][] = [
-    ["POST", "/flows", raw("{nope"), 400, "The body is no JSON"],
+    ["POST", "/flows", raw("{nope"), 400, "The body is not JSON"],
     ["POST", "/flows", raw("[1]"), 400, "The body is a list, expected an object"],
     ["POST", "/flows", raw(`{"flow":${"[".repeat(200)}${"]".repeat(200)}}`), 400, "nests deeper than 100 levels"],
     ["POST", "/flows", {}, 400, "flow is required"],

@@ -155,7 +155,7 @@ describe("a claim", () => {
   it.each([
     ["of another worker's task", () => ({ status: TaskStatus.ALREADY_CLAIMED, shouldAbort: true })],
     ["of a task that nobody knows", notFound],
-  ])("%s drops it without a word", async (_name, beat) => {
+  ])("%s drops it silently", async (_name, beat) => {
     let called = 0;
     const s = await setup([task("echo", () => ++called)]);
     s.orchestrator.answers.beat = ({ taskId }) => (taskId === "t1" ? beat() : { status: TaskStatus.IN_PROGRESS });

@@ -24,9 +24,9 @@ async function setup(answer: (received: Received) => void, more = "") {
 
 describe("a worker's bad response", () => {
   it.each<[string, (received: Received) => void, string, RegExp]>([
-    ["a body that is no JSON", ({ send }) => send(200, "<html>"), "UNREACHABLE", /status 200 and no JSON-RPC: "<html>"/],
+    ["a body that is not JSON", ({ send }) => send(200, "<html>"), "UNREACHABLE", /status 200 and no JSON-RPC: "<html>"/],
     ["an empty body", ({ send }) => send(200, ""), "UNREACHABLE", /no JSON-RPC: nothing/],
-    ["JSON that is no JSON-RPC", ({ send }) => send(200, '{"ok":true}'), "UNREACHABLE", /no JSON-RPC/],
+    ["JSON that is not JSON-RPC", ({ send }) => send(200, '{"ok":true}'), "UNREACHABLE", /no JSON-RPC/],
     [
       "a refusal as the Python SDK writes it, without id",
       ({ send }) => send(400, '{"error":{"code":-32600,"message":"Invalid request"}}'),
@@ -48,7 +48,12 @@ describe("a worker's bad response", () => {
       /no JSON-RPC/,
     ],
     ["a result without output", ({ result }) => result({ outcome: 1 }), "WORKER_ERROR", /no output/],
-    ["a call of its own", ({ send }) => send(200, '{"jsonrpc":"2.0","id":1,"method":"x","params":{}}'), "UNREACHABLE", /call of its own/],
+    [
+      "a request",
+      ({ send }) => send(200, '{"jsonrpc":"2.0","id":1,"method":"x","params":{}}'),
+      "UNREACHABLE",
+      /request instead of a response/,
+    ],
     ["that it is busy", ({ error }) => error(-32000, "Every slot is taken", undefined, 503), "UNREACHABLE", /Every slot is taken/],
     [
       "a stream that ends without an answer",

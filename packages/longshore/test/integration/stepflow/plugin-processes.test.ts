@@ -134,7 +134,7 @@ describe("a program that does not exist", () => {
       "The program 'nosuchprogram' of the plugin p was not found: no folder of PATH (/nowhere:/neither) has it.",
     );
     const folder = await refusal("plugins: { p: { type: stepflow, command: ./worker } }", options);
-    expect(folder.message).toContain(`${join(directory, "worker")} is no program`);
+    expect(folder.message).toContain(`${join(directory, "worker")} is not a program`);
   });
 
   it("cannot pull from a server without a port", async () => {

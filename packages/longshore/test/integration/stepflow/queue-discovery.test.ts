@@ -96,7 +96,7 @@ describe("discovery", () => {
   it.each([
     ["a component without an id", { components: [{ componentId: "" }] }, "list_components.components[0].component_id"],
     [
-      "a schema that is no JSON",
+      "a schema that is not JSON",
       { components: [{ componentId: "a" }, { componentId: "b", outputSchema: "{" }] },
       "list_components.components[1].output_schema",
     ],

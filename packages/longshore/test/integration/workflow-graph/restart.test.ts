@@ -48,7 +48,7 @@ describe("a server that was killed", () => {
     expect(answers).toEqual(Array(20).fill(200));
     const second = await startProcess(data);
     for (const id of ids) expect(await second.states(id)).toEqual({ a: "success", b: "queued" });
-    // The same worker goes on without registering again.
+    // The same worker continues without registering again.
     const next = await Promise.all(ids.map(() => second.take()));
     expect(next.map(({ job: given }) => [given.job_id, given.upstream_outputs])).toEqual(Array(20).fill(["b", { a: { done: "yes" } }]));
   });

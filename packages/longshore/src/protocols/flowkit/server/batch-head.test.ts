@@ -44,9 +44,9 @@ describe("the head of a batch event", () => {
     ["a name without end", { payload: { ...payload, batch_uid: "x".repeat(2_000) } }],
     ["another kind", { payload: { ...payload, kind: "BATCH_FAILED" } }],
     ["another order", { payload: { metrics: {}, ...payload } }],
-    ["metrics that are no object", { payload: { ...payload, metrics: [] } }],
+    ["metrics that are not an object", { payload: { ...payload, metrics: [] } }],
     ["another sender", { role: "coordinator" }],
-    ["an epoch that is no count", { attempt_epoch: -1 }],
+    ["an epoch that is not a count", { attempt_epoch: -1 }],
   ])("of %s is left to the reader of the whole", (_what, change) => {
     expect(readBatchHead(written(change))).toBeNull();
   });

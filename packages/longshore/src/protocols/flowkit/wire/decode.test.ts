@@ -83,8 +83,8 @@ describe("an envelope", () => {
   });
 
   it("that is not JSON, not an object, not UTF-8 or too deep is refused without an exception", () => {
-    expect(why(decodeEnvelope(Buffer.from("{")))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
-    expect(why(decodeEnvelope(Buffer.from([0x22, 0xff, 0x22])))).toMatch(/^envelope.invalid: it is no JSON in UTF-8/);
+    expect(why(decodeEnvelope(Buffer.from("{")))).toMatch(/^envelope.invalid: it is not JSON in UTF-8/);
+    expect(why(decodeEnvelope(Buffer.from([0x22, 0xff, 0x22])))).toMatch(/^envelope.invalid: it is not JSON in UTF-8/);
     expect(why(decodeEnvelope(Buffer.from("")))).toMatch(/^envelope.invalid/);
     expect(why(decodeEnvelope(Buffer.from("[]")))).toBe("envelope.invalid: it is [], expected an object");
     const deep = `{"payload":${"[".repeat(200)}${"]".repeat(200)}}`;

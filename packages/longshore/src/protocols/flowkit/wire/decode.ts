@@ -49,7 +49,7 @@ export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unkno
     if (deeperThan(text)) return invalid(`it is nested deeper than ${jsonDepthMax} levels`);
     value = parse(text);
   } catch (error) {
-    return invalid(`it is no JSON in UTF-8 (${(error as Error).message})`);
+    return invalid(`it is not JSON in UTF-8 (${(error as Error).message})`);
   }
   if (!isObject(value)) return invalid(`it is ${described(value)}, expected an object`);
   const { v = 1, msg_type, role, corr_id, attempt_epoch, ts_ms, payload = {}, target_worker_id = null } = value;

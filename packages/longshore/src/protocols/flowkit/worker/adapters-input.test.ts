@@ -44,7 +44,7 @@ describe("pulling from artifacts", () => {
   });
 
   // The guide shows a count of 0. Without a batch there is no metric at all, in the reference and here, and this counts as 0.
-  it("[F-EMPTY-01, T06] an empty upstream is no error", async () => {
+  it("[F-EMPTY-01, T06] an empty upstream is not an error", async () => {
     const { world, iterated } = await setup();
     upstream(world, "u");
     await world.start(cmd(pull, { from_nodes: ["u"] }));

@@ -84,7 +84,7 @@ function isOurs({ code }: Partial<LongshoreError>): boolean {
 
 /** The error that ends a run when its worker stops. */
 export function handedBack(): LongshoreError {
-  return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one goes on.");
+  return new LongshoreError("LONGSHORE_SHUTDOWN", "The worker stops between two batches; another one continues.");
 }
 
 interface Input {

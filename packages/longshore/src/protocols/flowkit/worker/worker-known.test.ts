@@ -49,7 +49,7 @@ describe("commands", () => {
     await world.start();
     expect((await world.end()).payload.kind).toBe("TASK_DONE");
     expect(world.notices.filter(({ level }) => level === "warn").map(({ message }) => message.replace(/^.*?\): /, ""))).toEqual([
-      expect.stringContaining("it is no JSON"),
+      expect.stringContaining("it is not JSON"),
       'payload.cmd is "TASK_DANCE", which is not known.',
       'step_type is "other" in a command on the topic of probe, expected "probe".',
     ]);

@@ -50,7 +50,7 @@ async function started(build: (g: GraphBuilder, input: Ref<Given>) => unknown, i
 const squares = (input: Json) => (input as number) ** 2;
 
 describe("a map", () => {
-  it("has the results of its items in their order, whatever the order in which they end", async () => {
+  it("has the results of its items in order, for any order of ends", async () => {
     const { world, state } = await started((g, input) => g.map(input.items, square), { items: [1, 2, 3] });
     const taken = [await world.poll("square"), await world.poll("square"), await world.poll("square")];
     for (const each of taken.reverse()) {
@@ -63,7 +63,7 @@ describe("a map", () => {
     expect(await state()).toEqual({ state: "succeeded", output: [1, 4, 9], error: null });
   });
 
-  it("of no items has no results, and is over at once", async () => {
+  it("of no items has no results, and ends at once", async () => {
     const { state } = await started((g, input) => g.map(input.items, square), { items: [] });
     expect(await state()).toMatchObject({ state: "succeeded", output: [] });
   });
@@ -77,7 +77,7 @@ describe("a map", () => {
     expect((await state()).state).toBe("succeeded");
   });
 
-  it("makes the input of each task from its item, its place and what all share", async () => {
+  it("makes the input of each task from its item, its index and the shared values", async () => {
     const { workAll } = await started(
       (g, input) =>
         g.map(input.items as unknown as Ref<{ n: number }[]>, square, {
@@ -91,7 +91,7 @@ describe("a map", () => {
     ]);
   });
 
-  it("never takes its data for references", async () => {
+  it("never treats its data as references", async () => {
     const odd = [{ $ref: { path: ["factor"] } }, { $value: { a: 1 } }, { $ref: { item: "value", path: [] } }];
     const { workAll, state } = await started((g, input) => g.map(input.items, square), { items: odd, factor: 7 });
     expect(await workAll()).toEqual(odd);
@@ -117,7 +117,7 @@ describe("a map", () => {
     [5, "it maps over 5, expected a list"],
     [{ length: 1 }, 'it maps over {"length":1}, expected a list'],
     [Array.from({ length: 20_001 }, () => 0), "it maps over 20001 items, at most 20000 are allowed"],
-  ])("fails for data that is no list, or too long a one", async (items, message) => {
+  ])("fails for data that is not a list, or too long a one", async (items, message) => {
     const { state } = await started((g, input) => g.map(input.items, square), { items });
     expect(await state()).toMatchObject({ state: "failed", error: `step square failed: ${message}` });
   });
@@ -194,7 +194,7 @@ describe("a map in which an item fails", () => {
     expect(world.allRuns().map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
   });
 
-  it("takes too long as a whole", async () => {
+  it("times out as a whole", async () => {
     const { world, state, work } = await started((g, input) => g.map(input.items, square, { totalTimeout: "1m" }), four);
     await work(squares);
     await world.clock.advance(60_000);
@@ -205,7 +205,7 @@ describe("a map in which an item fails", () => {
 });
 
 describe("the concurrency of a map", () => {
-  it("bounds how many of its tasks are held, and not those of another map", async () => {
+  it("limits how many of its tasks are held, but not those of another map", async () => {
     const { world, state, workAll } = await started(
       (g, input) => [g.map(input.items, square, { concurrency: 2 }), g.map(input.items, square, { id: "other", concurrency: 1 })],
       { items: [1, 2, 3] },
@@ -264,7 +264,7 @@ describe("a long map", () => {
     expect(await state()).toMatchObject({ state: "succeeded", output: items });
   });
 
-  it("goes on over a restart of the server", async () => {
+  it("continues over a restart of the server", async () => {
     const { world, state, work, workAll } = await started((g, input) => g.map(input.items, square), { items });
     for (let at = 0; at < 10; at++) await work();
     await world.restart();

@@ -1,4 +1,4 @@
-// Any workflow in code, with children and streams, under any orders means the same (orders.ts).
+// Any workflow in code, with children and streams, has the same meaning under any operator commands (orders.ts).
 
 import { describe } from "vitest";
 import type { Random } from "../../../../test/faults/random.ts";
@@ -58,7 +58,7 @@ function readItem(id: string): ReadStep {
   return { name: id, ends: true, turn: () => "begins" };
 }
 
-describe("under any orders", () => {
+describe("under any operator commands", () => {
   playOrders("a workflow in code means the same", { seeds: 120 }, async (random) => {
     const world = await openRunWorld({ dialects: [codeDialect], sliceTasks: 1 });
     const sources = [makeWorkflow(random, "inner"), makeWorkflow(random, "outer", "inner")];

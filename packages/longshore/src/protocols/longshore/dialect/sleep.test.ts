@@ -56,7 +56,7 @@ describe("a workflow with a pause", () => {
     expect(await world.runs.run(run.id)).toMatchObject({ state: "succeeded" });
   });
 
-  it("goes on at once behind a time that has passed", async () => {
+  it("continues at once after a time that has passed", async () => {
     const { work } = await started({ until: 0 });
     expect([await work(), await work()]).toEqual(["before", "behind"]);
   });

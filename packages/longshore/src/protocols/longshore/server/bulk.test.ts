@@ -98,7 +98,7 @@ describe("an order to many runs", () => {
     expect(await order({ action: "cancel", filter: {} })).toMatchObject({ done: 30 });
   });
 
-  it("goes on when the store can be written again", async () => {
+  it("continues when the store can be written again", async () => {
     const { api, disk, clock } = await startOnSmallDisk();
     await api("POST", "/definitions", { source: { name: "w", steps: [step], output: null } }, json);
     for (let n = 0; n < 50; n++) await api("POST", "/runs", { workflow: "w" });

@@ -3,7 +3,7 @@
 //   event: ready                  the stream has begun; a read from now on is at least as new as its events
 //   event: run, event: task       a run or task as a commit left it
 //   event: lagged                 changes were missed: the reader was too slow, or was away for too long; read the state again
-//   event: tick                   with `tick`, in place of single changes: the ids of the runs that have changed, and numbers (ticks.ts)
+//   event: tick                   with `tick`, instead of single changes: the ids of the runs that have changed, and numbers (ticks.ts)
 //
 // Every frame but `lagged` and `tick` carries an id to resume after.
 

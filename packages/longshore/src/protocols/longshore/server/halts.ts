@@ -25,7 +25,7 @@ export function haltOperations({ board }: HaltDeps): Operation[] {
   return [
     operation({
       ...{ id: "pauseQueue", tag: "queues", method: "POST", path: "/queues/pause", action: "queue.steer" },
-      summary: "Pause a queue: its tasks are handed out no more. What workers hold goes on.",
+      summary: "Pause a queue: its tasks are handed out no more. Tasks that workers hold continue.",
       body: z.strictObject({ ...queue, reason }),
       answers: { 200: { description: "It is paused; when it was paused already, as it was.", schema: queueShape } },
       async handle({ body, request }) {
@@ -47,7 +47,7 @@ export function haltOperations({ board }: HaltDeps): Operation[] {
     }),
     operation({
       ...{ id: "cordonWorker", tag: "workers", method: "POST", path: "/workers/:id/cordon", action: "worker.steer" },
-      summary: "Give a worker no more tasks. What it holds goes on.",
+      summary: "Give a worker no more tasks. Tasks that it holds continue.",
       body: z.strictObject({ reason }),
       answers: { 200: { description: "It is cordoned; when it was already, as it was.", schema: workerShape } },
       async handle({ params, body, request }) {

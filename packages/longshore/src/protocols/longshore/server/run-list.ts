@@ -90,13 +90,13 @@ type ListQuery = z.output<typeof query>;
 /** Returns what an open run waits for. */
 export type WaitingOf = ReturnType<typeof runsWaiting>;
 
-/** Parameters of a list that are no filters. */
+/** Parameters of a list that are not filters. */
 const ofLists: ReadonlySet<string> = new Set(["view", "waiting", "limit", "before"]);
 
 /** The filters of `GET /runs?view=summary`, written as its parameters. */
 export function runFilterOf(given: Readonly<Record<string, string | readonly string[]>>): RunFilter {
   for (const name of Object.keys(given))
-    if (ofLists.has(name)) throw badInput(`filter.${name} is no filter.`, `filter.${name}`, "a filter");
+    if (ofLists.has(name)) throw badInput(`filter.${name} is not a filter.`, `filter.${name}`, "a filter");
   const { limit: _limit, before: _before, ...filter } = summaryQuery(checked(query, { ...given, view: "summary" }, "filter"));
   return filter;
 }

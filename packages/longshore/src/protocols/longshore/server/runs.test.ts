@@ -73,7 +73,7 @@ describe("starting a run", () => {
     ["a key that is too long", { workflow: "w", key: "k".repeat(257) }, "key"],
     ["a delay below zero", { workflow: "w", delayMs: -1 }, "delayMs"],
     ["a delay of more than a year", { workflow: "w", delayMs: 40_000_000_000 }, "delayMs"],
-    ["a priority that is no whole number", { workflow: "w", priority: 0.5 }, "priority"],
+    ["a priority that is not an integer", { workflow: "w", priority: 0.5 }, "priority"],
     ["a control character in the name", { workflow: "a\u0000b" }, "workflow"],
     ["a field that does not exist", { workflow: "w", inputs: {} }, "inputs"],
   ])("with %s is 400 and names it", async (_, request, field) => {
@@ -91,7 +91,7 @@ describe("starting a run", () => {
     expect(query.error).toMatchObject({ field: "query.colour", expected: "one of limit, after" });
   });
 
-  it("with a body that is no JSON reports line and column", async () => {
+  it("with a body that is not JSON reports line and column", async () => {
     const { api } = await startAdminServer();
     const { status, body } = await api("POST", "/runs", '{"workflow":\n  nope}');
     expect(status).toBe(400);
@@ -180,7 +180,7 @@ describe("a run that fails", () => {
     expect((await api("GET", `/runs/${id}/steps`)).body.items).toMatchObject([{ id: "a", state: "failed" }, { state: "cancelled" }]);
   });
 
-  it("is refused a reason that is no text, empty, too long or under another name", async () => {
+  it("is refused a reason that is not a text, empty, too long or under another name", async () => {
     const { api, create } = await startAdminServer();
     const { id } = (await api("POST", "/runs", { workflow: await create(job("a")) })).body;
     for (const body of [{ reason: 1 }, { reason: "" }, { reason: "x".repeat(1_001) }, { because: "x" }]) {

@@ -16,7 +16,7 @@ async function failed({ take, fail }: Pick<AdminServer, "take" | "fail">, error:
 }
 
 describe("numbers of runs", () => {
-  it("are kept by state and by workflow, whatever happens to a run", async () => {
+  it("are kept by state and by workflow, for every event of a run", async () => {
     const server = await setup();
     const { api, one, two, start, take, complete } = server;
     const counts = async (by: string) => (await api("GET", `/counts?by=${by}`)).body;

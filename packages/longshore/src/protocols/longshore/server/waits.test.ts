@@ -84,7 +84,7 @@ describe("a task without a workflow", () => {
   it.each([
     ["no task", {}, "task"],
     ["a name that no worker can have", { task: "$command" }, "task"],
-    ["an id that is no UUID", { task: "t", id: "mine" }, "id"],
+    ["an id that is not a UUID", { task: "t", id: "mine" }, "id"],
     ["a delay below zero", { task: "t", delayMs: -1 }, "delayMs"],
     ["an unknown backoff", { task: "t", retry: { limit: 1, backoff: { kind: "none" } } }, "retry.backoff.kind"],
   ])("with %s is 400 and names it", async (_, request, field) => {

@@ -91,7 +91,7 @@ function isItself(expression: Expression, value: Json | undefined): boolean {
 function readPath(value: unknown, at: JsonPath, faults: ExpressionFault[]): Path | null {
   const parsed = typeof value === "string" ? parsePath(value) : value === null ? { path: [] } : { fault: "it is not a text" };
   if ("path" in parsed) return parsed.path;
-  faults.push({ path: at, message: `This is no path: ${parsed.fault}.`, expected: "a field name, or a path such as $.a.b[0]" });
+  faults.push({ path: at, message: `This is not a path: ${parsed.fault}.`, expected: "a field name, or a path such as $.a.b[0]" });
   return null;
 }
 

@@ -1,4 +1,4 @@
-// Any flow, whatever its steps answer and in whatever order, executes the steps and has the result of a plain reading of it.
+// Any flow executes the same steps and has the same result as in a simple reference model, for any outputs of its steps and any order.
 // The reading below works out values on demand and remembers them; it knows nothing of plans.
 
 import assert from "node:assert/strict";
@@ -154,7 +154,7 @@ function flowOf({ steps, output }: Story): JsonObject {
   };
 }
 
-/** Reports on whatever is there to do, in the order that `pick` draws, until the run has ended. */
+/** Reports on all open steps, in the order that `pick` draws, until the run has ended. */
 async function play(world: FlowWorld, id: string, { steps }: Story, pick: () => number): Promise<string[]> {
   const executed: string[] = [];
   while (isRunOpen((await world.found(id)).state)) {

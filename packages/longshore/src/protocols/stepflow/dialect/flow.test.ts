@@ -38,10 +38,10 @@ describe("an expression", () => {
   it.each<[string, Json, string]>([
     ["a condition without a value", { $if: true }, "x"],
     ["a coalesce of no list", { $coalesce: {} }, "x.$coalesce"],
-    ["a step that is no text", { $step: 1 }, "x.$step"],
-    ["a path that is no text", { $step: "a", path: 1 }, "x.path"],
+    ["a step that is not a text", { $step: 1 }, "x.$step"],
+    ["a path that is not a text", { $step: "a", path: 1 }, "x.path"],
     ["a path that is none", { $input: "$a" }, "x.$input"],
-    ["a variable that is no text", { $variable: {} }, "x.$variable"],
+    ["a variable that is not a text", { $variable: {} }, "x.$variable"],
     ["the old form", { a: [{ $from: { workflow: "input" } }] }, "x.a.0.$from"],
   ])("with %s is refused, with its path", (_, value, where) => {
     const { faults } = read(value);
@@ -113,26 +113,26 @@ describe("a flow", () => {
   });
 
   it.each<[string, Json, string]>([
-    ["is no object", [], ""],
+    ["is not an object", [], ""],
     ["has a name that is none", { name: 1 }, "name"],
     ["has a name that is too long", { name: "x".repeat(1_001) }, "name"],
-    ["has steps that are no list", { steps: {} }, "steps"],
-    ["has a step that is no object", { steps: [1] }, "steps[0]"],
+    ["has steps that are not a list", { steps: {} }, "steps"],
+    ["has a step that is not an object", { steps: [1] }, "steps[0]"],
     ["has a step without an id", { steps: [{ component: "/x" }] }, "steps[0]"],
-    ["has a step whose id is no text", { steps: [{ id: 1, component: "/x" }] }, "steps[0].id"],
+    ["has a step whose id is not a text", { steps: [{ id: 1, component: "/x" }] }, "steps[0].id"],
     ["has a step whose id is too long", { steps: [{ id: "x".repeat(257), component: "/x" }] }, "steps[0].id"],
     ["has a step with a NUL in its id", { steps: [{ id: "a\u0000", component: "/x" }] }, "steps[0].id"],
     ["has a step without a component", { steps: [{ id: "a" }] }, "steps[0]"],
     ["has a step that must perhaps", { steps: [{ ...step, mustExecute: "yes" }] }, "steps[0].mustExecute"],
-    ["has an onError that is no object", { steps: [{ ...step, onError: "fail" }] }, "steps[0].onError"],
+    ["has an onError that is not an object", { steps: [{ ...step, onError: "fail" }] }, "steps[0].onError"],
     ["has an action that does not exist", { steps: [{ ...step, onError: { action: "skip" } }] }, "steps[0].onError.action"],
     ["has half a retry", { steps: [{ ...step, onError: { action: "retry", maxRetries: 1.5 } }] }, "steps[0].onError.maxRetries"],
     ["has retries below zero", { steps: [{ ...step, onError: { action: "retry", maxRetries: -1 } }] }, "steps[0].onError.maxRetries"],
     ["has a map of schemas", { schemas: { input: { type: "string" } } }, "schemas.input"],
     ["has schemas of another type", { schemas: { type: "array" } }, "schemas.type"],
-    ["has schemas that are no object", { schemas: [] }, "schemas"],
-    ["has examples that are no list", { examples: {} }, "examples"],
-    ["has a case that is no object", { test: { cases: [1] } }, "test.cases[0]"],
+    ["has schemas that are not an object", { schemas: [] }, "schemas"],
+    ["has examples that are not a list", { examples: {} }, "examples"],
+    ["has a case that is not an object", { test: { cases: [1] } }, "test.cases[0]"],
   ])("that %s is refused, with the field", (_, document, field) => {
     expect(refusal(document)).toBe(field);
   });

@@ -1,5 +1,5 @@
-// Any flow under any orders means the same (orders.ts): those steps have begun that a plain reading of the flow wants, given what became of the others, and
-// its result is that of the reading.
+// Any flow has the same meaning under any operator commands (orders.ts): those steps have begun that a simple reference model wants, given
+// the outcome of the other steps, and the result is that of the model.
 
 import { isDeepStrictEqual } from "node:util";
 import { describe } from "vitest";
@@ -123,7 +123,7 @@ function faultIn(steps: readonly MadeStep[], output: Json, run: Run, records: Re
   return faults.length === 0 ? null : faults.join(", ");
 }
 
-describe("under any orders", () => {
+describe("under any operator commands", () => {
   playOrders("a flow means the same", { seeds: 120, found: [1404] }, async (random) => {
     const world = await openRunWorld({ dialects: [stepflowDialect(mockRouter)], sliceTasks: 1 });
     const steps = Array.from({ length: random.between(2, 7) }, (_, at) => makeStep(random, at));

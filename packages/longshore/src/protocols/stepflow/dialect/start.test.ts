@@ -76,8 +76,8 @@ describe("overrides", () => {
   it.each<[string, Json, string]>([
     ["name a step that is not there", { steps: { c: { value: {} } } }, "overrides.steps.c"],
     ["name a step that is not there, unwrapped", { c: { value: {} } }, "overrides.c"],
-    ["are no object", [], "overrides"],
-    ["have a patch that is no object", { a: 1 }, "overrides.a"],
+    ["are not an object", [], "overrides"],
+    ["have a patch that is not an object", { a: 1 }, "overrides.a"],
     ["have nothing to merge", { a: {} }, "overrides.a.value"],
     ["are a JSON Patch", { a: { $type: "json_patch", value: [] } }, "overrides.a.$type"],
     ["are of no known type", { a: { $type: "x", value: {} } }, "overrides.a.$type"],

@@ -131,7 +131,7 @@ async function* scanned(content: AsyncIterable<Uint8Array>, scan: JsonScan): Asy
   }
 }
 
-/** Undefined when it is not UTF-8. A byte order mark is no JSON. */
+/** Undefined when it is not UTF-8. A byte order mark is not JSON. */
 async function textOf(content: AsyncIterable<Uint8Array>): Promise<string | undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let text = "";

@@ -37,13 +37,13 @@ function realFolder(files: string): string {
   } catch (cause) {
     throw bad(`The folder of files for flows is ${files}, which cannot be read: ${(cause as Error).message}`, expected, "files");
   }
-  throw bad(`The folder of files for flows is ${files}, which is no folder`, expected, "files");
+  throw bad(`The folder of files for flows is ${files}, which is not a folder`, expected, "files");
 }
 
 function variablesOf(names: readonly string[]): ReadonlySet<string> {
   for (const name of names) {
     if (!/^[A-Za-z_]\w*$/.test(name)) {
-      throw bad(`${JSON.stringify(name)} is no name of an environment variable`, "letters, digits and _", "variables");
+      throw bad(`${JSON.stringify(name)} is not a name of an environment variable`, "letters, digits and _", "variables");
     }
   }
   return new Set(names);

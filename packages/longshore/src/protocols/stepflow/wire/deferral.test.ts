@@ -3,7 +3,7 @@ import { deferralError, deferralOf, deferredParams, takeDeferred } from "./defer
 import { TaskErrorCode } from "./messages.ts";
 import { stableTaskId } from "./task-id.ts";
 
-it("a deferral is read from the error that contains it, and other errors are no deferrals", () => {
+it("a deferral is read from the error that contains it, and other errors are not deferrals", () => {
   const deferral = { delayMs: 5_000, output: { page: 2 } };
   expect(deferralOf(deferralError(deferral))).toEqual(deferral);
   const failure = { code: TaskErrorCode.WORKER_ERROR, message: "deferred" };

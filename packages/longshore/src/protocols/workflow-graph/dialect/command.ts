@@ -20,7 +20,7 @@ export interface EnvVar {
 
 const envNamePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Any other text in place of a name would be executed as shell text. */
+/** Any other text instead of a name would be executed as shell text. */
 export function isEnvName(name: string): boolean {
   return envNamePattern.test(name);
 }

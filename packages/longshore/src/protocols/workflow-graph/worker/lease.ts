@@ -167,7 +167,7 @@ export class LeasedJob implements Assignment {
     return { verdict: await client.fail(leaseId, { error, retryable: outcome.retryable }, signal) };
   }
 
-  /** A Longshore server accepts the unchanged result in place of the texts of the protocol. */
+  /** A Longshore server accepts the unchanged result instead of the texts of the protocol. */
   #completion(output: Json): CompleteRequest {
     return this.defers && !isTexts(output) ? { output } : { outputs: encodeOutputs(output) };
   }

@@ -214,7 +214,7 @@ describe("a TaskHandler", () => {
     expect(collector.toPrometheusText()).toContain('active_workers{taskType="refused"} 0');
   });
 
-  it("accepts a client of the SDK itself in place of an address", async () => {
+  it("accepts a client of the SDK itself instead of an address", async () => {
     const { stub, handler: unused } = await setup();
     expect(unused.workerCount).toBe(0);
     const foreign: Client = { getConfig: () => ({ baseUrl: stub.url }) };

@@ -75,6 +75,6 @@ describe("the coordinator's settings", () => {
 
   it("in a file that cannot be read are refused with its name", () => {
     expect(() => read("/nowhere/c.json")).toThrow(/The FlowKit configuration \/nowhere\/c.json could not be read/);
-    expect(() => read(fileWith("[]"))).toThrow(/is no object/);
+    expect(() => read(fileWith("[]"))).toThrow(/is not an object/);
   });
 });

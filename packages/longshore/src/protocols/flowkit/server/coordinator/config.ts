@@ -122,7 +122,7 @@ function fileOf(file: string): { [key: string]: unknown } {
   } catch (error) {
     throw bad("flowkit.config", `The FlowKit configuration ${file} could not be read: ${toError(error).message}`, error);
   }
-  if (!isObject(read)) throw bad("flowkit.config", `The FlowKit configuration ${file} is no object.`);
+  if (!isObject(read)) throw bad("flowkit.config", `The FlowKit configuration ${file} is not an object.`);
   return { ...read };
 }
 

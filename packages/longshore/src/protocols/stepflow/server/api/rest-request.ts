@@ -21,7 +21,7 @@ export function objectIn(body: JsonBody): JsonObject {
     value = jsonOf(body) as Json;
   } catch {
     const fault = faultOf(body);
-    throw bad(`The body is no JSON${fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`}.`);
+    throw bad(`The body is not JSON${fault === null ? "" : `: ${fault.message} at line ${fault.line} column ${fault.column}`}.`);
   }
   if (isObject(value)) return value as JsonObject;
   throw bad(`The body is ${kindOf(value)}, expected an object.`);

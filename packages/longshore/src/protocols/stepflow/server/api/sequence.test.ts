@@ -25,7 +25,7 @@ describe("the numbers of events", () => {
     expect(numberAt(1_000, 900)).toBe(0);
   });
 
-  it("are reached by whatever is recorded of the same millisecond", () => {
+  it("are reached by all events of the same millisecond", () => {
     expect(isReached(numberAt(0, 5), numberOf(0, 5, 3))).toBe(true);
     expect(isReached(numberAt(0, 4), numberOf(0, 5, 0))).toBe(false);
   });

@@ -59,7 +59,7 @@ describe("sleep", () => {
     await slept;
   });
 
-  it("refuses what is no duration", async () => {
+  it("refuses what is not a duration", async () => {
     const perform = async (input: Parameters<typeof callOf>[1]) => sleep(new TestClock()).perform(callOf("/sleep", input));
     for (const duration_ms of [-1, 1.5, "1", 1e12, [1]]) await expect(perform({ duration_ms })).rejects.toThrow(invalid("duration_ms"));
     await expect(perform({})).rejects.toThrow(invalid("duration_ms is missing"));

@@ -41,7 +41,7 @@ describe("put_blob and get_blob", () => {
     expect(await (await setup()).get("f".repeat(64))).toEqual({ data: { steps: [] } });
   });
 
-  it("report what is wrong with an id, a type, or data that is no JSON", async () => {
+  it("report what is wrong with an id, a type, or data that is not JSON", async () => {
     const { library, put, get } = await setup();
     await expect(get("short")).rejects.toThrow(failure("INVALID_INPUT", '"short", expected 64 hexadecimal digits'));
     await expect(get("0".repeat(64))).rejects.toThrow(failure("COMPONENT_FAILED", "there is no blob"));

@@ -37,7 +37,7 @@ export function getBlob(blobs: BlobLibrary): Component {
       const found = await blobs.find(hash);
       if (found === undefined) throw failed(call, `there is no blob ${hash}`);
       const text = await blobs.jsonText(found);
-      if (text === undefined) throw failed(call, `the blob ${hash} is no JSON; its type is ${found.type}`);
+      if (text === undefined) throw failed(call, `the blob ${hash} is not JSON; its type is ${found.type}`);
       return { data: parseExact(text) as Json };
     },
   };

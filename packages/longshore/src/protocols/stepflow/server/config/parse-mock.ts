@@ -53,7 +53,7 @@ function answerOf(place: Place): MockAnswer {
   const outcome = given.get("outcome");
   if (outcome === undefined) return { kind: "broken", message: textOf(required(place, given, "error"), answerForm) };
   if (outcome.text === "success") return { kind: "success", result: given.get("result")?.json() ?? null };
-  if (outcome.text !== "failed") throw outcome.refuse(`'${outcome.text}' is no outcome.`, "success or failed");
+  if (outcome.text !== "failed") throw outcome.refuse(`'${outcome.text}' is not an outcome.`, "success or failed");
   const error = required(place, given, "error");
   const said = fields(mapOf(error, "a map with code and message"), ["code", "message", "data"]);
   const code = required(error, said, "code");

@@ -136,7 +136,7 @@ function healthOf(place: Place | undefined): HttpPlugin["health"] {
   const given = fields(mapOf(place, "a map with path, timeoutMs and retryDelayMs"), ["path", "timeoutMs", "retryDelayMs"]);
   const path = given.get("path");
   const text = path === undefined ? healthDefault.path : textOf(path, "a path");
-  if (!/^\/[^\s#]*$/.test(text)) throw (path ?? place).refuse(`'${text}' is no path.`, "a path with a slash in front, such as /health");
+  if (!/^\/[^\s#]*$/.test(text)) throw (path ?? place).refuse(`'${text}' is not a path.`, "a path with a slash in front, such as /health");
   return {
     path: text,
     timeoutMs: bounded(given.get("timeoutMs"), healthDefault.timeoutMs, healthMsMax, "milliseconds"),
@@ -164,7 +164,7 @@ function httpUrl(place: Place, environment: Environment): URL {
   const text = filledText(place, "an address", environment);
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw place.refuse(`'${text}' is no address.`, "http://host:port or https://host:port");
+    throw place.refuse(`'${text}' is not an address.`, "http://host:port or https://host:port");
   // A user name and password would never be sent, and every message about the worker would show them.
   if (url.username !== "" || url.password !== "") throw place.refuse("The address has a user name or password.", "an address without them");
   return url;
@@ -173,7 +173,7 @@ function httpUrl(place: Place, environment: Environment): URL {
 function natsUrl(place: Place, environment: Environment): string {
   const text = filledText(place, "the address of a NATS server", environment);
   const ok = text.split(",").every((one) => /^((nats|tls|ws|wss):\/\/)?[^\s/]+\/?$/.test(one.trim()));
-  if (!ok) throw place.refuse(`'${text}' is no address of a NATS server.`, "nats://host:port, or several with commas between them");
+  if (!ok) throw place.refuse(`'${text}' is not an address of a NATS server.`, "nats://host:port, or several with commas between them");
   return text;
 }
 

@@ -47,7 +47,7 @@ function patternOf(key: string, at: Place): RoutePattern {
   } catch {
     // The message of `routePattern` is about tasks. This message names the place in the file instead.
     throw at.refuse(
-      `'${key}' is no path.`,
+      `'${key}' is not a path.`,
       "a prefix such as /python, or a pattern such as /python/{*component}: each name once, {*name} last",
     );
   }
@@ -90,7 +90,7 @@ function conditionsOf(place: Place | undefined): RouteCondition[] {
     const path = textOf(at, "a path into the input, such as $.model");
     const parsed = parsePath(path);
     if ("fault" in parsed)
-      throw at.refuse(`'${path}' is no path: ${parsed.fault}.`, "a path into the input, such as $.model or $.items[0]['a b']");
+      throw at.refuse(`'${path}' is not a path: ${parsed.fault}.`, "a path into the input, such as $.model or $.items[0]['a b']");
     return { path, steps: parsed.path, value: required(item, given, "value").json() };
   });
 }

@@ -270,7 +270,7 @@ routes:
       `plugins: { a: { type: builtin } }\nroutes:\n${keys.map((key) => `  "${key}": [ { plugin: a } ]\n`).join("")}`;
     for (const key of ["python", "/a*", "/{*a}/b", "/{a}/{a}", "/a b", "/a//b"])
       expect(refusal(routes([key]))).toMatchObject({
-        message: `'${key}' is no path.`,
+        message: `'${key}' is not a path.`,
         line: 3,
         column: 3,
         expected: expect.stringContaining("/python"),
@@ -281,7 +281,7 @@ routes:
   it("must have conditions that can be evaluated", () => {
     const text = 'plugins: { a: { type: builtin } }\nroutes: { "/": [ { plugin: a, conditions: [ { path: "$.a[b", value: 1 } ] } ] }';
     expect(refusal(text)).toMatchObject({
-      message: `'$.a[b' is no path: the bracket in "$.a[b" is not closed.`,
+      message: `'$.a[b' is not a path: the bracket in "$.a[b" is not closed.`,
       field: "routes./[0].conditions[0].path",
     });
     expect(refusal(text.replace("[b", "").replace(", value: 1", "")).message).toBe("missing field `value`");
@@ -367,14 +367,18 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
     ],
     ["plugins: { p: { type: stepflow } }", "plugins.p", "The plugin p has neither command nor url."],
     ["plugins: { p: { type: stepflow, url: 'http://h', command: c } }", "plugins.p", "The plugin p has both command and url."],
-    ["plugins: { p: { type: stepflow, url: 'file:///etc' } }", "plugins.p.url", "'file:///etc' is no address."],
+    ["plugins: { p: { type: stepflow, url: 'file:///etc' } }", "plugins.p.url", "'file:///etc' is not an address."],
     ["plugins: { p: { type: stepflow, url: 'http://u:p@h' } }", "plugins.p.url", "The address has a user name or password."],
     ["plugins: { p: { type: stepflow, url: 'http://h', maxConcurrency: 0 } }", "plugins.p.maxConcurrency", "It is 0."],
-    ["plugins: { p: { type: stepflow, command: c, healthCheck: { path: health } } }", "plugins.p.healthCheck.path", "'health' is no path."],
+    [
+      "plugins: { p: { type: stepflow, command: c, healthCheck: { path: health } } }",
+      "plugins.p.healthCheck.path",
+      "'health' is not a path.",
+    ],
     [
       "plugins: { p: { type: mock, components: { /a: { behaviors: { x: { outcome: maybe } } } } } }",
       'plugins.p.components./a.behaviors."x".outcome',
-      "'maybe' is no outcome.",
+      "'maybe' is not an outcome.",
     ],
     ["retry: { backoff: { type: random } }", "retry.backoff.type", "There is no backoff 'random'."],
     ["blobApi: { enabled: 1 }", "blobApi.enabled", "'1' is neither."],

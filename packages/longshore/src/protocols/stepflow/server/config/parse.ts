@@ -103,7 +103,7 @@ function blobApiOf(place: Place | undefined, environment: Environment): BlobApi 
   const url = given.get("url");
   const text = url === undefined || url.kind === "null" ? null : filledText(url, "an address", environment);
   if (text !== null && !/^https?:\/\/[^\s]+$/.test(text))
-    throw (url as Place).refuse(`'${text}' is no address.`, "http://host:port/api/v1/blobs");
+    throw (url as Place).refuse(`'${text}' is not an address.`, "http://host:port/api/v1/blobs");
   return {
     enabled: switchOf(given.get("enabled"), blobApiDefault.enabled),
     url: text,
@@ -148,7 +148,7 @@ function factorOf(place: Place | undefined): number {
   if (place === undefined) return 2;
   const factor = place.value;
   if (typeof factor === "number" && factor >= 1 && factor <= 100) return factor;
-  throw place.refuse(`'${place.text}' is no factor.`, "a number from 1 to 100");
+  throw place.refuse(`'${place.text}' is not a factor.`, "a number from 1 to 100");
 }
 
 function upTo(place: Place, max: number): number {

@@ -19,7 +19,7 @@ export function findProgram(command: string, { plugin, directory, path }: Progra
     : (path ?? "").split(delimiter).flatMap((folder) => (folder === "" ? [] : [join(resolve(directory, folder), command)]));
   const found = tried.find(isProgram);
   if (found !== undefined) return found;
-  const where = command.includes("/") ? `${tried[0]} is no program` : `no folder of PATH (${path || "which is empty"}) has it`;
+  const where = command.includes("/") ? `${tried[0]} is not a program` : `no folder of PATH (${path || "which is empty"}) has it`;
   throw new LongshoreError("LONGSHORE_BAD_CONFIG", `The program '${command}' of the plugin ${plugin} was not found: ${where}.`, {
     detail: { field: `plugins.${plugin}.command`, expected: "a program that can be run, by its path or by its name in PATH" },
   });

@@ -130,7 +130,8 @@ class Call {
       const shown = body.length === 0 ? "nothing" : JSON.stringify(body.slice(0, shownCharsMax));
       throw failure(statusCode(status), `The worker answered with status ${status} and no JSON-RPC: ${shown}.`, error);
     }
-    if (message.kind !== "result" && message.kind !== "error") throw failure("UNREACHABLE", "The worker answered with a call of its own.");
+    if (message.kind !== "result" && message.kind !== "error")
+      throw failure("UNREACHABLE", "The worker answered with a request instead of a response.");
     if (message.id !== this.#id) throw failure("UNREACHABLE", `The worker answered request ${message.id}, expected ${this.#id}.`);
     // The worker is too busy, whatever its message says.
     if ((status === 503 || status === 429) && message.kind === "error") throw failure("UNREACHABLE", message.error.message);
@@ -163,7 +164,7 @@ class Call {
   /** A request that cannot be parsed but has an id is refused, so that the worker does not wait for an answer. */
   #garbled(error: unknown, instanceId: string | null): void {
     const { log, session } = this.#options;
-    log.warn("A worker sent an event that is no JSON-RPC message", { error: toError(error).message });
+    log.warn("A worker sent an event that is not a JSON-RPC message", { error: toError(error).message });
     if (!(error instanceof RpcError) || error.id === undefined || error.id === this.#id) return;
     void this.#deliver(refusalText(error.id, error, session.dialect), instanceId);
   }
