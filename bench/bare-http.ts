@@ -1,5 +1,5 @@
-// The two hot requests on node:http with arrays in memory, without store, leases and scheduler: the cost of Node's own HTTP. Our server
-// reads such requests without node:http, so it may be cheaper in this part; it pays for durability and rules in another.
+// The two most frequent requests on node:http with arrays in memory, without store, leases and scheduler: the cost of Node's own HTTP. Our
+// server reads such requests without node:http, so this part may cost less there, but it also has the costs of durability and rules.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 

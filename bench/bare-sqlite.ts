@@ -1,4 +1,4 @@
-// The ceiling: what the same SQLite driver does with the bare statements of a task's life and nothing around them.
+// The upper limit: the same SQLite driver with only the statements of a task's life.
 import { join } from "node:path";
 import { ownCpuMicroseconds } from "./processes.ts";
 

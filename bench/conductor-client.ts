@@ -16,7 +16,7 @@ export interface PolledTask {
 
 export interface ConductorClient {
   define(): Promise<void>;
-  /** Starts the runs with these numbers, some at a time; answers their ids in that order. */
+  /** Starts the runs with these numbers, some at a time. Returns their ids in this order. */
   startAll(from: number, to: number): Promise<string[]>;
   start(n: number): Promise<string>;
   startFork(): Promise<string>;

@@ -39,7 +39,7 @@ export async function startOurs(folder: string): Promise<ConductorServer> {
   return { ...server, readyMs: performance.now() - before };
 }
 
-/** The settings under which it bears concurrent callers on SQLite; everything else as it comes. */
+/** The settings with which it can serve concurrent callers on SQLite. Everything else has the default. */
 export async function startReference(folder: string, { jar, java }: Peers): Promise<ConductorServer> {
   const database = join(folder, "conductor.db");
   const config = join(folder, "conductor.properties");

@@ -166,7 +166,7 @@ function serverTargets(rounds: readonly Round[]): Target[] {
   return [...targets, { what: "JOIN delay p50, of 5 ms", value: join / 5, wanted: "at most", bound: 1 }];
 }
 
-/** A fifth is what the same measurement differs from itself on a shared machine. */
+/** On a shared machine, two runs of the same measurement differ by up to a fifth. */
 const flat = ({ small, large, runs }: Growth): Target => ({
   what: `server CPU a raw task, ${runs.toLocaleString("en-US")} to 1,000 finished runs`,
   value: large.serverCpu / small.serverCpu,

@@ -129,7 +129,7 @@ async function keptAt(connection: HttpConnection, task: string, batches: number)
   return marks;
 }
 
-/** Between two readings time and CPU are taken to go hand in hand. */
+/** Between two readings, CPU is assumed to grow evenly with time. */
 function cpuAt(samples: readonly { at: number; cpu: number }[], at: number): number {
   const later = samples.findIndex((sample) => sample.at >= at);
   const after = samples[later === -1 ? samples.length - 1 : later] as { at: number; cpu: number };

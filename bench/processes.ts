@@ -23,7 +23,7 @@ export interface StartOptions {
   readonly env?: Record<string, string>;
   readonly uid?: number;
   readonly gid?: number;
-  /** How it is told to end. Default: SIGTERM. */
+  /** How it is stopped. Default: SIGTERM. */
   readonly stopWith?: NodeJS.Signals;
 }
 

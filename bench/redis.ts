@@ -1,4 +1,4 @@
-// A Redis of our own with an fsync before every answer, which is what makes it comparable with a durable store.
+// A separate Redis with an fsync before every response, so that it is comparable with a durable store.
 import { freePort, requireCommand } from "./environment.ts";
 import { start } from "./processes.ts";
 

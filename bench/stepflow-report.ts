@@ -219,7 +219,7 @@ function serverTargets(rounds: readonly Round[]): Target[] {
   });
 }
 
-/** A fifth is what the same measurement differs from itself on a shared machine. */
+/** On a shared machine, two runs of the same measurement differ by up to a fifth. */
 function chainTargets(rounds: readonly Round[], steps: number): Target[] {
   const spans = rounds.flatMap(({ chain }) => (chain ? [chain.ours.spans] : []));
   if (spans.length === 0) return [];

@@ -1,6 +1,6 @@
-// Rules about every tracked file that no other tool holds: nothing names the machine it was written on or a package registry's host, the
-// titles of one test file are unique, so that a title leads to one test, no test is kept from running, the lockfile is whole, texts are
-// written in plain words, and the code that ARCHITECTURE.md leads to exists.
+// Rules about every tracked file that no other tool checks: no file names the machine on which it was written, or the host of a package
+// registry; the titles of one test file are unique, so that a title identifies one test; no test is excluded; the lockfile is complete; texts
+// use plain words; and the code that ARCHITECTURE.md names exists.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";

@@ -2,7 +2,7 @@
 //
 // Every file of packages/longshore/src belongs to one layer, found from its path. A layer may import itself and the layers
 // listed for it, nothing else. Static, type-only and dynamic imports count alike: a type import is still knowledge of the other part.
-// Tests beside the source are free, since a test may assemble several layers.
+// Tests next to the source may import anything, because a test may combine several layers.
 //
 // No file outside protocols/ names a protocol, not even in a comment: what is about one protocol belongs to its folder.
 import { readdirSync, readFileSync } from "node:fs";

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 
-// A documentation example that needs longer than this is no example.
+// A documentation example must not need longer than this.
 const RUN_MS_MAX = 120_000;
 const READY_MS_MAX = 30_000;
 const READY_POLL_MS = 50;

@@ -1,4 +1,4 @@
-// What the server has promised to its clients, and what may therefore never happen. Every answer is checked here; a broken promise throws.
+// The promises of the server to its clients, and what must therefore never happen. Every answer is checked here, and a broken promise throws.
 
 import type { Verdict } from "../../src/core/verdict.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
@@ -8,22 +8,22 @@ export interface KnownHold {
   readonly taskId: string;
   readonly runId: string | null;
   readonly grant: number;
-  /** Null for an offer that has not been taken up. */
+  /** Null for an offer that was not accepted. */
   holder: string | null;
   /** The step in which its holder was notified of it. */
   readonly toldIn: number;
-  /** Until when the holder may count on it, by what it was told; extends never move it beyond `bound`. */
+  /** Until when the holder may rely on it, according to its answers. Extends never move it beyond `bound`. */
   until: number;
   bound: number;
-  /** How long the attempt lasts at most from when an offer is taken up; null when it has begun before. */
+  /** The maximum duration of the attempt from when an offer is accepted; null when it has begun before. */
   endMs: number | null;
-  /** When its term ends, by what its holder was told. */
+  /** When its term ends, according to its holder's answers. */
   termEnd: number;
-  /** Nothing has been done that could end it: no report whose fate is unknown, no cancel. */
+  /** Nothing has happened that could end it: no report with an unknown outcome, no cancel. */
   sure: boolean;
   /** The server may let it last longer than its holder was told: after a restart, or an extend whose answer was lost. */
   stretched: boolean;
-  /** A complete was sent with it whose fate is unknown, or which was accepted. */
+  /** A completion was sent with it that was accepted or whose outcome is unknown. */
   maybeCompleted: boolean;
 }
 
@@ -37,7 +37,7 @@ interface KnownTask {
 }
 
 interface KnownRun {
-  /** What its end was acknowledged as, and in which step; null when it may continue. */
+  /** Its acknowledged end, and the step of the simulation; null when it may continue. */
   ended: { state: Run["state"]; step: number } | null;
 }
 
@@ -136,7 +136,7 @@ export class Model {
     if (verdict === "ok") {
       this.#inTime(hold, verb, now);
       const newest = known.holds.at(-1);
-      // What goes back to the line may be held by another within the same commit, who may be the first to be told.
+      // Another worker may hold a returned task in the same commit, and may get its answer first.
       const passedOn = verb !== "complete" && newest?.toldIn === this.#step;
       if (newest !== hold && !passedOn)
         throw broken(`${verb} of ${hold.taskId} was accepted with grant ${hold.grant}, but grant ${newest?.grant} was newer`);
@@ -161,7 +161,7 @@ export class Model {
     }
   }
 
-  /** The answer was lost: it may have been done, or not. */
+  /** The answer was lost, so the outcome is unknown. */
   unknown(hold: KnownHold, verb: Verb): void {
     hold.sure = false;
     if (verb === "complete") hold.maybeCompleted = true;
@@ -222,7 +222,7 @@ export class Model {
     }
   }
 
-  /** What the store says now, against what was acknowledged. */
+  /** Compares the store with what was acknowledged. */
   compare(task: (id: string) => TaskRow | null, run: (id: string) => Run | null): void {
     for (const [id, known] of this.runs) {
       const stored = run(id);
@@ -238,7 +238,7 @@ export class Model {
     }
   }
 
-  /** A hand-out under keys with a rate, as the commit tells it. */
+  /** A hand-out under keys with a rate, as the commit reports it. */
   countRate(task: TaskRow): void {
     for (const { key, rate } of task.limits) {
       if (rate === undefined || task.claimedAt === null) continue;

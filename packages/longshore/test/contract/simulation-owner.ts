@@ -1,6 +1,6 @@
-// Who may write to the simulated database: the rows of its shards, and owners that keep to them as store/postgres/owner.ts does. Each
-// transaction passes the fence of its shard; a commit whose connection broke is settled by asking for the counter of the shard; and an
-// owner relies on its memory only while it has the lock, and for the trusted part of its lease.
+// Which owner may write to the simulated database: the rows of its shards, and owners that follow the rules of store/postgres/owner.ts. Each
+// transaction passes the fence of its shard. After a commit whose connection broke, the counter of the shard shows the outcome. An owner
+// relies on its memory only while it has the lock, and only for the trusted part of its lease.
 
 import type { Clock } from "../../src/core/clock.ts";
 import type { LongshoreError } from "../../src/core/errors.ts";
@@ -15,7 +15,7 @@ const trusted = 5 / 6;
 /** The row of a shard. */
 interface ShardRow {
   epoch: number;
-  /** An epoch may come twice after PostgreSQL has lost its last transactions; this does not. */
+  /** An epoch may occur twice after PostgreSQL has lost its last transactions, but a token does not. */
   token: number;
   seq: number;
   expiresAt: number;
@@ -23,7 +23,7 @@ interface ShardRow {
   lock: number | null;
 }
 
-/** Shards by number. Today one owner has shard 0; a story may name more. */
+/** Shards by number. Today one owner has shard 0; a simulation may have more. */
 export class Shards {
   readonly #rows = new Map<number, ShardRow>();
   #tokens = 0;
@@ -55,9 +55,9 @@ export interface SimulatedOwnerOptions {
   readonly clock: Clock;
   /** Time that a message takes, in turns of the event loop. */
   pause(): Promise<void>;
-  /** Whether the next question about an unknown commit, or its answer, is lost. */
+  /** Whether the next query about an unknown commit, or its answer, is lost. */
   isAskingLost(): boolean;
-  /** What became of a commit whose connection broke, for the trace. */
+  /** The outcome of a commit whose connection broke, for the trace. */
   say(what: string): void;
 }
 
@@ -76,7 +76,7 @@ export class SimulatedOwner {
   #hasLock = true;
   #stopped = false;
   #cancelTimer: () => void = () => {};
-  /** True while the process stands: it renews nothing. */
+  /** True while the process is stopped: it renews nothing. */
   isFrozen = false;
 
   constructor(options: SimulatedOwnerOptions) {
@@ -89,7 +89,7 @@ export class SimulatedOwner {
     this.#schedule();
   }
 
-  /** The truth, which the owner itself may not know yet. */
+  /** The true outcome, which the owner itself may not know yet. */
   get isDeposed(): boolean {
     const { epoch, token } = this.#row;
     return epoch !== this.#mine.epoch || token !== this.#mine.token;
@@ -142,7 +142,7 @@ export class SimulatedOwner {
       say(`  the connection breaks before commit ${seq}`);
       const committed = await this.#settle(seq);
       if (committed) throw new Error("A commit that was not sent is said to be committed.");
-      // What was on its way arrives at last: the counter has moved on.
+      // A delayed transaction arrives: the counter has changed.
       if (fault === "late" && this.#passes(seq)) throw new Error("A late request passed the fence.");
       throw away("the connection broke before the commit");
     }
@@ -173,7 +173,7 @@ export class SimulatedOwner {
     for (let asked = 0; asked < askingsMax && !this.#stopped; asked++) {
       await pause();
       const isAnswerLost = isAskingLost();
-      // A question may be lost on its way, or be answered without the owner receiving it.
+      // A query may be lost, or its answer may be lost.
       if (isAnswerLost && isAskingLost()) continue;
       if (this.isDeposed) throw this.#depose();
       const row = this.#row;

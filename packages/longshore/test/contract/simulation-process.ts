@@ -32,7 +32,7 @@ import { diskFull } from "./sqlite.ts";
 import { tiedDialect } from "./tied-dialect.ts";
 import { turns } from "./world.ts";
 
-/** What the next commit runs into. Both crashes end the process; after the second, what was committed stays and no caller is answered. */
+/** The fault of the next commit. Both crashes end the process. After the second kind, the commit is stored, but no caller gets an answer. */
 export type Fault = "disk-full" | "crash-before-commit" | "crash-after-commit";
 
 export interface Process {
@@ -41,7 +41,7 @@ export interface Process {
   readonly runs: Runs;
   readonly reader: LocalReader;
   readonly alive: boolean;
-  /** Null where one server at a time can have the data. */
+  /** Null when only one server at a time can have the data. */
   readonly owner: SimulatedOwner | null;
   /** Another server has taken the data over. */
   readonly isDeposed: boolean;
@@ -52,10 +52,10 @@ export interface Process {
   crash(): void;
 }
 
-/** Timers that one step may arm: far above what it needs, far below what something that chases its own tail would. */
+/** The maximum number of timers that one step may set: far more than needed, and far fewer than an endless loop would set. */
 const timersMax = 10_000;
 
-/** Notices what would keep a real machine busy forever: a timer that arms itself for now, again and again. */
+/** Detects an endless loop of a real machine: a timer that sets itself for the current time again and again. */
 export class WatchedClock extends TestClock {
   #armed = 0;
   /** Resolves when the store has nothing to do. */
@@ -84,12 +84,12 @@ export interface Machine {
   readonly random: Random;
   readonly makeId: MakeId;
   readonly lives: Lives;
-  /** What the next commit meets when no step of the simulation has arranged a fault. Default: nothing. */
+  /** The fault of the next commit when no step of the simulation has set one. Default: none. */
   nextFault?(): Fault | null;
   handedOut(task: TaskRow): void;
   /** A promise was broken inside a commit, where nothing may throw. */
   failed(error: unknown): void;
-  /** A disk that now and then says that it has written what it has not. For testing the simulation itself. */
+  /** A disk that sometimes confirms writes that it has not made. For testing the simulation itself. */
   readonly lies: boolean;
   /** Rows are read later and commits take a while, as with a database on another machine. */
   readonly late: boolean;
@@ -97,7 +97,7 @@ export interface Machine {
   readonly wire: boolean;
   readonly shards: Shards;
   readonly states: CommittedStates;
-  /** Connections break, once a life has begun and until peace comes. */
+  /** Connections break from the start of a life until the faults end. */
   isTroubled: boolean;
   /** The lives that may have something in progress. */
   readonly running: Set<Process>;
@@ -126,7 +126,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
     clock,
     random: () => random.next(),
     brain: machine.lives.watch(brainOf(dialects, { reserved: reservedLanes }), (error) => {
-      // What a replaced owner thinks is never written.
+      // The state of a replaced owner is never written.
       if (!owner?.isDeposed) machine.failed(error);
     }),
     open: async () => ({ ...db, transaction, close: () => {} }),
@@ -155,7 +155,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
   board.onDeadline(farDeadlinePrefix, (name) => store.readDeadlines(name));
   const runs = new Runs({ store: store.runs, clock, makeId: machine.makeId, dialects });
 
-  /** Messages between runs may be long on their way, while orders overtake them. */
+  /** Messages between runs may be delayed, and commands may overtake them. */
   function carry(): void {
     if (random.chance(0.5)) runs.carry();
     else clock.at(clock.now() + (random.pick([1, 60, 500]) as number), () => runs.carry());

@@ -1,5 +1,5 @@
-// Random durable functions for the simulation: a program is data, which is played as a function, and of which the result is known without
-// playing it. Every race has one entry that never ends, so the result does not depend on time.
+// Random durable functions for the simulation. A program is data that runs as a function, and its result is known without running it. Every
+// race has one entry that never ends, so the result does not depend on time.
 
 import type { FunctionScope } from "../../src/runner/function/scope.ts";
 import { StepError } from "../../src/runner/function/step-error.ts";
@@ -21,7 +21,7 @@ export interface Program {
   readonly body: Part;
   /** How often it begins again with an empty journal. */
   readonly passes: number;
-  /** A task of the run cancels it, while its body is played or behind that. */
+  /** A task of the run cancels it, during its body or after it. */
   readonly cancelled?: "during" | "after";
 }
 
@@ -37,7 +37,7 @@ export const taskNames = ["echo", "flaky", "refused", "send", "cancel"] as const
 const leaves = ["step", "step", "flaky", "refused", "local", "locals", "locals", "chance", "sleep", "inbox", "version"] as const;
 const groups = ["sequence", "sequence", "parallel", "parallel", "map", "race", "child", "cancelled"] as const;
 const depthMax = 3;
-/** Side effects in turn, each of which uses the one before. */
+/** Side effects one after the other, each of which uses the one before. */
 const chainLength = 3;
 
 export function makeProgram(random: Random, name = "main", depth = 0): Program {
@@ -65,7 +65,7 @@ function leaf(random: Random, mark: string): Part {
   return { kind, mark };
 }
 
-/** What the program returns, whatever happens meanwhile. */
+/** What the program returns, for any events meanwhile. */
 export function resultsOf({ body, passes }: Program): unknown[] {
   return Array.from({ length: passes }, (_, pass) => resultOf(body, pass));
 }
@@ -150,7 +150,7 @@ interface Playing {
 async function play(w: FunctionScope, part: Part, playing: Playing): Promise<unknown> {
   const mark = `${part.mark}/${playing.pass}`;
   const call = async (task: (typeof taskNames)[number], value: unknown, limit = 0) => {
-    // However often a worker or the server is lost, the step is tried again.
+    // The step is retried for any number of lost workers and servers.
     const options = { retry: { limit, lost: 1_000, backoff: { kind: "fixed" as const, delayMs: 10 } } };
     const answer = await w.call<{ value: unknown; serial: number }>(task, { mark, value }, options);
     playing.serials[`${w.runId} ${mark}`] = answer.serial;

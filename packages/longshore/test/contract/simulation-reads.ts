@@ -1,6 +1,6 @@
-// Readers in the middle of commits, loads and takeovers. Every committed state is kept. What a reader gets must be a state, or a part of
-// one, that was committed no later than the answer and no earlier than the last commit that was acknowledged, or seen by another reader,
-// when it asked.
+// Readers in the middle of commits, loads and takeovers. Every committed state is kept. The result of a read must be a state, or a part of
+// one, that was committed before the answer. It must not be older than the last commit that was acknowledged, or seen by another reader, when
+// the read began.
 
 import { isDeepStrictEqual } from "node:util";
 import type { TaskRow, TaskRowHead } from "../../src/engine/board/task.ts";
@@ -76,7 +76,7 @@ export class Readers {
     });
   }
 
-  /** A list is made of several reads. What was in it all the time must be there, and nothing that never was. */
+  /** A list consists of several reads. It must contain everything that was in it all the time, and nothing that was never in it. */
   #listRuns(): Promise<void> {
     const wanted = this.#deps.random.pick(["running", "succeeded", "failed"] as const) as Run["state"];
     return this.#asked(

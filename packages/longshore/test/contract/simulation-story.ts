@@ -1,4 +1,4 @@
-// What is played in a simulation: random workflows on few lanes, with limits, deadlines, conditions and children.
+// The workflows of a simulation: random ones in few lanes, with limits, deadlines, conditions and children.
 
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { LimitKey } from "../../src/engine/board/limits.ts";
@@ -47,7 +47,7 @@ function strict(source: WorkflowSource): WorkflowSource {
   return { ...source, steps: source.steps.map(({ always: _always, when: _when, ...step }) => step) };
 }
 
-/** Children side by side, and after each other: the end of one ends the others, and its next life brings them back. */
+/** Children at the same time and one after another: the end of one ends the others, and its next life starts them again. */
 function makeTied(random: Random): WorkflowSource {
   const { steps, ...source } = strict(makeWorkflow(random, "tied", [1, 3], undefined));
   const children = Array.from({ length: random.between(1, 3) }, (_, at): StepSource => {

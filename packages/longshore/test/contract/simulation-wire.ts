@@ -1,6 +1,5 @@
-// Rows on the far side of a connection that breaks. Writes are gathered while the engine makes them and carried out later, in one
-// transaction behind the owner's fence. Reads arrive one after the other, so that commits come between them, and a load may fail when half
-// of it has arrived.
+// Rows behind a connection that breaks. Writes are collected while the engine makes them, and performed later in one transaction after the
+// owner's fence. Reads arrive one after the other, so that commits come between them, and a load may fail when half of it has arrived.
 
 import type { LongshoreError } from "../../src/core/errors.ts";
 import type { RowStore, TableRows, TableSpec } from "../../src/engine/rows.ts";

@@ -1,6 +1,6 @@
-// The board and the decider under a seeded scheduler: workers that vanish, repeat themselves and come late, operators that cancel and
-// try again, a clock that jumps, a disk that fills up, and a server that crashes between any two calls. Everything but time, chance and
-// the disk's bad days is the real thing. After every step the model and the stored rows are compared; at the end, in peace, every run ends.
+// The board and the decider with a seeded scheduler: workers that disappear, repeat reports and come late, operators that cancel and retry, a
+// clock that jumps, a disk that becomes full, and a server that crashes between any two calls. Only time, chance and the disk's faults are
+// simulated. After every step the model is compared with the stored rows. At the end, without faults, every run must end.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
@@ -25,11 +25,11 @@ import { turns } from "./world.ts";
 
 /** Enough for a run of seven steps to be started, fail, be cancelled and be tried again. */
 const stepsMax = 45;
-/** Where a third of the calls read. */
+/** For simulations in which a third of the calls are reads. */
 const stepsWithReadersMax = 60;
-/** Seconds of peace within which everything must have ended: the longest chain of steps, each waiting for its delay. */
+/** Seconds without faults within which everything must end: the longest chain of steps, each with its delay. */
 const roundsMax = 120;
-/** What is remembered of the way to a failure. */
+/** How much of the trace to a failure is kept. */
 const traceMax = 400;
 
 /** What is unusual about the disk: see Machine. */
@@ -43,10 +43,10 @@ export interface How {
   plant?: Plant;
 }
 
-/** How an owner comes to be replaced: it stands until its lease is over, or the session with its lock ends. */
+/** How an owner is replaced: it stops until its lease has ended, or the session with its lock ends. */
 type Replacing = "frozen" | "lock lost";
 
-/** Throws an error that names the seed and tells the way to the broken promise, which is played once more for that. */
+/** Throws an error with the seed and the steps to the broken promise. For this, the seed is run once more. */
 export async function simulate(seed: number, disk: Disk, how: How = {}): Promise<Outcome> {
   const simulation = await Simulation.open(seed, disk, how);
   try {
@@ -61,7 +61,7 @@ export async function simulate(seed: number, disk: Disk, how: How = {}): Promise
   }
 }
 
-/** What happens with a seed, in words, up to its end or to the first broken promise. */
+/** The trace of a seed, up to its end or to the first broken promise. */
 export async function traceOf(seed: number, disk: Disk, how: How = {}): Promise<string[]> {
   const simulation = await Simulation.open(seed, disk, how);
   simulation.trace = [];
@@ -76,7 +76,7 @@ export async function traceOf(seed: number, disk: Disk, how: How = {}): Promise<
 }
 
 class Simulation {
-  /** What happened, in words; null saves the time. */
+  /** The trace; null saves time. */
   trace: string[] | null = null;
   readonly #random: Random;
   readonly #clock: WatchedClock;
@@ -86,7 +86,7 @@ class Simulation {
   readonly #plans = new Map<string, Plan>();
   readonly #workflows: Workflow[];
   readonly #outcome: Outcome = { steps: 0, crashes: 0, refusals: 0, takeovers: 0, runs: 0, completions: 0 };
-  /** The newest grant of each task, by what commits have told. */
+  /** The newest grant of each task, as reported by commits. */
   readonly #grants = new Map<string, number>();
   /** The owner of the shard. One for each shard where a story has several. */
   #process: Process;
@@ -281,7 +281,7 @@ class Simulation {
     }
   }
 
-  /** Told from within the commit, where nothing may throw. */
+  /** Called within the commit, where nothing may throw. */
   #countHandOut(task: TaskRow): void {
     if ((task.state !== "held" && task.state !== "offered") || task.grant <= (this.#grants.get(task.id) ?? 0)) return;
     this.#grants.set(task.id, task.grant);
@@ -302,7 +302,7 @@ class Simulation {
     this.trace?.push(`${this.#clock.now()} ${what}`);
   }
 
-  // Peace: no more faults, and workers that take and finish whatever there is.
+  // No more faults, and workers that claim and finish all tasks.
 
   async #endInPeace(): Promise<void> {
     this.#say("peace");

@@ -1,5 +1,5 @@
-// A cluster in the place of one server: a fault of "the server" hits the node that owns the data, and now and then another one. Clients and workers
-// come through a balancer, which chooses a node for each connection.
+// A cluster instead of one server: a fault of "the server" hits the node that owns the data, and sometimes another node. Clients and workers
+// connect through a load balancer, which chooses a node for each connection.
 
 import { Cluster, type ClusterOptions, type NodeProcess } from "../support/cluster.ts";
 import { openLink } from "./link.ts";
@@ -9,7 +9,7 @@ import type { ManagedProcess } from "./processes.ts";
 const LEASE = ["--lease", "1s"];
 /** How often the owner is looked up. */
 const LOOK_MS = 50;
-/** Every so many faults hit a node that does not own the data. */
+/** Each time after this many faults, one hits a node that does not own the data. */
 const OTHER_EVERY = 4;
 
 export interface ClusterServer {

@@ -1,11 +1,11 @@
-// Ways to break a true history, each of a kind that a real defect of a server would cause, with the rule that must notice.
+// Ways to break a correct history, as real defects of a server would, each with the rule that must report it.
 import type { Entry } from "./history.ts";
 import { accepted, compareAge, type FinalState, type Lease, type Story, taskName, tellStory } from "./story.ts";
 import type { RuleName } from "./violation.ts";
 
 interface Corruption {
   rule: RuleName;
-  /** Changes its arguments and returns true, or finds no place for this defect and returns false. `pick` chooses among the places. */
+  /** Changes its arguments and returns true. Returns false when the history has no place for this defect. `pick` chooses among the places. */
   apply(history: Entry[], final: FinalState, pick: number): boolean;
 }
 

@@ -1,5 +1,5 @@
-// One story of a graph whose workers are those of the reference. From time to time a worker, the coordinator or the broker is down: for
-// less and for more than an offer and a lease last. Only the coordinator is real; the test owns the clock.
+// One sequence of events for a graph with workers of the reference. From time to time a worker, the coordinator or the broker is down, for
+// shorter and longer than an offer and a lease. Only the coordinator is real, and the test controls the clock.
 
 import type { Bus } from "../../src/bus/bus.ts";
 import { commandGroup } from "../../src/protocols/flowkit/wire/shapes.ts";
@@ -12,11 +12,11 @@ import { type Random, seededRandom } from "./random.ts";
 import type { Violation } from "./violation.ts";
 
 const STEP_MS = 1_000;
-/** Against an offer of 10 s and a lease of 20 s. */
+/** Compared with an offer of 10 s and a lease of 20 s. */
 const AWAY_STEPS = [3, 8, 15, 25, 45];
 /** Three absences at most, each of 45 s and followed by an offer and a lease that end, and the work itself. */
 const STEPS_MAX = 600;
-/** What one step sets off is done after so many turns of the loop. */
+/** The effects of one step are complete after this many turns of the event loop. */
 const TURNS_A_STEP = 25;
 const ROLES = { make: "make", cut: "cut", take: "take", join: "join" };
 
@@ -54,7 +54,7 @@ export async function playAbsences(seed: number, shape: Shape): Promise<Story> {
   return { absences, violations: checkGraphs(world.history, { shape, fenced: false, graphs: [await world.final(task_id)] }) };
 }
 
-/** One after the other, so that it is known which one did what. */
+/** One after the other, so that it is clear which one did what. */
 function planAbsences(random: Random): Absence[] {
   const absences: Absence[] = [];
   let from = 0;

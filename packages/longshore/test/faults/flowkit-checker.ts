@@ -1,7 +1,7 @@
-// The proof for streams: what the coordinator says every node has produced, held against what must come out of the graph and against what every
-// worker wrote down when it had processed a batch. A batch may be processed twice, by a worker that died and by its successor; it counts
-// once. Safety is that nothing is lost, missed or counted twice; progress is that a node is not begun again and again without cause. A pure
-// function of the two, like checker.ts.
+// The checker for streams: compares the coordinator's output of every node with the expected output of the graph, and with the records that
+// every worker wrote for each processed batch. A batch may be processed twice, by a worker that died and by the next one, but it must count
+// once. Safety means that nothing is lost, missed or counted twice. Progress means that a node does not begin again and again without a
+// reason. A pure function, like checker.ts.
 import { expectedOf, madeOf, reads, type Shape, sumOf } from "./flowkit-shape.ts";
 import type { Entry } from "./history.ts";
 import { type Violation, violation } from "./violation.ts";
@@ -11,7 +11,7 @@ export interface FinalGraph {
   readonly status: string;
   /** By node. */
   readonly parts: ReadonlyMap<string, readonly FinalPart[]>;
-  /** What s came to. */
+  /** The sum of s. */
   readonly sum: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface FinalPart {
 
 export interface FinalGraphs {
   readonly shape: Shape;
-  /** MongoDB cannot fence its writers: there, what an earlier attempt made of a batch may count, but only once. */
+  /** MongoDB cannot refuse its writers. So an earlier attempt's result of a batch may count there, but only once. */
   readonly fenced: boolean;
   readonly graphs: readonly FinalGraph[];
 }
@@ -46,10 +46,10 @@ export function checkGraphs(history: readonly Entry[], { shape, fenced, graphs }
   return [...forgotten, ...told];
 }
 
-/** Each absence may end one attempt of a node, and one more that was begun in its place before all had noticed. */
+/** Each absence may end one attempt of a node, and one more that began instead before all programs had noticed. */
 const BEGUN_MAX_AN_ABSENCE = 2;
 
-/** An attempt that works is not overtaken: a node begins once, and again only because a worker, the coordinator or the broker was away. */
+/** A working attempt is not replaced: a node begins once, and again only because a worker, the coordinator or the broker was down. */
 function progress(graph: string, begun: readonly Entry<"node-begun">[], absences: number): Violation[] {
   const max = 1 + BEGUN_MAX_AN_ABSENCE * absences;
   return [...new Set(begun.map(({ node }) => node))].flatMap((node) => {
@@ -115,7 +115,7 @@ function everyBatchOnce(
   return found;
 }
 
-/** A reader that is finished has made its batches of everything that its source has produced, whatever that is. */
+/** A finished reader has made batches from everything that its source has produced. */
 function nothingMissed({ id, parts }: FinalGraph, reader: string, source: string): Violation[] {
   const made = new Set(parts.get(reader)?.map(({ uid }) => uid));
   const missed = (parts.get(source) ?? []).filter(({ uid, items }) =>
@@ -126,7 +126,7 @@ function nothingMissed({ id, parts }: FinalGraph, reader: string, source: string
   return [violation("nothing-missed", `${id}/${reader}`, message, [])];
 }
 
-/** What is counted was made by a worker, and not by one whose successor had begun. */
+/** Every counted result comes from a worker, and not from an attempt after the next one had begun. */
 function eachWasProcessed(
   subject: string,
   parts: readonly FinalPart[],

@@ -1,5 +1,5 @@
-// One round of the fault proof on FlowKit: a real Kafka, our coordinator and our workers as processes of their own; graphs are submitted at an
-// even pace while all of them are killed, the broker too. Then everything must end, and every batch must count once.
+// One round of the fault test on FlowKit: a real Kafka, our coordinator and our workers as separate processes. Graphs are submitted at a
+// constant rate while all processes are killed, also the broker. Then everything must end, and every batch must count once.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface FlowkitRound {
   /** Where artifacts are kept: by our server, or in MongoDB. */
   store: "own" | "mongo";
   counts: Partial<FaultCounts>;
-  /** How long the broker lives, at least and at most, before it is killed. Absent: it lives on. */
+  /** The shortest and longest time before the broker is killed. Absent: it is not killed. */
   brokerLifeMs?: [number, number];
   /** Without a broker, on the server's own bus. */
   ownBus?: boolean;
@@ -50,7 +50,7 @@ const ANSWER_MS_MAX = 60_000;
 export interface FlowkitVerdict {
   graphs: number;
   batches: number;
-  /** Batches that were processed more than once, because who had processed them was killed. */
+  /** Batches that were processed more than once, because their worker was killed. */
   repeated: number;
   kills: number;
 }

@@ -1,4 +1,4 @@
-// The graph of FlowKit's fault proof, and everything that must come out of it: which batches each node has, by name, with which items.
+// The graph of FlowKit's fault test and its expected output: the batches of each node by name, with their items.
 //
 //   u makes batches of three items; d cuts them into two and one while u continues; e takes them as they are; j takes what d and e made, and
 //   s adds up what d counted.
@@ -53,7 +53,7 @@ export function expectedOf({ batches }: Shape): Map<string, Map<string, readonly
   return made;
 }
 
-/** Who reads whom. */
+/** The source of each reader. */
 export const reads: readonly (readonly [reader: string, source: string])[] = [
   ["d", "u"],
   ["e", "u"],
@@ -69,7 +69,7 @@ export function madeOf(reader: string, source: string, uid: string, items: reado
   return new Map(pieces.map((piece) => [dedupIds.chunk(source, uid, piece), items.slice(piece * PIECE_ITEMS, (piece + 1) * PIECE_ITEMS)]));
 }
 
-/** What s must come to. */
+/** The expected sum of s. */
 export function sumOf({ batches }: Shape): number {
   return batches * BATCH_ITEMS;
 }

@@ -1,4 +1,5 @@
-// What every process of a fault test saw, one JSON object a line, one file a process (`worker-2.0.jsonl` is the first life of worker-2).
+// The history of every process of a fault test: one JSON object on each line, one file for each process (`worker-2.0.jsonl` is the first life
+// of worker-2).
 //
 // A line is handed to the kernel with one synchronous write before the writer continues, so `kill -9` of the writer loses nothing it had seen.
 // `at` is wall-clock time, to be compared with times the server tells. `tick` is the machine's monotonic clock in microseconds, the same
@@ -17,7 +18,7 @@ export type Happening =
   | { kind: "cancel-acknowledged"; runId: string; status: number; state?: string | undefined }
   | { kind: "cancel-refused"; runId: string; status: number }
   | { kind: "cancel-unanswered"; runId: string; why: string }
-  /** A run that had ended is to live again. `family` are the runs whose end may end it. */
+  /** An ended run is restarted. `family` are the runs whose end may end it. */
   | { kind: "restart-sent"; runId: string; family: string[] }
   | { kind: "restart-acknowledged"; runId: string }
   | { kind: "claim-sent"; claim: number }
@@ -56,15 +57,15 @@ export interface Claim {
   grantedAt: number;
   expiresAt: number;
   upstream: Record<string, string | undefined>;
-  /** Which hand-out of its task it is, where the worker can tell. */
+  /** The number of the hand-out, when the worker knows it. */
   grant?: number;
-  /** It is only an offer, which the first heartbeat or report takes: nothing is promised before, and it stands for so long at most. */
+  /** It is only an offer, which the first heartbeat or report accepts. Before this, nothing is promised, and it lasts at most this long. */
   offerMs?: number;
-  /** It came out of a stream of messages, which may have held it for a while, and may deliver it again. */
+  /** It came from a stream of messages, which may have stored it for a while, and may deliver it again. */
   stored?: boolean;
 }
 
-/** A happening with its time and place; `where` is `file:line`. */
+/** An event with its time and place; `where` is `file:line`. */
 export type Entry<Kind extends Happening["kind"] = Happening["kind"]> = Extract<Happening, { kind: Kind }> & {
   at: number;
   tick: number;

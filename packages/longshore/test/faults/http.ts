@@ -1,4 +1,4 @@
-// Plain HTTP over kept-alive connections. Nothing of the product is used here: the tests must see what any client would see.
+// Plain HTTP over keep-alive connections. It uses no code of the product, so that the tests see what any client would see.
 import { Agent, type IncomingHttpHeaders, request as send } from "node:http";
 
 export interface Answer {
@@ -14,12 +14,12 @@ interface RequestOptions {
 }
 
 export interface Connection {
-  /** Rejects when no whole answer came: the request may or may not have been carried out. */
+  /** Rejects when no complete response arrived: the request may or may not have been performed. */
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   close(): void;
 }
 
-/** Longer than any answer of a healthy server, shorter than a test: a stuck request must not hang its worker forever. */
+/** Longer than any answer of a healthy server, shorter than a test: a stuck request must not block its worker without a limit. */
 const ANSWER_MS_MAX = 10_000;
 
 export function connect(url: string, sockets: number): Connection {

@@ -1,5 +1,5 @@
 // A network between a worker and the server that can be cut or go silent. While it is silent nothing passes in either direction, not even
-// the end of a connection: what a machine that lost its network looks like from both sides. Afterwards everything held back arrives, late.
+// the end of a connection: what a machine that lost its network looks like from both sides. Afterwards all delayed data arrives.
 
 import type { AddressInfo } from "node:net";
 import { createServer, connect as dial, type Socket } from "node:net";
@@ -7,26 +7,26 @@ import { createServer, connect as dial, type Socket } from "node:net";
 export interface Link {
   url: string;
   silence(): void;
-  /** Holds back what the server says; what it is told arrives. */
+  /** Delays what the server sends, but not what it receives. */
   hush(): void;
-  /** Delivers what was held back. */
+  /** Delivers the delayed data. */
   restore(): void;
   /** Resets every connection. New ones may be made at once. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** One connection of a worker and the one it stands for. */
+/** One connection of a worker, and the corresponding one to the server. */
 interface Pair {
   outside: Socket;
   inside: Socket;
 }
 
-/** The way leads to one port, or for each connection to the one that is asked for. */
+/** The target is one port, or a port that is chosen for each connection. */
 export async function openLink(serverPort: number | (() => number)): Promise<Link> {
   const portNow = typeof serverPort === "number" ? () => serverPort : serverPort;
   const pairs = new Set<Pair>();
-  /** Set while silent: what is to be done when sound comes back. */
+  /** Set while the link is silent: what to do when it works again. */
   let held: (() => void)[] | undefined;
   let hushed = false;
   const now = (act: () => void): void => {
@@ -34,7 +34,7 @@ export async function openLink(serverPort: number | (() => number)): Promise<Lin
     else act();
   };
 
-  /** Hands on what one side says to the other. A side that is paused says nothing, its end included. */
+  /** Passes on what one side sends to the other. A paused side sends nothing, not even its end. */
   const pass = (pair: Pair, from: Socket, to: Socket): void => {
     from.on("data", (chunk) => to.write(chunk));
     from.on("end", () => now(() => to.end()));

@@ -1,5 +1,5 @@
-// The smallest board that keeps every promise, in memory, with one defect that can be switched on: what the fault tests are tried against
-// before they are believed about the real server.
+// The smallest board that keeps every promise, in memory, with one defect that can be switched on. The fault tests are tested with it, before
+// their results about the real server can be trusted.
 import { randomUUID } from "node:crypto";
 import type { Job } from "./api.ts";
 
@@ -52,13 +52,13 @@ export interface ModelBoard {
   lines(runId: string): string[];
 }
 
-/** Where the model keeps its state between two lives of its process. */
+/** The place of the model's state between two lives of its process. */
 export interface Journal {
   load(): string | undefined;
   save(state: string): void;
 }
 
-/** A defect strikes once in so many chances, as a race would. */
+/** A defect occurs once in this many opportunities, like a race. */
 const DEFECT_EVERY = 4;
 
 export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
@@ -191,7 +191,7 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
   return journaled(board, () => journal.save(JSON.stringify(state())));
 }
 
-/** Saves after every call, before its answer leaves: slow, and plainly right. */
+/** Saves after every call, before its response is sent: slow, but certainly correct. */
 function journaled(board: ModelBoard, save: () => void): ModelBoard {
   return new Proxy(board, {
     get: (target, name) => {

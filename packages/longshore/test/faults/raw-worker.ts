@@ -1,7 +1,7 @@
-// A worker that speaks workflow-graph by hand and writes down everything it sees.
+// A worker that sends workflow-graph requests itself and records everything.
 //
-// It is rude on purpose: it reports on leases that it has lost, and some of its jobs outlast their lease without a heartbeat. What keeps the
-// outcome right must be the server's fence, not the worker's manners.
+// It misbehaves on purpose: it reports on leases that it has lost, and some of its jobs run longer than their lease without a heartbeat. The
+// server's fence must keep the results correct, not the behaviour of the worker.
 import { setTimeout as pause } from "node:timers/promises";
 import { claimJob, heartbeat, pushLog, report } from "./api.ts";
 import { type Claim, openHistory, type ReportVerb } from "./history.ts";
@@ -19,11 +19,11 @@ export interface WorkerSettings {
   waitSecs: number;
   /** How long a job takes, at least and at most. */
   workMs: [number, number];
-  /** The share of jobs that fail and ask to be tried again. */
+  /** The share of jobs that fail and may be retried. */
   failRate: number;
   /** The share of jobs that send no heartbeat and take longer than their term. */
   dozeRate: number;
-  /** The share of claims that hang up before they are answered. */
+  /** The share of claims that disconnect before the response. */
   hangUpRate?: number;
   /** The share of reports that are sent twice at once. */
   repeatRate?: number;
@@ -31,7 +31,7 @@ export interface WorkerSettings {
   logRate?: number;
 }
 
-/** A worker comes back quickly when the server is away or has nothing: these tests have more to do than time. */
+/** The short pause of a worker when the server is down or has no job, because these tests have little time. */
 const IDLE_MS = 25;
 /** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
@@ -65,13 +65,13 @@ export async function runWorker(settings: WorkerSettings, signal: AbortSignal, o
       await pause(claim.ttlMs / 3, undefined, { signal: over }).catch(ignoreAbort);
       if (over.aborted) return;
       history.write({ kind: "heartbeat-sent", leaseId: claim.leaseId, beat });
-      // No answer is no news: the next beat is due all the same.
+      // A missing response changes nothing: the next heartbeat is still due.
       const answer = await heartbeat(beats, claim.leaseId).catch(() => null);
       if (answer) history.write({ kind: "heartbeat-got", leaseId: claim.leaseId, beat, ...answer });
     }
   };
 
-  /** Sent again, the very same, until it is answered. */
+  /** Repeated unchanged until it gets a response. */
   const log = async (claim: Claim): Promise<void> => {
     const { leaseId, runId } = claim;
     const line = `line of ${leaseId}\n`;

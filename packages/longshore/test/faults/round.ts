@@ -17,7 +17,7 @@ interface RoundOptions extends Pick<ChaosOptions, "seed" | "durationMs"> {
   shapes?: Job[][];
   /** The term of a hold, where workers cannot choose it. */
   termMs?: number;
-  /** Further trouble, made beside the schedule until the signal aborts. */
+  /** Further faults, in addition to the schedule, until the signal aborts. */
   beside?: (over: AbortSignal) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const TTL_SECS = 1;
 /** Every third worker: its leases are still live when the server is back after a death. */
 const LONG_TTL_SECS = 4;
 const SLOTS = 4;
-/** Several terms after the last fault, on a machine that does other things too. */
+/** Several terms after the last fault, on a busy machine. */
 const END_MS_MAX = 60_000;
 
 export async function playRound(arena: Arena, options: RoundOptions): Promise<Verdict> {
@@ -95,7 +95,7 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   return verdict;
 }
 
-/** What the round really met, for the reader: a round without a refused report has proved little. */
+/** The effects of the round, for the reader: a round without a refused report has shown little. */
 function describeRound({ final, history }: Verdict): string {
   const count = (test: (entry: Happening) => boolean): number => history.filter(test).length;
   const ofServer = (kind: Happening["kind"]): number => count((entry) => entry.kind === kind && "name" in entry && entry.name === "server");

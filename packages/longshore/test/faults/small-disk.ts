@@ -1,4 +1,4 @@
-// A place for the server's files that can be filled and emptied again at will.
+// A place for the server's files that a test can fill and empty again.
 import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ export interface DiskWay {
   name: string;
   /** Whether a server that is started on it finds it full as well. */
   outlivesServer: boolean;
-  /** What this machine would need for it; undefined when it is there. */
+  /** What is missing on this machine for it; undefined when nothing is missing. */
   missing(): string | undefined;
   open(megabytes?: number): SmallDisk;
 }
@@ -75,7 +75,7 @@ export const DISK_WAYS: readonly DiskWay[] = [smallTmpfs, fileSizeLimit];
 
 function writeUntilFull(path: string): void {
   const file = openSync(path, "w");
-  // Ever smaller pieces, so that not even one page is left.
+  // Smaller and smaller pieces, so that not even one page is left.
   for (let bytes = FILLER_BYTES; bytes >= 1; bytes = Math.floor(bytes / 16)) {
     while (canWrite(file, bytes));
   }

@@ -1,5 +1,5 @@
-// Two servers with stores of their own, one stream of NATS and one pool of workers between them: everything may be killed, and each server
-// is judged by a history of its own.
+// Two servers with separate stores, and one NATS stream and one pool of workers for both: everything may be killed, and each server is
+// checked with its own history.
 import type { TestNats } from "../support/nats.ts";
 import { inArena, type Verdict } from "./arena.ts";
 import { type FaultCounts, killAgainAndAgain } from "./chaos.ts";
@@ -20,7 +20,7 @@ export interface PoolRound {
   natsLifeMs: [number, number];
 }
 
-/** Returns what became of the runs of each server. */
+/** Returns the outcomes of the runs of each server. */
 export async function playPool(nats: TestNats, round: PoolRound): Promise<[Verdict, Verdict]> {
   const { seed, durationMs, runs, workers, onServers, onWorkers, natsLifeMs } = round;
   const common = { durationMs, runs, termMs: STEPFLOW_TERM_MS };

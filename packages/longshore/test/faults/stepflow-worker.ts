@@ -1,6 +1,6 @@
-// A worker of Stepflow's queues that writes down everything it sees. As rude as the other one: it reports on tasks that it has lost, sleeps
-// past its heartbeats, leaves its streams and repeats itself. Where a task came from matters to it as little as to the server: it claims
-// with its first heartbeat, or does not bother to.
+// A worker of Stepflow's queues that records everything. It misbehaves like the other one: it reports on tasks that it has lost, sends
+// heartbeats too late, leaves its streams and repeats reports. It handles tasks from all sources in the same way: it claims with its first
+// heartbeat, or does not claim at all.
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { idOfUuid } from "../../src/core/ids.ts";
@@ -22,14 +22,14 @@ export interface StepflowWorkerSettings extends WorkerSettings {
   others?: { url: string; directory: string }[];
 }
 
-/** An orchestrator, and what is written down about its tasks: each has a history of its own, and is judged by that. */
+/** An orchestrator and the history of its tasks. Each orchestrator is checked with its own history. */
 interface Home {
   address: string;
   channel: GrpcChannel;
   history: HistoryWriter;
 }
 
-/** A worker comes back quickly when the server is away: these tests have more to do than time. */
+/** The short pause of a worker when the server is down, because these tests have little time. */
 const IDLE_MS = 25;
 /** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
@@ -46,7 +46,7 @@ export async function runStepflowWorker(settings: StepflowWorkerSettings, signal
     for (const { history } of homes) history.write(happening);
   };
   const random = seededRandom(settings.seed);
-  // Calls that wait for a server which is away keep no process alive.
+  // Calls that wait for a server that is down do not keep the process alive.
   const alive = setInterval(() => undefined, ANSWER_MS_MAX);
   let claims = 0;
   const slot = async (): Promise<void> => {
@@ -113,7 +113,7 @@ class Errand {
     const { history, random, settings, claim, assignment } = this.#parts;
     if (assignment.execute === undefined) return this.#listComponents();
     history.write({ kind: "claim-got", claim, ...offerIn(assignment), stored: settings.nats !== undefined });
-    // One that was refused belongs to another worker by now; it is still reported on, rudely, at times.
+    // A refused task now belongs to another worker. Sometimes this worker still reports on it.
     const isOurs = random.chance(UNCLAIMED_RATE) || (await this.#beat());
     if (!isOurs && !random.chance(UNCLAIMED_RATE)) return;
     const dozes = random.chance(settings.dozeRate);
@@ -136,7 +136,7 @@ class Errand {
     }
   }
 
-  /** Whether it was taken. No answer is no news. */
+  /** Whether it was accepted. A missing response changes nothing. */
   async #beat(): Promise<boolean> {
     const { channel, history, settings } = this.#parts;
     const beat = this.#beats++;

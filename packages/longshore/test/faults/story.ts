@@ -1,7 +1,7 @@
-// The merged history put together by lease, task and run, as the rules of the checker read it.
+// The merged history, grouped by lease, task and run for the rules of the checker.
 import type { Entry, ReportVerb } from "./history.ts";
 
-/** What the server says at the end. `ended` and `outcome` are ours, so that the rules do not depend on the server's words for states. */
+/** The final state of the server. `ended` and `outcome` are our own, so that the rules do not depend on the server's names of states. */
 export interface FinalState {
   runs: { id: string; state: string; ended: boolean }[];
   tasks: FinalTask[];
@@ -20,9 +20,9 @@ export interface FinalTask {
   completed: boolean;
   /** The `token` output of the completion that was recorded, null when the task has none, undefined when the server does not tell. */
   token?: string | null | undefined;
-  /** How many failures the server counted, undefined when it does not tell. */
+  /** How many failures the server counted; undefined when it does not report this. */
   failures?: number | undefined;
-  /** How many holds the server saw lost, undefined when it does not tell. */
+  /** How many lost holds the server counted; undefined when it does not report this. */
   lost?: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Lease {
 
 interface RunStory {
   id: string;
-  /** What its steps come after; undefined when its workflow was not recorded. */
+  /** The dependencies of its steps; undefined when its workflow was not recorded. */
   steps?: Record<string, string[]> | undefined;
   started?: Entry<"run-start-acknowledged"> | undefined;
   cancelSent?: Entry<"cancel-sent"> | undefined;
@@ -65,7 +65,7 @@ export interface Story {
   runs: Map<string, RunStory>;
   /** Lines of logs, each its own, as they were sent and answered. */
   lines: Map<string, { runId: string; sent: Entry<"log-sent">; got?: Entry<"log-got"> | undefined }>;
-  /** The times without a server, each seen from outside: it was back before `to`. Every live hold gets a full term when it is. */
+  /** The times without a server, as seen from outside: it was back before `to`. Every valid hold then gets a full term. */
   outages: { from: number; to: number }[];
   /** Claim answers that named a lease that an earlier answer had named already, where messages are not delivered twice. */
   repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];

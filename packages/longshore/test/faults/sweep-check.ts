@@ -1,10 +1,10 @@
-// After a crash: opens what it left, holds it against what had been answered, brings everything to its end and looks once more.
+// After a crash: opens the remaining data, compares it with what was acknowledged, lets everything end, and compares once more.
 import { createHash } from "node:crypto";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
 import { LANES, READERS, TERM_MS, tickInput } from "./sweep-workload.ts";
 
-/** What had been answered when the crash came, and what was in doubt. */
+/** What was acknowledged before the crash, and what was uncertain. */
 export interface Known {
   readonly facts: ReadonlyMap<string, string>;
   readonly doubt: { key: string; value: string } | null;
@@ -42,7 +42,7 @@ async function compare(engine: OpenEngine, { facts, doubt }: Known, found: Findi
     if (key.startsWith("key ") || (value !== "gone" && removed.some((id) => key.includes(id)))) continue;
     const is = await observe(engine, key);
     const may = doubt?.key === key ? [value, doubt.value] : [value];
-    // What runs comes to its end while it is looked at.
+    // Running work ends during the check.
     const allowed = may.includes("running") ? [...may, "succeeded"] : may;
     if (is === "twice") found.duplicated.push(key);
     else if (!allowed.includes(is)) found.lost.push(`${key} was ${value} and is ${is}${ended ? " in the end" : ""}`);
@@ -125,7 +125,7 @@ async function record({ busLog }: OpenEngine, key: string): Promise<string> {
   return same === 0 ? "read" : same === 1 ? "unread" : "twice";
 }
 
-/** Clients that were not answered ask again: what was answered once stays one. */
+/** Clients without a response repeat their request, and an acknowledged change is not made twice. */
 async function rerunFields(engine: OpenEngine, { facts, doubt }: Known, found: Findings): Promise<void> {
   for (const [key, id] of facts) {
     if (!key.startsWith("key ") || facts.get(`run ${id}`) === "gone" || doubt?.key === `run ${id}`) continue;
@@ -134,7 +134,7 @@ async function rerunFields(engine: OpenEngine, { facts, doubt }: Known, found: F
   }
 }
 
-/** Does all the work that is left. A task whose completion was answered must not be handed out again. */
+/** Does all remaining work. A task whose completion was acknowledged must not be handed out again. */
 async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, found: Findings): Promise<void> {
   const { db } = engine.store;
   const open = db.prepare(

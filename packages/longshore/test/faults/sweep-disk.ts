@@ -1,5 +1,5 @@
-// A disk that is told every write of a process, and shows what would be found after a crash at this moment. A write is durable once its file
-// was synced. A name is durable once its folder was synced, or the file itself, as on the file systems that Linux is used with.
+// A disk that receives every write of a process, and shows its content after a crash at this time. A write is durable when its file was
+// synced. A name is durable when its folder or the file itself was synced, as on usual Linux file systems.
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -24,7 +24,7 @@ export class SweepDisk {
   readonly #root: string;
   readonly #names = new Map<string, File>();
   readonly #syncedNames = new Map<string, File>();
-  /** A disk that says that it has synced and has not, for trying the sweep itself. */
+  /** A disk that reports syncs that it has not made, for testing the sweep itself. */
   readonly #lies: boolean;
 
   constructor(root: string, lies = false) {
@@ -86,7 +86,7 @@ function changesOf(crash: Crash, since: readonly Change[]): readonly Change[] {
   return since.map((change) => ("data" in change ? { ...change, data: halfOf(change) } : change));
 }
 
-/** What a disk writes whole or not at all. */
+/** The size that a disk writes completely or not at all. */
 const SECTOR_BYTES = 512;
 
 function halfOf({ data, at }: { data: Buffer; at: number }): Buffer {
@@ -107,7 +107,7 @@ function contentOf(synced: Buffer, changes: readonly Change[]): Buffer {
   return content;
 }
 
-/** Two crashes that leave the same are tried once. */
+/** Two crashes that leave the same content are tested once. */
 export function digestOf(files: ReadonlyMap<string, Buffer>): string {
   const hash = createHash("sha256");
   for (const [path, content] of [...files].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,5 +1,5 @@
-// What is played while every write of the store is recorded: one thing after the other, through every path that writes. Each fact is told to
-// `ledger` before it is asked for and again when it was answered, so that at any moment at most one of them is in doubt.
+// The work during which every write of the store is recorded: one request after the other, on every path that writes. Each fact is written to
+// `ledger` before its request and again after its response, so that at most one fact is uncertain at any time.
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -109,7 +109,7 @@ class Workload {
     return hash;
   }
 
-  /** Asks, and notes that it is true from now on. */
+  /** Sends the request, and records that the fact is true from now on. */
   async #told<T>(key: string, value: string, ask: () => Promise<T>): Promise<T> {
     this.#ledger.sent(key, value);
     const answer = await ask();

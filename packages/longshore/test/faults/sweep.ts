@@ -9,7 +9,7 @@ import { CRASHES, digestOf, SweepDisk, writeFiles } from "./sweep-disk.ts";
 import { type Op, readOps, straceOf } from "./sweep-trace.ts";
 
 const PROGRAM = fileURLToPath(new URL("./sweep-process.ts", import.meta.url));
-/** Copies of the data folder are made by the thousand: in memory where that is possible. */
+/** Thousands of copies of the data folder are made, in memory if possible. */
 const PLACE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export const missingForSweep = spawnSync("strace", ["-V"]).status === 0 ? undefined : "the command strace (Debian package strace)";
@@ -19,7 +19,7 @@ export interface SweepReport extends Findings {
   points: number;
   /** States of the disk that a crash at one of them may leave, each different from the others. */
   crashes: number;
-  /** Facts that had been answered in the end. */
+  /** Facts that were acknowledged at the end. */
   answered: number;
 }
 

@@ -1,9 +1,9 @@
-// Waits for something that another process does, by looking again and again up to a stated time.
+// Waits for something that another process does: checks again and again up to a given time.
 import { setTimeout as pause } from "node:timers/promises";
 
 const LOOK_MS = 20;
 
-/** Resolves with the first answer that is not undefined, null or false; says what was awaited when none came in time. */
+/** Resolves with the first result that is not undefined, null or false. Otherwise rejects after the time, with what was awaited. */
 export async function until<T>(what: string, msMax: number, look: () => Promise<T> | T): Promise<Exclude<NonNullable<T>, false>> {
   const endsAt = Date.now() + msMax;
   for (;;) {

@@ -1,4 +1,4 @@
-// How a broken promise is reported: by its rule, its subject, and the lines of the histories that prove it.
+// The report of a broken promise: its rule, its subject, and the lines of the histories that prove it.
 import type { Entry } from "./history.ts";
 
 export type RuleName =

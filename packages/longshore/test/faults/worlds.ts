@@ -1,4 +1,4 @@
-// A small world that keeps every promise, in which a list of moves becomes the history that its processes would have written.
+// A small model that keeps every promise. It converts a list of moves to the history that its processes would have written.
 //
 // Each run has two steps, the second after the first. Workers claim, beat and report, also for leases that they have lost; answers come late
 // or never. Time passes only by moves, so the same moves always give the same history.

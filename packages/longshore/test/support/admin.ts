@@ -1,5 +1,5 @@
-// Our own API under test. Every answer is held against the shape that its operation documents, so that each test of a route is also
-// a test of the OpenAPI document.
+// Our own API in tests. Every response is compared with the documented shape of its operation, so each test of a route also tests the OpenAPI
+// document.
 
 import { expect, onTestFinished } from "vitest";
 import { createLogger } from "../../src/core/logger.ts";
@@ -40,7 +40,7 @@ export async function startAdminServer(options: ServeOptions = {}, before?: Pick
   return { ...server, api: await apiOver(server.send) };
 }
 
-/** A server on a disk that can be told to be full. */
+/** A server on a disk that a test can make full. */
 export async function startOnSmallDisk() {
   const clock = new TestClock();
   const metrics = createMetrics();

@@ -1,4 +1,4 @@
-// The built command as a test drives it: in processes of its own, each of which ends with the test that started it.
+// The built command in tests: each runs in a separate process, which ends with its test.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
@@ -55,7 +55,7 @@ export function startProgram(command: string, args: readonly string[], { cwd, en
     stdio: ["pipe", "pipe", "pipe"],
     detached: group,
   });
-  // A command that ends before it has read everything closes its end; what it said tells the test enough.
+  // A command that ends before it has read everything closes its input. Its output is enough for the test.
   child.stdin.on("error", () => {});
   child.stdin.end(input ?? "");
   return watched(child, (signal) => (group && child.pid !== undefined ? process.kill(-child.pid, signal) : child.kill(signal)));

@@ -1,4 +1,4 @@
-// Several servers on one schema of PostgreSQL, as processes that a test kills, stops and starts again by their numbers.
+// Several servers on one PostgreSQL schema, as processes that a test kills, stops and starts again by number.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export interface ClusterOptions {
 /** Whether a client may expect answers of a node. */
 type Presence = "there" | "leaving" | "away";
 
-/** A node, and since when it is what it is: a client that asked before need not be disappointed. */
+/** A node and the time of its last change: responses to earlier requests do not count as errors. */
 export class NodeProcess {
   readonly index: number;
   readonly port: number;
@@ -52,7 +52,9 @@ export class NodeProcess {
     return this.#presence === "there";
   }
 
-  /** Whether a request that was begun then, by the steady clock, must be answered. A node that leaves answers what it has. */
+  /**
+   * Whether a request that began at this time, by the monotonic clock, must get a response. A stopping node still responds to its requests.
+   */
   owesAnswer(begunAt: number): boolean {
     if (this.#presence === "there") return begunAt >= this.#since;
     return this.#presence === "leaving" && begunAt < this.#since;

@@ -1,4 +1,4 @@
-// A collector of OpenTelemetry, over HTTP in JSON and in protobuf and over gRPC, that keeps what it is sent in one form.
+// An OpenTelemetry collector, over HTTP with JSON and protobuf and over gRPC. It stores what it receives in one form.
 
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -38,7 +38,7 @@ export interface Collector {
   readonly logs: SeenLog[];
   /** Headers or metadata of each request. */
   readonly headers: Readonly<Record<string, unknown>>[];
-  /** What the next requests are answered with, one each; 0 and beyond the end is success. */
+  /** The status of each of the next requests. 0 means success, and so does the end of the list. */
   readonly troubles: number[];
 }
 

@@ -68,7 +68,7 @@ export class Faults {
   }
 }
 
-/** As SQLite says it of a disk that does not take a write. */
+/** The error of SQLite when a disk refuses a write. */
 function diskError(): Error {
   return Object.assign(new Error("disk I/O error"), { errcode: 10 });
 }
@@ -104,7 +104,7 @@ export async function startFaulty(faults = new Faults(), before?: { clock: TestC
       agent.destroy();
       engine.board.dismiss();
       await door.close();
-      // A process that is dead cannot write down what it still knew.
+      // A dead process cannot write its remaining state.
       await engine.close().catch(() => undefined);
     })();
     return closed;

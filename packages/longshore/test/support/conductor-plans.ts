@@ -1,11 +1,11 @@
-// Random definitions of Conductor, and a plain reading of them: which tasks must have begun, given what is recorded about the others.
+// Random Conductor definitions, and a simple reference model: which tasks must have begun, given the records of the others.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import { Skips } from "../../src/engine/run/skips.ts";
 import type { Random } from "../faults/random.ts";
 
-/** A task of a definition, as far as it is generated here. */
+/** A task of a definition, with the fields that are generated here. */
 export interface PlanTask {
   readonly name: string;
   readonly taskReferenceName: string;
@@ -62,18 +62,18 @@ export function* everyTask(tasks: readonly PlanTask[]): Generator<PlanTask> {
   }
 }
 
-/** What is wrong with a run that has nothing left to decide, in words; null when nothing is. `records` are the newest, by reference name. */
+/** The fault of a run that has nothing left to decide, as a text; null when there is none. `records` are the newest, by reference name. */
 export function faultIn(plan: readonly PlanTask[], run: Run, records: ReadonlyMap<string, TaskRow>): string | null {
   const skips = new Skips(run);
   const faults: string[] = [];
   const begun = new Set<string>();
   const isSkipped = (record: TaskRow) => skips.has(record.node);
-  /** Its run has continued behind it. */
+  /** Its run has continued with later steps. */
   const isSettled = (task: PlanTask, joining: boolean): boolean => {
     const record = records.get(task.taskReferenceName);
     if (record === undefined || !begun.has(task.taskReferenceName)) return false;
     if (record.state === "done" || isSkipped(record)) return true;
-    // A child that was waited for again after its step was done.
+    // A step that waited for its child again after it was done.
     if (record.lane === null && record.streamed) return !joining;
     const alone = ["failed", "cancelled", "cancelling"].includes(record.state) && record.fault !== null;
     return alone && (task.optional === true || task.permissive === true);

@@ -1,5 +1,4 @@
-// A whole server on a data file, a free loopback port and a clock in the test's hand; and the people and workers that talk to it in
-// literal requests of Conductor's wire.
+// A whole server with a data file, a free loopback port and a test clock, and operators and workers that send it literal Conductor requests.
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";
@@ -92,7 +91,7 @@ export async function startConductor(options: ServeOptions = {}, before?: { cloc
   return { clock, server, url, data, close, ...conductorConversation(url, agent, () => settle(clock)) };
 }
 
-/** Messages between runs are carried in turns of their own. */
+/** Messages between runs are processed in separate turns. */
 async function settle(clock: TestClock): Promise<void> {
   for (let round = 0; round < 30; round++) await clock.advance(0);
 }
@@ -105,7 +104,7 @@ export function conductorConversation(url: string, agent: Agent | undefined, set
     const headers: Record<string, string> = text === undefined ? {} : { "content-type": "application/json" };
     return exchange(method, `/api${path}`, { headers, ...(text === undefined ? {} : { body: text }) });
   };
-  /** Fails the test unless it is answered 2xx. */
+  /** Fails the test when the response is not 2xx. */
   const ask = async (method: string, path: string, body?: unknown): Promise<string> => {
     const answer = await send(method, path, body);
     if (answer.status < 200 || answer.status > 299) throw new Error(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
@@ -167,7 +166,7 @@ export function conductorConversation(url: string, agent: Agent | undefined, set
     workflow,
     record,
     settle,
-    /** Sends an order about a run, such as `POST retry`. */
+    /** Sends a command for a run, such as `POST retry`. */
     async order(method: string, id: string, rest: string, body?: unknown): Promise<Answer> {
       const answer = await send(method, `/workflow/${id}${rest}`, body);
       await settle();

@@ -1,6 +1,6 @@
 // A small Conductor server for tests of the worker half: the endpoints of a worker's life with the real server's statuses and bodies. It
-// keeps everything in memory, remembers every request as it came, and can be told to misbehave. No timer runs in it: an empty poll is
-// answered at once, or held until there is a task.
+// keeps everything in memory, records every request, and can misbehave on request. It has no timer: an empty poll gets a response at once, or
+// waits until there is a task.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,16 +16,16 @@ export interface SeenRequest {
   readonly text: string;
   /** The parsed body; undefined when there was none. */
   readonly body: unknown;
-  /** 0 when the connection was cut instead of answered. */
+  /** 0 when the connection was cut instead of a response. */
   status: number;
 }
 
 export interface StubOptions {
-  /** False: `update-v2` is answered as by a server that has never heard of it. */
+  /** False: `update-v2` gets the response of a server that does not have it. */
   readonly v2?: boolean;
   /** Empty polls are held until a task comes, `releasePolls` is called or the client goes. */
   readonly longPolls?: boolean;
-  /** Says in its poll answers that it gives back tasks of polls that are gone. */
+  /** Its poll responses report that it takes back tasks of disconnected polls. */
   readonly returns?: boolean;
   readonly port?: number;
 }
@@ -60,7 +60,7 @@ export const anyUpdate = /^POST \/api\/tasks(\/update-v2)?$/;
 
 export class ConductorStub {
   readonly requests: SeenRequest[] = [];
-  /** Every result that was taken, without heartbeats. */
+  /** Every accepted result, without heartbeats. */
   readonly results: TaskResult[] = [];
   readonly heartbeats: SeenRequest[] = [];
   readonly tasks = new Map<string, StubTask>();

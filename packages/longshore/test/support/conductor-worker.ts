@@ -1,5 +1,5 @@
-// The worker half of Conductor on a small server, over real sockets. Time is a test's own clock; everything else is waited for by watching
-// what the server saw.
+// The worker half of Conductor with a small server, over real sockets. Time is a test clock. For everything else, the tests wait until the
+// server has received it.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ export interface SetupOptions {
   readonly before?: (stub: ConductorStub, outbox: string) => void | Promise<void>;
 }
 
-/** `pollTimeout` is told unless a test says otherwise, so that no poll waits at the server. */
+/** `pollTimeout` is set by default, so that no poll waits at the server. */
 export async function setup(options: SetupOptions): Promise<Setup> {
   const stub = await ConductorStub.start(options.stub);
   const outbox = await mkdtemp(join(tmpdir(), "longshore-outbox-"));
@@ -65,7 +65,7 @@ export async function setup(options: SetupOptions): Promise<Setup> {
   };
 }
 
-/** Stops at once. Time passes meanwhile, for tries and graces that would not end otherwise. */
+/** Stops at once. Time passes meanwhile, so that retries and grace periods end. */
 export async function stopped(worker: WorkHandle, clock: TestClock): Promise<void> {
   let over = false;
   void worker.stop({ force: true }).then(() => {

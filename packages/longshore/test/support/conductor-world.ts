@@ -1,4 +1,4 @@
-// Workflows of Conductor on a real store, under a clock that the test owns: everything of a server but its doors.
+// Conductor workflows on a real store, with a test clock: a server without its ports.
 
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
@@ -23,7 +23,7 @@ import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts"
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
 import { openRunWorld } from "./run-world.ts";
 
-/** A record as Conductor would show it, as far as tests of a workflow look at it. */
+/** A record in Conductor's form, with the fields that tests read. */
 export interface Shown {
   ref: string;
   type: string;
@@ -49,7 +49,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
 
-  /** Keeps the definition as a run needs it, and answers its id. */
+  /** Stores the definition for a run, and returns its id. */
   async function keep(definition: WorkflowDef): Promise<string> {
     const versions = lookupsOf(definition).workflows.flatMap((name): [string, number][] => {
       const found = newest(name);
@@ -146,7 +146,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
       await base.runs.tell(id, { kind: "cancel", ...(reason === null ? {} : { error: reason }) });
       await world.settle();
     },
-    /** Polls one task, and answers it: with this output, or with a failure. */
+    /** Polls one task and reports on it, with this output or with a failure. */
     async work(lane: string, result: { output?: Json; error?: string; terminal?: boolean } = {}): Promise<TaskRow> {
       const task = await world.poll(lane);
       if (task === undefined) throw new Error(`There is nothing to poll of ${lane}.`);
@@ -169,7 +169,7 @@ export async function openConductor(options: { environment?: { [name: string]: s
     signal: (runId: string, ref: string, output: Json = {}) => world.report(runId, ref, "COMPLETED", output),
     async run(id: string) {
       const run = (await base.runs.run(id)) as Run;
-      // What a permissive task said so far is told at the end.
+      // The reasons of permissive tasks are reported at the end.
       const error = run.endedAt === null ? null : run.error;
       return { ...run, error, status: workflowStatusOf(run.state), output: run.output === null ? null : (JSON.parse(run.output) as Json) };
     },

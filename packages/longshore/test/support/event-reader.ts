@@ -39,7 +39,7 @@ export class EventReader {
       this.#ended = true;
       this.#news();
     });
-    // A test that hangs up sees its own error here.
+    // A test that disconnects gets its own error here.
     response.on("error", () => {});
     sent.on("error", () => {});
     onTestFinished(() => this.close());

@@ -1,5 +1,5 @@
-// Flows on a real store, under a clock that the test owns: the whole engine, with a router whose lanes the test drives. A component
-// `/mock/x` is on the lane `x` and is given its bare input.
+// Flows on a real store, with a test clock: the whole engine, with a router whose lanes the test serves. A component `/mock/x` is in the lane
+// `x` and gets its plain input.
 
 import { onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
@@ -57,7 +57,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     return (await board.claim({ reach: { names: [lane], labels: [] }, serves: lane, holder: "ann", termMs: 60_000 }))[0];
   }
 
-  /** Takes one task from the lane and reports; answers what it was given. */
+  /** Claims one task from the lane and reports on it. Returns its input. */
   async function work(lane: string, outcome: Outcome): Promise<Json> {
     const task = await claim(lane);
     if (task === undefined) throw new Error(`There is nothing to do on ${lane}.`);
@@ -74,7 +74,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     if (verdict !== "ok") throw new Error(`The report on ${task.id} was answered ${verdict}.`);
   }
 
-  /** Plays all components until the run has ended, letting time pass when all of them wait. Returns how often each was called. */
+  /** Performs all components until the run has ended. Lets time pass when all of them wait. Returns how often each was called. */
   async function play(id: string, components: { [name: string]: Component }): Promise<{ [name: string]: number }> {
     const calls: { [name: string]: number } = {};
     while (isRunOpen((await found(id)).state)) {
@@ -107,7 +107,7 @@ export async function openFlows(options: { router?: Router; directory?: string }
     return flowResultOf(await found(id));
   }
 
-  /** Starts a flow, plays it and answers what came of it. */
+  /** Starts a flow, performs its components and returns the result. */
   async function run(flow: JsonObject, input: Json, components: { [name: string]: Component } = {}, parts: Partial<RunOptions> = {}) {
     const id = await start(flow, input, parts);
     const calls = await play(id, components);

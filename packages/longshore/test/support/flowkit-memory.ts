@@ -1,4 +1,4 @@
-// A store of artifacts in memory, for tests of its users. The real ones are proved by their own contract.
+// A store of artifacts in memory, for tests of its users. The contract suite tests the real stores.
 
 import type { JsonObject } from "../../src/core/json/json.ts";
 import {
@@ -25,11 +25,11 @@ export class MemoryArtifacts implements ArtifactStore {
   tells = false;
   readonly nodes = new Map<string, Node>();
   readonly states = new Map<string, ActiveRun>();
-  /** What was asked of it, in order. */
+  /** The calls of it, in order. */
   readonly calls: string[] = [];
   /** Nodes whose cancel flag is set. */
   readonly flags = new Set<string>();
-  /** Names that are no node's. */
+  /** Names that do not belong to a node. */
   readonly unknown = new Set<string>();
   /** How upstream nodes were read, in order. */
   readonly reads: { readonly sources: readonly string[]; readonly options: Omit<ReadOptions, "signal"> }[] = [];

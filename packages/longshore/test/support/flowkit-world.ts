@@ -1,4 +1,4 @@
-// FlowKit's coordinator on a real store and the embedded bus, with a clock that the test owns and workers whose messages the test writes.
+// FlowKit's coordinator on a real store and the embedded bus, with a test clock and workers whose messages the test writes.
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
@@ -32,7 +32,7 @@ import { type Engine, openEngine } from "../../src/server/engine.ts";
 import { plainDialects } from "../../src/server/protocols.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 
-/** A database of workers of other makes that is empty. */
+/** An empty database of foreign workers. */
 const noResults: ForeignResults = {
   completed: async () => null,
   adopt: async () => {},
@@ -45,7 +45,7 @@ export interface FlowkitWorldOptions {
   readonly directory?: string;
   readonly config?: CoordinatorConfig;
   readonly functions?: { readonly [name: string]: CoordinatorFunction };
-  /** Wraps the bus, to be wrong on purpose, or puts another in its place. */
+  /** Wraps the bus to cause faults, or replaces it. */
   readonly bus?: (bus: Bus) => Bus;
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
@@ -115,7 +115,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
     for (const changed of [...changes]) changed();
   }
 
-  /** Waits for a state of the store; it is looked at after every change. */
+  /** Waits for a state of the store, which is checked after every change. */
   async function until<Value>(look: () => Promise<Value | undefined | null | false>): Promise<Value> {
     for (;;) {
       let again = false;
@@ -206,7 +206,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
   }
 }
 
-/** Speaks the worker's side of the wire and does what the test says. Takes as many commands at once as it has room for. */
+/** Sends the messages of a worker, as the test requests. Accepts as many commands at the same time as its capacity. */
 export class ScriptedWorker {
   readonly id: string;
   readonly commands: Command[] = [];
@@ -245,12 +245,12 @@ export class ScriptedWorker {
     await this.#announce({ kind: "WORKER_ONLINE", ...told, capabilities: { roles: this.#roles }, resume: null, ...payload });
   }
 
-  /** `agoMs`: it was said so long ago, and only comes now. */
+  /** `agoMs`: it was sent this long ago, but arrives only now. */
   async goOffline({ agoMs = 0 } = {}): Promise<void> {
     await this.#announce({ kind: "WORKER_OFFLINE", worker_id: this.id }, agoMs);
   }
 
-  /** The next command that it has not been given yet. */
+  /** The next command that it has not received yet. */
   async next(count = 1): Promise<Command> {
     const wanted = this.#taken + count;
     while (this.commands.length < wanted) await new Promise((resolve) => setImmediate(resolve));
@@ -260,7 +260,7 @@ export class ScriptedWorker {
 
   #taken = 0;
 
-  /** Takes the next command and says so. */
+  /** Accepts the next command and reports this. */
   async accept(): Promise<Command> {
     const command = await this.next();
     await this.accepts(command);
@@ -310,7 +310,7 @@ export class ScriptedWorker {
     return this.signals.find(isIt) as Envelope;
   }
 
-  /** Says anything at all about a command; `change` makes it wrong on purpose. */
+  /** Sends any message about a command; `change` adds a fault. */
   async says(command: Command, kind: string, payload: JsonObject, change: Partial<Envelope> = {}): Promise<void> {
     await this.#parts.bus.publish([this.record(command, kind, payload, change)]);
   }
@@ -334,7 +334,7 @@ export class ScriptedWorker {
     return { topic: statusTopic(topicNamesDefault, step_type), key: nodeKey(task_id, node_id), value };
   }
 
-  /** Without a goodbye: as a process that was killed. */
+  /** Without a sign-off, like a process that was killed. */
   async stop(): Promise<void> {
     await Promise.all(this.#consumers.splice(0).map((consumer) => consumer.close()));
   }

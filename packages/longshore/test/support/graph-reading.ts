@@ -1,5 +1,5 @@
-// A plain reading of graphs whose steps wait for others: which steps must have begun, given what is recorded about those that they wait for. It knows nothing of
-// plans, counters and lives.
+// A simple reference model of graphs whose steps wait for others: which steps must have begun, given the records of those that they wait for.
+// It does not use plans, counters and lives.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";
@@ -7,7 +7,7 @@ import { Skips } from "../../src/engine/run/skips.ts";
 import type { Random } from "../faults/random.ts";
 import type { Known } from "./orders.ts";
 
-/** What became of a step; `open` also before it has begun. */
+/** The outcome of a step; `open` also before it has begun. */
 export type Outcome = "open" | "done" | "failed" | "cancelled" | "skipped";
 /** Whether a step begins, is skipped, or still waits for others. */
 export type Turn = "begins" | "skipped" | "waits";
@@ -22,7 +22,7 @@ export interface Before {
 export interface ReadStep {
   readonly name: string;
   turn(before: Before): Turn;
-  /** It is skipped when its turn has come, unless by order. */
+  /** It is skipped when its turn has come, and not by an operator. */
   isOff?(before: Before): boolean;
   /** Its failure ends the run at once. */
   readonly ends?: boolean;

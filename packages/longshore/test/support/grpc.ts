@@ -86,7 +86,7 @@ export async function startGrpc(methods: readonly GrpcMethod[], options: TestGrp
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve));
   onTestFinished(async () => {
     if (server.listening) await crash();
-    // A call that is never told that it is over would be a leak.
+    // A call that is never notified of its end would be a leak.
     await until(() => open.size === 0);
   });
   const { port } = server.address() as AddressInfo;
@@ -100,7 +100,7 @@ export function channelTo(target: string, options: ChannelOptions = {}): GrpcCha
   return channel;
 }
 
-/** A plain HTTP/2 client, for what our own would never send. */
+/** A plain HTTP/2 client, for requests that our own client would never send. */
 export function rawSession(port: number): ClientHttp2Session & { readonly tcp: Socket } {
   const tcp = dial({ port, host: "127.0.0.1", allowHalfOpen: true });
   const session = connect(`http://127.0.0.1:${port}`, { createConnection: () => tcp });

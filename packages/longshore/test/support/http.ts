@@ -14,7 +14,7 @@ export interface TestServer extends HttpServer {
   readonly metrics: Metrics;
 }
 
-/** A group that refuses in JSON under its own name, so that a test sees who refused. */
+/** A group that refuses in JSON with its own name, so that a test sees which group has refused. */
 export function groupOf(name: string, routes: readonly Route[]): RouteGroup {
   return {
     name,
@@ -102,7 +102,7 @@ export function callCarried(carried: Carrier): typeof call {
   return (url, options) => call(url, { carried, ...options });
 }
 
-/** A socket to the server, destroyed at the end of the test. `received` grows as bytes arrive. */
+/** A socket to the server, which is destroyed at the end of the test. `received` has the bytes so far. */
 export class RawClient {
   readonly socket: Socket;
   received = "";

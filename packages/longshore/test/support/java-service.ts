@@ -44,7 +44,7 @@ export class JavaKafka {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Starts it, with the data it had when it went down. */
+  /** Starts it again with its earlier data. */
   async up(): Promise<void> {
     this.#process = spawn("java", [...JVM, "-cp", this.#jars, "kafka.Kafka", join(this.#folder, "server.properties")], { stdio: "ignore" });
     await accepted(this.#process, this.port);

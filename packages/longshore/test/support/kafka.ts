@@ -1,5 +1,5 @@
-// A real Apache Kafka for tests: one broker for all test files of a run, with names of its own for each test; or one of the test's own,
-// which it may kill.
+// A real Apache Kafka for tests: one broker for all test files of a run, with different names for each test, or a separate broker that the
+// test may kill.
 import { randomUUID } from "node:crypto";
 import { inject, onTestFinished } from "vitest";
 import { JavaKafka, javaMissing } from "./java-service.ts";
@@ -8,14 +8,14 @@ import { JavaKafka, javaMissing } from "./java-service.ts";
 export const kafkaMissing = javaMissing;
 
 /**
- * Members of a group find each other soon, and none is taken for dead because the machine is busy: whatever a dead one has not committed
- * is given out again.
+ * Members of a group find each other soon, and none counts as dead because the machine is busy. Uncommitted records of a dead member are
+ * delivered again.
  */
 export const soonHeard = { sessionMs: 30_000, beatMs: 250 } as const;
 
 export interface SharedKafka {
   readonly brokers: readonly string[];
-  /** Unlike all others: to be put before every topic and group. */
+  /** Different for each test: a prefix for every topic and group. */
   readonly prefix: string;
 }
 

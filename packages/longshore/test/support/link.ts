@@ -79,7 +79,7 @@ export function feed() {
   return { streams, service };
 }
 
-/** Passes bytes between a node and the owner until it is told to swallow them. */
+/** Passes bytes between a node and the owner until a test makes it drop them. */
 export async function proxyTo(owner: LinkOwner) {
   const sockets = new Set<Socket>();
   const state = { silent: false };

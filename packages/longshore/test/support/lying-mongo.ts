@@ -1,5 +1,5 @@
-// A server that speaks as much of MongoDB's wire protocol as our calls need, and answers each command as its test tells it to: what a MongoDB
-// that is broken, overloaded or not one at all may answer. Without a script it is an empty database that keeps nothing.
+// A server with the part of MongoDB's wire protocol that our calls need. The test chooses the response to each command, such as that of a
+// broken or overloaded MongoDB, or of a different program. Without a script it is an empty database that stores nothing.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";

@@ -25,7 +25,7 @@ export class MachineClock implements Clock {
     this.#wallMs += byMs;
   }
 
-  /** Lets so many seconds pass; `each` is called after every one. */
+  /** Lets this many seconds pass. `each` is called after every second. */
   async pass(seconds: number, each: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       this.#wallMs += secondMs;

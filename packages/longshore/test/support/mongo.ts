@@ -1,5 +1,5 @@
-// A server that answers as MongoDB does, for tests: one for all test files of a run, with a database of its own for each test. It proves
-// that the driver's calls are understood, not what MongoDB would make of every one of them.
+// A server that behaves like MongoDB, for tests: one for all test files of a run, with a separate database for each test. It shows that the
+// driver's calls are understood, but not how MongoDB would behave in every case.
 import { randomUUID } from "node:crypto";
 import { javaMissing } from "./java-service.ts";
 import { addressOf } from "./kafka.ts";

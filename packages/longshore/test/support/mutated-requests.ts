@@ -1,5 +1,5 @@
-// Requests that are almost right, and what Node's own parser makes of them. What our listener reads directly must be the same to Node, byte
-// for byte: where the two differ about where a request ends, requests can be smuggled.
+// Requests that are almost valid, and the result of Node's own parser. What our listener reads directly must have exactly the same meaning
+// for Node: if the two find different ends of a request, requests can be smuggled.
 
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { Duplex } from "node:stream";
@@ -16,7 +16,7 @@ interface Seen {
   body: string;
 }
 
-/** What node:http makes of the bytes: every request that it emits. */
+/** The result of node:http for the bytes: every request that it emits. */
 async function readByNode(bytes: Buffer): Promise<Seen[]> {
   const seen: Seen[] = [];
   const server = createServer({ maxHeaderSize: headMax }, (request, response) => {

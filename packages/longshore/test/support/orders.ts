@@ -1,6 +1,7 @@
-// Definitions under any orders: workers that report, fail, repeat themselves, come late or vanish, operators that pause, skip, end by hand, cancel, retry, rerun
-// and restart, calls that cross, and a server that is stopped and started. After each of them a plain reading of the definition and the published
-// checker look at every run, no task is handed out again after its completion, and in peace every run ends.
+// Definitions under any operator commands: workers that report, fail, repeat reports, come late or disappear; operators that pause, skip, end
+// steps, cancel, retry, rerun and restart; concurrent calls; and a server that is stopped and started. After each event, a simple reference
+// model and the published checker check every run, and no task may be handed out again after its completion. At the end, without further
+// commands, every run must end.
 
 import { expect, it } from "vitest";
 import type { FailureReport } from "../../src/engine/board/board.ts";
@@ -10,24 +11,24 @@ import { Skips } from "../../src/engine/run/skips.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import type { OrderKind, RunWorld } from "./run-world.ts";
 
-/** What a story needs of a world. */
+/** What a test needs from a world. */
 export type OrdersWorld = Pick<
   RunWorld,
   "clock" | "board" | "parts" | "runs" | "restart" | "tell" | "settle" | "allRuns" | "rows" | "findings" | "poll"
 >;
 
-/** Definitions of one dialect, or several, that are played; and what they mean. */
+/** The tested definitions of one or several dialects, and their meaning. */
 export interface Story {
   readonly world: OrdersWorld;
-  /** The definitions in words, for the way to a failure. */
+  /** The definitions as text, for the trace of a failure. */
   readonly told: string;
   /** What workers take from. */
   readonly lanes: readonly { readonly name: string; readonly labels?: string[] }[];
   /** Starts the runs. */
   begin(): Promise<void>;
-  /** What is wrong with a run that has nothing left to decide, in words; null when nothing is. `records` are the newest, by step. */
+  /** The fault of a run that has nothing left to decide, as a text; null when there is none. `records` are the newest, by step. */
   faultIn(run: Run, records: ReadonlyMap<string, TaskRow>, known: Known): string | null;
-  /** Steps that an order may name. */
+  /** Steps that a command may name. */
   steps(run: Run, order: "rerun" | "skip"): readonly string[];
   /** Only a report ends it. */
   waits(run: Run, task: TaskRow): boolean;
@@ -36,9 +37,9 @@ export interface Story {
   failure?(task: TaskRow, random: Random): FailureReport;
 }
 
-/** What happened, which records do not show. */
+/** Events that the records do not show. */
 export interface Known {
-  /** The step was named by a rerun: it runs whatever became of those before it. */
+  /** A rerun named the step: it runs for any outcome of the steps before it. */
   isNamed(run: Run, step: string): boolean;
   /** The task has given a part in this life. */
   isStreamed(run: Run, task: TaskRow): boolean;
@@ -49,7 +50,7 @@ const stepsMax = 40;
 const termMs = 30_000;
 /** A failed try is followed by another after this long, and a lease has ended. */
 const peaceMs = 60_000;
-/** Rounds of peace within which every run must have ended: each ends at least one task of each. */
+/** Rounds without commands within which every run must end: each round ends at least one task of each run. */
 const roundsMax = 80;
 
 class Play implements Known {
@@ -186,7 +187,7 @@ class Play implements Known {
     this.#held.push(task);
   }
 
-  /** A worker that has kept its task to itself says that it lives, gives a part, or reports; perhaps too late, and perhaps again. */
+  /** A worker with a task sends a heartbeat, emits a part, or reports, possibly too late, and possibly again. */
   async #hear(): Promise<void> {
     const task = this.#random.pick(this.#held);
     if (task === undefined) return;
@@ -208,7 +209,7 @@ class Play implements Known {
   }
 
   async #poll(lane: Story["lanes"][number]): Promise<TaskRow | undefined> {
-    // Another caller may complete it by hand at the same moment.
+    // Another caller may complete it at the same time.
     const completed = new Map(this.#completed);
     const task = await this.#world.poll(lane.name, { ...(lane.labels && { labels: lane.labels }), termMs });
     if (task === undefined) return undefined;
@@ -237,7 +238,7 @@ class Play implements Known {
     await this.#world.settle();
   }
 
-  /** What waits is ended by a report: a wait, a join, a child run, or work that no worker has taken. */
+  /** A report ends something that waits: a wait, a join, a child run, or work that no worker has claimed. */
   async #report(): Promise<void> {
     const open = this.#runs().flatMap(({ id }) => this.#records(id).filter(({ state }) => state === "queued"));
     const task = this.#random.pick(open);
@@ -266,7 +267,8 @@ class Play implements Known {
 }
 
 /**
- * A test for each few seeds. `LONGSHORE_SIM_SEED=7` plays seed 7 alone and prints the way to a failure; `LONGSHORE_SIM_SEEDS` is how many there are, and
+ * A test for each few seeds. `LONGSHORE_SIM_SEED=7` runs only seed 7 and prints the trace of a failure; `LONGSHORE_SIM_SEEDS` is how many
+ * there are, and
  * `LONGSHORE_SIM_FIRST` the first of them. `found` are seeds that have found a fault; each has a test of its own.
  */
 export function playOrders(

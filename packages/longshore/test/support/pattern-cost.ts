@@ -1,11 +1,10 @@
-// Whether a regular expression of ours can take more than linear time on some text. Node's engine backtracks: where two ways through an
-// expression read the same text again and again, it tries all of them before it gives up, and one request can hold the server.
+// Checks whether one of our regular expressions can need more than linear time for some text. Node's engine backtracks: when two paths
+// through an expression match the same repeated text, it tries all combinations before it gives up, and one request can block the server.
 //
-// An expression becomes the machine of linear-pattern.ts. It is suspicious when there are two different places, one reachable from the
-// other, that both come back to themselves by the same text as leads from the first to the second: then a text may be divided between them
-// in many ways. For each suspicion a text is made up, and the steps that backtracking takes for it are counted, for one length and for
-// twice that: only what grows faster than the text is reported. An expression that is not bound to the beginning of the text is tried from
-// every position, which is a loop like any other.
+// An expression is converted to the machine of linear-pattern.ts. Two different states are suspicious when one text leads from each of them
+// back to itself, and also from the first to the second: then such a text can be divided between them in many ways. For each suspicion, the
+// check makes a text and counts the steps of backtracking, for one length and for twice this length. It reports only growth that is faster
+// than the text. An expression that is not anchored is tried from every position, which is also a loop.
 
 import { type Place, parsePattern } from "../../src/core/pattern/pattern-parser.ts";
 
@@ -22,7 +21,7 @@ const pumps = 60;
 const growthMax = 2.6;
 /** Enough to see growth; exponential ones end here. */
 const stepsMax = 300_000;
-/** Suspicions that are tried; the same loop is suspected again and again. */
+/** The maximum number of tested suspicions. The same loop is suspected many times. */
 const suspicionsMax = 400;
 /** Walks for one suspicion; the machines of most expressions have fewer. */
 const walksMax = 20_000;

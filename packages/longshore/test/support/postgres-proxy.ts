@@ -1,12 +1,12 @@
-// The way to PostgreSQL, on which what the writing connection sends or receives can be lost, and connections can fall silent.
+// A proxy to PostgreSQL that can lose data of the writing connection and can make connections silent.
 
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 
-/** What happens to the next message of the writing connection. Where nothing else is said, the connection is reset then. */
+/** The fault of the next message of the writing connection. By default the connection is then reset. */
 export type Loss =
   /** It never arrives. */
   | "request"
-  /** It is carried out, and the response never arrives. */
+  /** It is performed, but the response never arrives. */
   | "response"
   /** It arrives when `deliver` is called. */
   | "late request"
@@ -19,9 +19,9 @@ export type Role = "write" | "lease" | "read";
 export interface PostgresProxy {
   readonly port: number;
   lose(next: Loss): void;
-  /** Keeps back what the connections of these roles send and receive from now on. Connections that are opened later are not concerned. */
+  /** Delays what the connections of these roles send and receive from now on. This does not apply to connections that are opened later. */
   silence(...roles: Role[]): void;
-  /** Delivers what was kept back. */
+  /** Delivers the delayed data. */
   wake(): void;
   /** Lets a late request arrive; resolves when the server has responded to it. */
   deliver(): Promise<void>;

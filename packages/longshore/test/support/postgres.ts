@@ -143,7 +143,7 @@ export class TestPostgres {
   }
 
   async up(): Promise<void> {
-    // What was committed survives the end of the process in any case.
+    // Committed data survives the end of the process in all cases.
     const fast = this.#options.durable ? [] : ["fsync=off", "full_page_writes=off"];
     const settings = [
       "listen_addresses=127.0.0.1",

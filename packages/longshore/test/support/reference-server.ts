@@ -1,5 +1,5 @@
 // A small workflow-graph server that behaves as the reference does on its worker endpoints: statuses, empty bodies, the literal `null`,
-// 409 for every unknown lease. It keeps everything in memory, remembers every request, and can be told to misbehave.
+// 409 for every unknown lease. It keeps everything in memory, records every request, and can misbehave on request.
 
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -1,4 +1,5 @@
-// Walks a route table as a stranger would: every route that is not open must refuse who has no token and who has a lesser one.
+// Calls every route of a table without rights: every route that is not open must refuse callers without a token or with a token that allows
+// too little.
 
 import { actions, type TokenScope } from "../../src/core/actions.ts";
 import { type GrpcChannel, openChannel } from "../../src/net/grpc/client.ts";

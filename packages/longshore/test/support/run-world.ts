@@ -1,5 +1,4 @@
-// Runs of any dialects on a real store, under a clock that the test owns: everything of a server but its doors. It can be stopped and started on the
-// same data.
+// Runs of any dialects on a real store, with a test clock: a server without its ports. It can be stopped and started on the same data.
 
 import { onTestFinished } from "vitest";
 import { idMaker } from "../../src/core/ids.ts";

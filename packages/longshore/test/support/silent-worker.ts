@@ -1,5 +1,5 @@
-// A worker as a process of its own whose time belongs to the test: each message moves its clock by so many milliseconds, and is
-// answered with what the process has cost so far. Everything but the clock is real: the command, its pipes, the connections.
+// A worker in a separate process, whose clock the test controls. Each message moves the clock by the given milliseconds, and the reply has
+// the resources that the process has used so far. Everything except the clock is real: the command, its pipes, the connections.
 
 import { performance } from "node:perf_hooks";
 import type { Clock } from "../../src/core/clock.ts";

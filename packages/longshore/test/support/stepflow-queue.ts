@@ -1,5 +1,4 @@
-// The queues of a server with only the gRPC services in front of them, with a clock that the test owns; and workers that do exactly what a
-// test scripts.
+// The queues of a server with only the gRPC services, a test clock, and workers whose actions the test scripts.
 
 import { onTestFinished } from "vitest";
 import { LongshoreError } from "../../src/core/errors.ts";
@@ -36,7 +35,7 @@ export interface QueueWorld {
   readonly channel: GrpcChannel;
   post(id: string, parts?: Partial<NewTaskRow> & { queue?: string; component?: string; given?: Json }): Promise<void>;
   task(id: string): Promise<TaskRow>;
-  /** Waits until the task is as it should be; time does not pass meanwhile. */
+  /** Waits until the task has the expected state. Time does not pass meanwhile. */
   becomes(id: string, state: TaskRow["state"]): Promise<TaskRow>;
   pull(queue?: string, workerId?: string): PullingWorker;
   heartbeat(taskId: string, workerId?: string, more?: Partial<TaskHeartbeatRequest>): Promise<TaskHeartbeatResponse>;
@@ -132,7 +131,7 @@ export class PullingWorker {
   readonly workerId: string;
   /** Everything that came and was not asked for yet. */
   readonly received: TaskAssignment[] = [];
-  /** How the stream ended; undefined while it stands, null when it ended well. */
+  /** How the stream ended; undefined while it is open, null when it ended normally. */
   ended: GrpcError | null | undefined;
   readonly #channel: GrpcChannel;
   readonly #leaving = new AbortController();
@@ -171,7 +170,7 @@ export class PullingWorker {
     this.#leaving.abort();
   }
 
-  /** The worker's process goes. */
+  /** The worker's process ends. */
   async vanish(): Promise<void> {
     await this.#channel.close();
   }

@@ -1,6 +1,6 @@
-// A whole server on a data file and a free loopback port, and people who talk to its Stepflow API in literal requests. A component `/hold`
-// (or any other without a worker) is on the lane of its name, which the test works on itself. The server can be ended as a crash
-// would, and opened again on the same data.
+// A whole server with a data file and a free loopback port, and clients that send it literal Stepflow requests. A component `/hold` (or any
+// other without a worker) is in the lane of its name, which the test serves itself. The server can end like in a crash and be opened again on
+// the same data.
 
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";

@@ -1,4 +1,5 @@
-// Between a client and PostgreSQL as PgBouncer in its transaction mode is: a connection of the pool belongs to a client for one transaction. Without
+// A pooler between a client and PostgreSQL, like PgBouncer in transaction mode: a connection of the pool belongs to a client for one
+// transaction. Without
 // passwords and without TLS.
 
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";

@@ -79,7 +79,7 @@ export async function openOwner(directory: string, { forgets = false } = {}) {
     performCall: (carried: CarriedCall, isRepeat = false) => call("grpc", carried, isRepeat) as Promise<CarriedAnswer>,
     /** The next pieces of what is sent in pieces. */
     pull: (stream: string) => call("pull", stream, false),
-    /** Every row of the data, but not what is kept about requests, and not when something was last seen. */
+    /** Every row of the data, without stored responses to requests and without times of last use. */
     rows(): Record<string, string[]> {
       const { db } = engine.store;
       const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();

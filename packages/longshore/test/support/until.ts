@@ -5,7 +5,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A promise with its ends in the test's hand. */
+/** A promise that the test resolves or rejects. */
 export function deferred<Value>() {
   let resolve!: (value: Value) => void;
   let reject!: (error: unknown) => void;
@@ -16,7 +16,7 @@ export function deferred<Value>() {
   return { promise, resolve, reject };
 }
 
-/** Between two looks at what another process does: turning without a pause would take the processor from it. */
+/** The pause between two checks of another process. Without a pause, the checks would take the processor from it. */
 const lookMs = 2;
 
 /** The same for a state that another process brings about. Returns what the condition answered in the end. */

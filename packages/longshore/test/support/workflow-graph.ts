@@ -1,5 +1,5 @@
-// A whole server on a data file, a free loopback port and a clock in the test's hand; and the people and workers that talk to it, in
-// literal requests of the workflow-graph wire.
+// A whole server with a data file, a free loopback port and a test clock, and operators and workers that send it literal workflow-graph
+// requests.
 
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-// The life of a task is the same for every backend of a queue; only what carries it differs. So each backend runs this one suite, with
+// A task has the same states and rules on every backend of a queue; only the transport differs. So each backend runs this one suite, with
 // workers that report over the same services.
 
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ export interface Carrier {
 export interface CarriedWorker {
   /** The next task that is delivered to it. */
   next(): Promise<TaskAssignment>;
-  /** How many have come that were not asked for. */
+  /** How many tasks have arrived that the test has not read. */
   waiting(): number;
 }
 
@@ -53,7 +53,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
   };
 
   describe.skipIf(skip !== undefined)(`the life of a task over ${name}${skip === undefined ? "" : ` (${skip})`}`, () => {
-    it("[S9-34, S-QUEUE-03] everything posted arrives at the worker, and its output is returned", async () => {
+    it("[S9-34, S-QUEUE-03] every posted task arrives at the worker, and its output is returned", async () => {
       const { post, worker, heartbeat, complete, task, grpc } = await setup();
       const given = { text: "größer", n: 42, large: 9_007_199_254_740_991, half: 0.5, none: null, list: [true, {}, []] };
       await post("t", { component: "/core/a/b", given });
@@ -69,9 +69,9 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(JSON.parse((await task("t")).output ?? "")).toEqual(given);
     });
 
-    it("[S9-35, S-QUEUE-13] tasks arrive in their order, and only those of the worker's queue, which may be empty", async () => {
+    it("[S9-35, S-QUEUE-13] tasks arrive in order, and only those of the worker's queue, which may be empty", async () => {
       const { clock, post, worker, heartbeat, complete, becomes } = await setup();
-      // An empty queue delivers nothing, however long one waits.
+      // An empty queue delivers nothing, for any time.
       const gpu = await worker("gpu", "bob");
       await clock.advance(60_000);
       expect(gpu.waiting()).toBe(0);
@@ -103,7 +103,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(errorOf(await task("t"))).toMatchObject({ code: "TIMEOUT" });
     });
 
-    it("[S9-37, S-QUEUE-19] heartbeats keep a task, and silence loses it with TIMEOUT", async () => {
+    it("[S9-37, S-QUEUE-19] a task continues with heartbeats, and fails with TIMEOUT without them", async () => {
       const { clock, post, worker, heartbeat, task } = await setup();
       await post("t", { policy: policy({}) });
       const { taskId } = await (await worker()).next();
@@ -171,7 +171,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       }
     });
 
-    it("[S9-42] a task that was claimed in the last moment has its full time", async () => {
+    it("[S9-42] a task that was claimed at the last moment has its full time", async () => {
       const { clock, post, worker, heartbeat, task } = await setup();
       await post("t", { claimMs: 4_000, policy: policy({}) });
       const { taskId } = await (await worker()).next();
@@ -181,7 +181,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect((await task("t")).state).toBe("held");
     });
 
-    it("[S-QUEUE-19] a task that no worker claims is delivered again under another id, and spends nothing", async () => {
+    it("[S-QUEUE-19] a task that no worker claims is delivered again with another id, without using an attempt", async () => {
       const { clock, post, worker, heartbeat, task } = await setup();
       await post("t", { policy: policy({}) });
       const python = await worker();
@@ -195,7 +195,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(await task("t")).toMatchObject({ state: "held", attempt: 0, lost: 0, failures: 0 });
     });
 
-    it("[S-QUEUE-19] a failure is tried again by the policy, with its code, message and data", async () => {
+    it("[S-QUEUE-19] a failure is retried as the policy requires, with its code, message and data", async () => {
       const { post, worker, complete, task } = await setup();
       await post("t", { policy: policy({ failures: 1 }) });
       const python = await worker();
@@ -207,7 +207,7 @@ export function lifecycleSuite(name: string, { backend, open, skip }: LifecycleO
       expect(errorOf(await task("t"))).toEqual({ code: "RESOURCE_UNAVAILABLE", message: "no database", data: error.data });
     });
 
-    it("a task can be finished without any heartbeat, and a repeated report is fine", async () => {
+    it("a task can be finished without any heartbeat, and a report can be repeated", async () => {
       const { post, worker, complete, task } = await setup();
       await post("t");
       const { taskId } = await (await worker()).next();
