@@ -157,7 +157,9 @@ export function askPause(run: Ordered): void {
   const text = <p>{isPaused ? "Steps begin again." : "Running steps continue; no other step begins until the run is resumed."}</p>;
   const [order, verb] = isPaused ? ["resume", "Resume"] : ["pause", "Pause"];
   openDialog(() => (
-    <OrderDialog {...{ run, text, order, verb, title: `${verb} this run?`, said: isPaused ? "The run continues." : "The run is paused." }} />
+    <OrderDialog
+      {...{ run, text, order, verb, title: `${verb} this run?`, said: isPaused ? "The run continues." : "The run is paused." }}
+    />
   ));
 }
 

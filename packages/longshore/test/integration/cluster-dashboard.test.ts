@@ -1,11 +1,12 @@
 // What the dashboard's pages read and change through a node that does not own the data: the owner responds, and the changes stay when another
 // server opens the data.
 
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";
 import { graph } from "../../src/graph.ts";
-import { type Server, serve } from "../../src/server/index.ts";
-import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
+import type { Server } from "../../src/server/index.ts";
+import { postgresMissing } from "../support/postgres.ts";
+import { sharedPostgres } from "../support/postgres-servers.ts";
 
 const unserved = task("unserved", async () => null);
 const idle = graph("idle", (g) => g.step(unserved, null));
@@ -17,17 +18,7 @@ type Body = any;
 if (postgresMissing !== undefined) it("a node passes on what pages need", (context) => context.skip(`needs ${postgresMissing}`));
 else
   describe("pages on a node that does not own the data", () => {
-    let postgres: TestPostgres;
-    beforeAll(async () => {
-      postgres = await TestPostgres.start();
-    }, startMsMax);
-    afterAll(() => postgres.remove(), startMsMax);
-
-    const open = async (store: string): Promise<Server> => {
-      const server = await serve({ store, port: 0 });
-      onTestFinished(() => server.close(0));
-      return server;
-    };
+    const { postgres, open } = sharedPostgres();
     const ask = async ({ url }: Server, method: string, path: string, body?: unknown) => {
       const init = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
       const reply = await fetch(`${url}${ours}${path}`, { method, ...init });
@@ -35,7 +26,7 @@ else
     };
 
     it("can read counts, metrics and errors, and can pause, preview and remove", async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const owner = await open(store);
       const node = await open(store);
       const { id } = await node.start(idle, null);

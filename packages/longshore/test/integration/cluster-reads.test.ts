@@ -1,7 +1,7 @@
 // A node that does not own the data reads runs, tasks, logs, blobs and definitions from PostgreSQL itself. Its responses must be the same as
 // the owner's, and it must pass on requests whose response is not in the rows.
 
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
 import { createLogger } from "../../src/core/logger.ts";
 import { createMetrics } from "../../src/core/metrics.ts";
@@ -11,11 +11,12 @@ import { createAuth } from "../../src/net/listener/auth.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import type { Ref } from "../../src/reference.ts";
 import { openEngine } from "../../src/server/engine.ts";
-import { type Server, serve } from "../../src/server/index.ts";
+import type { Server } from "../../src/server/index.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";
 import { tableOf } from "../../src/server/server-port.ts";
 import { work } from "../../src/work.ts";
-import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing } from "../support/postgres.ts";
+import { sharedPostgres } from "../support/postgres-servers.ts";
 
 const double = task("double", async ({ n }: { n: number }, { log }) => {
   log(`doubling ${n}`);
@@ -79,20 +80,10 @@ async function post({ url }: Server, path: string, body: unknown): Promise<strin
 if (postgresMissing !== undefined) it("a node reads what the owner answers", (context) => context.skip(`needs ${postgresMissing}`));
 else
   describe("reads of a node that does not own the data", () => {
-    let postgres: TestPostgres;
-    beforeAll(async () => {
-      postgres = await TestPostgres.start();
-    }, startMsMax);
-    afterAll(() => postgres.remove(), startMsMax);
-
-    const open = async (store: string): Promise<Server> => {
-      const server = await serve({ store, port: 0 });
-      onTestFinished(() => server.close(0));
-      return server;
-    };
+    const { postgres, open } = sharedPostgres();
 
     const setup = async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const owner = await open(store);
       const node = await open(store);
       const worker = await work({ tasks: [double, refuse], on: workflowGraph(node.url as string) });
@@ -232,7 +223,7 @@ else
       const path = `/api/longshore/v1/blobs/${hash}`;
       await answerOf(node, path);
       expect(await readsOf(node)).toBe(1);
-      await postgres.query(`UPDATE ${schema}.blob SET used_at = used_at - 7200000`);
+      await postgres().query(`UPDATE ${schema}.blob SET used_at = used_at - 7200000`);
       expect((await answerOf(node, path)).body).toBe("content");
       expect(await readsOf(node)).toBe(1);
     });

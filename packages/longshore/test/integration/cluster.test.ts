@@ -1,14 +1,15 @@
 // Two servers on the same data in PostgreSQL, in one process: clients of both see one server.
 
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { task } from "../../src/core/task.ts";
 import { graph } from "../../src/graph.ts";
 import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.ts";
 import type { Ref } from "../../src/reference.ts";
-import { type Server, serve } from "../../src/server/index.ts";
+import type { Server } from "../../src/server/index.ts";
 import { work } from "../../src/work.ts";
-import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
+import { postgresMissing } from "../support/postgres.ts";
+import { sharedPostgres } from "../support/postgres-servers.ts";
 import { untilElsewhere } from "../support/until.ts";
 
 const docs = new URL("../../../../docs/", import.meta.url);
@@ -18,20 +19,10 @@ const twice = graph("twice", (g, input: Ref<{ n: number }>) => g.step(double, g.
 if (postgresMissing !== undefined) it("nodes on the same data serve the same runs", (context) => context.skip(`needs ${postgresMissing}`));
 else
   describe("nodes on the same data", () => {
-    let postgres: TestPostgres;
-    beforeAll(async () => {
-      postgres = await TestPostgres.start();
-    }, startMsMax);
-    afterAll(() => postgres.remove(), startMsMax);
-
-    const open = async (store: string): Promise<Server> => {
-      const server = await serve({ store, port: 0 });
-      onTestFinished(() => server.close(0));
-      return server;
-    };
+    const { postgres, open } = sharedPostgres();
 
     it("run a workflow that a client of one node starts with a worker of the other node", async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const first = await open(store);
       const second = await open(store);
       const worker = await work({ tasks: [double], on: workflowGraph(second.url as string) });
@@ -42,7 +33,7 @@ else
     });
 
     it("show in their metrics the lease, the link, misses and the operations of each commit", async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const owner = await open(store);
       const other = await open(store);
       const figures = async ({ url }: Server) => {
@@ -78,7 +69,7 @@ else
     });
 
     it("end their long polls with a response when they close, also those that wait at the owner", async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const owner = await open(store);
       const other = await open(store);
       const performed = async () => /^longshore_link_performed_total (\d+)/m.exec(await (await fetch(`${owner.url}/metrics`)).text())?.[1];
@@ -93,7 +84,7 @@ else
     });
 
     it("continue when the owner stops, and its clients get no error", async () => {
-      const store = postgres.newUrl();
+      const store = postgres().newUrl();
       const first = await open(store);
       const second = await open(store);
       const worker = await work({ tasks: [double], on: workflowGraph(second.url as string) });

@@ -9,6 +9,22 @@ function serve(...routes: Route[]) {
   return startServer({ groups: [groupOf("main", routes)] });
 }
 
+/** A server with this route, and a client whose request has reached it and waits for `answer`. */
+async function waitingRequest(path: "GET /x" | "POST /claim") {
+  const waiting = latch();
+  const answer = latch<HttpReply>();
+  const server = await serve(
+    route(path, () => {
+      waiting.open();
+      return answer.opened;
+    }),
+  );
+  const client = new RawClient(server);
+  client.send(`${path} HTTP/1.1\r\nhost: localhost\r\n${path === "GET /x" ? "\r\n" : "content-length: 2\r\n\r\n{}"}`);
+  await waiting.opened;
+  return { server, client, answer };
+}
+
 describe("a client that disconnects", () => {
   it("aborts `gone` of a waiting request, and the reply is given back", async () => {
     const waiting = latch<HttpRequest>();
@@ -51,18 +67,8 @@ describe("a client that disconnects", () => {
   });
 
   it("is detected at the reply by a handler that never checked", async () => {
-    const waiting = latch();
-    const answer = latch<HttpReply>();
     const undelivered = latch();
-    const server = await serve(
-      route("POST /claim", () => {
-        waiting.open();
-        return answer.opened;
-      }),
-    );
-    const client = new RawClient(server);
-    client.send("POST /claim HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
-    await waiting.opened;
+    const { server, client, answer } = await waitingRequest("POST /claim");
     client.socket.destroy();
     while (server.connections() > 0) await turn();
     answer.open({ status: 200, body: "granted", undelivered: () => undelivered.open() });
@@ -173,17 +179,7 @@ describe("closing the server", () => {
   });
 
   it("lets a request in flight finish, closes its connection, and accepts no new one", async () => {
-    const waiting = latch();
-    const answer = latch<HttpReply>();
-    const server = await serve(
-      route("GET /x", () => {
-        waiting.open();
-        return answer.opened;
-      }),
-    );
-    const client = new RawClient(server);
-    client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    await waiting.opened;
+    const { server, client, answer } = await waitingRequest("GET /x");
     const closed = server.close();
     const late = new RawClient(server);
     expect(await late.closed()).toBe("");
@@ -193,17 +189,7 @@ describe("closing the server", () => {
   });
 
   it("sends the rest of a response that is larger than the socket's buffer", async () => {
-    const waiting = latch();
-    const answer = latch<HttpReply>();
-    const server = await serve(
-      route("GET /x", () => {
-        waiting.open();
-        return answer.opened;
-      }),
-    );
-    const client = new RawClient(server);
-    client.send("GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    await waiting.opened;
+    const { server, client, answer } = await waitingRequest("GET /x");
     const closed = server.close();
     answer.open({ status: 200, body: "y".repeat(3_000_000) });
     await closed;
