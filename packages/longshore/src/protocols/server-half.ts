@@ -27,6 +27,7 @@ import type { BulkJobs } from "../engine/bulk/bulk.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { PartStore } from "../engine/part/store.ts";
+import type { Catalogue } from "../engine/run/catalogue.ts";
 import type { Definition, Dialect } from "../engine/run/dialect.ts";
 import type { DocumentStore } from "../engine/run/documents.ts";
 import type { HistoryReader } from "../engine/run/history.ts";
@@ -69,6 +70,8 @@ export interface ProtocolEngine {
   readonly recordReader: RecordReader;
   /** Runs without their data, with many filters. */
   readonly summaries: RunSummaries;
+  /** Definitions without their sources. */
+  readonly catalogue: Catalogue;
   /** What was counted while the server worked. */
   readonly statistics: Statistics;
   readonly history: HistoryReader;

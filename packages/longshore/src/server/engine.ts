@@ -191,7 +191,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     await beside.retention.notePolicy(options.retention ?? retentionDefault);
     return beside.retention.age();
   });
-  const { blobs, busLog, outbox: outboxStore, reader, summaries, workers } = beside;
+  const { blobs, busLog, outbox: outboxStore, reader, summaries, catalogue, workers } = beside;
   const logStore = probe === undefined ? beside.logs : measured(beside.logs, probe);
   const logs = new Logs(logStore);
   store.runs.signals.onMisfit.add(({ id: taskId, runId, attempt, grant }, { number }, why) => {
@@ -273,6 +273,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ store: store.rows, read: (work) => store.commit.read(work), tasks: store.board.tasks, slices },
     }),
     summaries,
+    catalogue,
     statistics,
     slices,
     history: historyOf(store),

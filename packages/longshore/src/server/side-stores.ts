@@ -15,7 +15,9 @@ import { LocalBus } from "../engine/bus/local-bus.ts";
 import { LocalOutbox } from "../engine/bus/local-outbox.ts";
 import { LocalLogs } from "../engine/log/local-logs.ts";
 import type { LogStore } from "../engine/log/store.ts";
+import type { Catalogue } from "../engine/run/catalogue.ts";
 import { Counts } from "../engine/run/counts.ts";
+import { LocalCatalogue } from "../engine/run/local-catalogue.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalRetention } from "../engine/run/local-retention.ts";
 import { LocalSummaries } from "../engine/run/local-summaries.ts";
@@ -35,6 +37,7 @@ export interface SideStores {
   readonly workers: Workers;
   readonly reader: Reader;
   readonly summaries: RunSummaries;
+  readonly catalogue: Catalogue;
   readonly retention: RetentionStore;
   readonly tally: RunTally;
   openRuns(): number;
@@ -75,6 +78,7 @@ export function openSideStores(store: DataStore, { clock, slices, watcher }: Sid
     workers,
     reader: new LocalReader({ ...reads, tasks, runs, lanes, counts, definitions }),
     summaries: new LocalSummaries({ ...reads, clock, tasks, counts }),
+    catalogue: new LocalCatalogue(reads),
     retention: new LocalRetention({
       store: store.rows,
       commit,

@@ -7,6 +7,7 @@ import { Logs } from "../engine/log/log.ts";
 import { storedLogs } from "../engine/log/stored-logs.ts";
 import { NeedsOwner } from "../engine/needs-owner.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
+import { LocalCatalogue } from "../engine/run/local-catalogue.ts";
 import { servedHistory } from "../engine/run/local-history.ts";
 import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalSummaries } from "../engine/run/local-summaries.ts";
@@ -70,6 +71,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
     audit: storedAudit({ store, read, slices }),
     reader,
     recordReader: new LocalRecordTimes({ store, read, slices, tasks: rows.tasks }),
+    catalogue: new LocalCatalogue({ store, read, slices }),
     summaries: new LocalSummaries({ store, read, slices, clock: idle.clock, ...rows }),
     history: servedHistory({ store, plan, definitions: rows.definitions }, read),
     shown: displayedInputBy({ dialects, read, ...rows }),

@@ -158,7 +158,8 @@ function whoCould(crew: Crew, stands: boolean): Waiting {
   return noOne(crew);
 }
 
-function noOne({ lane, live, near, cordoned, missing: lacking }: Crew): Waiting {
+/** Why no live worker could take from the lane of this crew. */
+export function noOne({ lane, live, near, cordoned, missing: lacking }: Crew): Waiting {
   if (cordoned > 0) return { reason: "no-worker", text: `every live worker that could take it is cordoned (${cordoned})`, missing: [] };
   if (live === 0) return { reason: "no-worker", text: "no worker is connected", missing: lane.labels };
   if (near === 0) return { reason: "no-worker", text: `no live worker ${askFor(lane.name)}`, missing: lane.labels };

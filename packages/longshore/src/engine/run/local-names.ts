@@ -2,8 +2,8 @@
 
 import type { Slices } from "../../core/slices/slices.ts";
 import type { Scan, TableRows, Value } from "../rows.ts";
-import type { DefinitionName } from "../tables/definition.ts";
 import type { ReadRows } from "../tx.ts";
+import type { DefinitionName } from "./catalogue.ts";
 import { limited, scanMax } from "./list-page.ts";
 
 export interface NamesPage {
@@ -12,22 +12,32 @@ export interface NamesPage {
   readonly dialect?: string;
 }
 
+interface NamesDeps {
+  readonly read: ReadRows;
+  readonly slices: Slices;
+}
+
 /** Without those that are never started by name. */
 export async function* namesInOrder(
-  { read, slices }: { readonly read: ReadRows; readonly slices: Slices },
+  deps: NamesDeps,
   rows: TableRows<DefinitionName>,
   { limit, offset = 0, dialect }: NamesPage,
 ): AsyncGenerator<string> {
   let passed = -offset;
+  for await (const { name, dialect: own } of eachName(deps, rows)) {
+    if (dialect !== undefined && own !== dialect) continue;
+    if (passed === limited(limit)) return;
+    if (passed++ >= 0) yield name;
+  }
+}
+
+/** The first version of each name. */
+export async function* eachName({ read, slices }: NamesDeps, rows: TableRows<DefinitionName>): AsyncGenerator<DefinitionName> {
   for (let above: Value[] | undefined; ; ) {
     await slices.turn(scanMax);
     const scan: Scan = { by: ["created_at", "name"], only: { version: 1 }, above, limit: scanMax };
     const some = await read((tx) => [...rows.scan(tx, scan)]);
-    for (const { name, dialect: own } of some) {
-      if (name.startsWith(".") || (dialect !== undefined && own !== dialect)) continue;
-      if (passed === limited(limit)) return;
-      if (passed++ >= 0) yield name;
-    }
+    for (const each of some) if (!each.name.startsWith(".")) yield each;
     const final = some.at(-1);
     if (final === undefined || some.length < scanMax) return;
     above = [final.createdAt, final.name];

@@ -223,6 +223,8 @@ export interface Plan {
   readonly driven: boolean;
   /** The JSON Schema of the input: a start with an input that does not fit is refused. */
   readonly inputSchema?: JsonSchema | undefined;
+  /** The JSON Schema of the input as far as the author has given it, for forms. Starts are not checked against it. Default: `inputSchema`. */
+  readonly inputForm?: JsonSchema | undefined;
   /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }
@@ -254,6 +256,7 @@ interface PlanFields {
   waitsTakeReports?: boolean;
   driven?: boolean;
   inputSchema?: JsonSchema | undefined;
+  inputForm?: JsonSchema | undefined;
   origin?: unknown;
 }
 
@@ -290,6 +293,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     waitsTakeReports: parts.waitsTakeReports ?? false,
     driven: parts.driven ?? false,
     inputSchema: parts.inputSchema,
+    inputForm: parts.inputForm ?? parts.inputSchema,
     origin: parts.origin,
   };
 }

@@ -2,11 +2,12 @@
 
 import type { TaskRow } from "../board/task.ts";
 import { type RowStore, readAll, type Scan, type TableRows } from "../rows.ts";
+import type { DefinitionName } from "../run/catalogue.ts";
 import type { AttemptView } from "../run/reader.ts";
 import { isRunOpen, type Run, type RunHead, type RunState } from "../run/run.ts";
 import type { ReadTx } from "../tx.ts";
 import { attemptHeadTable, attemptViewTable } from "./attempt.ts";
-import { type DefinitionName, definitionNameTable } from "./definition.ts";
+import { definitionNameTable } from "./definition.ts";
 import { runHeadTable, runStateTable, runTable } from "./run.ts";
 import { type TaskPlace, taskHeadTable, taskPlaceTable } from "./task.ts";
 

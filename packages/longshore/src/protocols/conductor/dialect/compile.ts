@@ -5,6 +5,7 @@
 // cases to end, because only one is ever taken.
 
 import { parseInSlices } from "../../../core/json/json-slices.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import { mapInSlices, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { findCycle, type InstantNode, makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { compileValue } from "./expression.ts";
@@ -39,8 +40,17 @@ export function* compileInSlices(definition: WorkflowDef): Sliced<Plan> {
     keepsCounting: true,
     reopensParent: true,
     waitsTakeReports: true,
+    inputForm: inputFormOf(definition),
     origin: definition,
   });
+}
+
+/** A definition names its inputs, and may have values for some of them; it has no types. */
+function inputFormOf({ inputParameters, inputTemplate }: WorkflowDef): JsonSchema | undefined {
+  const names = new Set([...inputParameters, ...Object.keys(inputTemplate)]);
+  if (names.size === 0) return undefined;
+  const fields = [...names].map((name) => [name, Object.hasOwn(inputTemplate, name) ? { default: inputTemplate[name] } : {}]);
+  return { type: "object", properties: Object.fromEntries(fields) };
 }
 
 function outputOf(definition: WorkflowDef, last: number | null): ConductorTemplate {

@@ -8,12 +8,12 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import { defineFile, type FileDefinition } from "../../../engine/schedule/define-file.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
-import type { FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
+import type { DefinitionFile, FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
 import { codeSource, functionSource, sourceText } from "../dialect/code-source.ts";
 import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
 import { definitionBody, planStep } from "./bodies.ts";
 import { jsonPage, listPieces, longReply, type PageReader } from "./json-page.ts";
-import { badInput, checked, json, type Operation, operation, parseJson, rawOperation } from "./operation.ts";
+import { badInput, checked, json, type Operation, operation, parseJson, type RawBody, rawOperation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 
 const tag = "definitions";
@@ -31,7 +31,7 @@ const definedShape = z
 const codeBody = z.strictObject({ source: codeSource });
 const functionBody = z.strictObject({ source: functionSource });
 
-interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs" | "schedules"> {
+export interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs" | "schedules"> {
   readonly readDefinition: ReadDefinition;
   /** The definition files that `readDefinition` accepts. */
   readonly files: readonly FileDescription[];
@@ -79,20 +79,15 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
           .optional()
           .describe(`the name for starts: 1 to ${nameCharsMax} letters, digits and . _ - : @; the definition's own name when absent`),
       }),
-      body: {
-        read: "text",
-        contentTypes: [jsonType, ...yamlTypes],
-        json: z.union([codeBody, functionBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
-        description: [
-          ...files.map(({ title }) => `${title}, as YAML or JSON`),
-          '`{"source": ...}` with what `graph()` makes, as JSON.',
-        ].join("; or "),
-      },
+      body: { read: "text", ...definitionBodies(files) },
       answers: {
         201: { description: "It has been defined.", schema: definedShape },
         200: { description: "The newest version is the same already.", schema: definedShape },
       },
-      handle: (request, query) => define(deps, request, query.name as string | undefined),
+      async handle(request, query) {
+        const { warnings, ...wanted } = await definitionIn(deps, request, query.name as string | undefined);
+        return defined(deps, wanted, warnings);
+      },
     }),
   ];
 }
@@ -109,26 +104,41 @@ function wholeDefinition(reader: PageReader, definition: Definition, plan: Plan)
   });
 }
 
-async function define(deps: DefinitionDeps, request: HttpRequest, name: string | undefined): Promise<HttpReply> {
+/** The bodies that hold a definition. */
+export function definitionBodies(files: readonly FileDescription[]): RawBody {
+  return {
+    contentTypes: [jsonType, ...yamlTypes],
+    json: z.union([codeBody, functionBody, ...files.map(({ schema }) => z.looseObject({}).meta({ ...schema }))]),
+    description: [...files.map(({ title }) => `${title}, as YAML or JSON`), '`{"source": ...}` with what `graph()` makes, as JSON.'].join(
+      "; or ",
+    ),
+  };
+}
+
+/** The definition in a request. Rejects with LONGSHORE_BAD_INPUT, or with LONGSHORE_BAD_DEFINITION for a mistake in a file. */
+export async function definitionIn(
+  { readDefinition }: Pick<DefinitionDeps, "readDefinition">,
+  request: HttpRequest,
+  name: string | undefined,
+): Promise<DefinitionFile> {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== jsonType && !yamlTypes.includes(type ?? "")) {
     const expected = [jsonType, ...yamlTypes].join(", ");
     throw badInput(`The content type is ${type || "absent"}; expected one of ${expected}.`, "content-type", expected);
   }
   const body = type === jsonType ? parseJson(request) : undefined;
-  if (isObject(body) && "source" in body) return defineCode(deps, body, name);
+  if (isObject(body) && "source" in body) return definitionInCode(body, name);
   const ending = type === jsonType ? ".json" : ".yaml";
-  const { warnings, ...parsed } = await deps.readDefinition({ text: request.text, file: `${name ?? ""}${ending}` });
-  return defined(deps, parsed, warnings);
+  return readDefinition({ text: request.text, file: `${name ?? ""}${ending}` });
 }
 
-function defineCode(deps: DefinitionDeps, body: object, name: string | undefined): Promise<HttpReply> {
+function definitionInCode(body: object, name: string | undefined): DefinitionFile {
   const isFunction = isObject((body as { source: unknown }).source) && "function" in (body as { source: object }).source;
   const { source } = isFunction ? checked(functionBody, body, "") : checked(codeBody, body, "");
   if (name !== undefined && name !== source.name) {
     throw badInput(`The query has the name ${name}, the source ${source.name}.`, "query.name", `${source.name}, or nothing`);
   }
-  return defined(deps, { name: source.name, dialect: isFunction ? "function" : "code", source: sourceText(source) }, []);
+  return { name: source.name, dialect: isFunction ? "function" : "code", source: sourceText(source), warnings: [] };
 }
 
 async function defined(

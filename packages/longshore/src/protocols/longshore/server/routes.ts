@@ -30,6 +30,7 @@ import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { Ticks } from "./ticks.ts";
 import { workerOperations } from "./workers.ts";
+import { workflowOperations } from "./workflows.ts";
 
 export interface OwnGroup extends RouteGroup {
   readonly routes: readonly Operation[];
@@ -48,6 +49,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
     ...definitionOperations({ clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
+    ...workflowOperations({ ...engine, readDefinition, files }),
     ...runOperations(engine),
     ...runOrderOperations(engine),
     ...graphOperations(engine),

@@ -7,7 +7,7 @@ export { apiPrefix } from "./prefix.ts";
 
 const time = z.number().int();
 const maybeTime = time.nullable();
-const value = z.unknown();
+export const value = z.unknown();
 
 export const runStates = ["running", "paused", "blocked", "succeeded", "failed", "cancelled", "timed-out"] as const;
 export const taskStates = [
@@ -261,7 +261,7 @@ const definitionFields = {
 
 export const definitionShape = z.object(definitionFields).meta({ id: "Definition" });
 
-const planStepShape = z
+export const planStepShape = z
   .object({
     id: z.string(),
     kind: z.enum(nodeKinds),

@@ -10,6 +10,8 @@
 // At the end the expression itself is evaluated, from the results of the steps.
 
 import { LongshoreError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json/json.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import { atOnce, eachInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import { makePlanInSlices, nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts";
 import { fatalsInSlices } from "./diagnose-fatal.ts";
@@ -72,6 +74,12 @@ interface Needs {
 const none: Needs = { after: new Set(), demands: new Set() };
 const unplaced = { lanes: [], priority: 0, limits: [], retry: { failures: 0, lost: 0, backoff: { kind: "fixed" as const, delayMs: 0 } } };
 
+/** The schema of the input, with the definitions that it refers to. */
+function inputFormOf({ input, defs }: Flow["schemas"]): JsonSchema | undefined {
+  if (!isObject(input)) return undefined;
+  return Object.keys(defs).length === 0 ? { ...input } : { ...input, $defs: defs };
+}
+
 class Compiler {
   readonly #flow: Flow;
   readonly #index: ReadonlyMap<string, number>;
@@ -99,6 +107,7 @@ class Compiler {
       output: { kind: "output", expression: output } satisfies FlowTemplate,
       wanted: [...new Set([...demands, ...always])],
       judgedByOutput: true,
+      inputForm: inputFormOf(this.#flow.schemas),
       origin: {
         flow: this.#flow,
         width: widthOf(this.#nodes, steps.length),
