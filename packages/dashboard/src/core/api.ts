@@ -72,9 +72,9 @@ export async function request(path: string, { method = "GET", body, signal: gone
       method,
       signal: gone ?? null,
       headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
         ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });

@@ -27,6 +27,14 @@ import type {
   workerShape,
 } from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
 import type { countsShape, errorGroupsShape, statsShape } from "../../../longshore/src/protocols/longshore/wire/stats-shapes.ts";
+import type {
+  checkShape,
+  diffShape,
+  problemShape,
+  versionShape,
+  wholeWorkflowShape,
+  workflowShape,
+} from "../../../longshore/src/protocols/longshore/wire/workflow-shapes.ts";
 
 export type RunSummary = RunSummaryBody;
 export type RunList = RunListBody;
@@ -47,6 +55,12 @@ export type Signal = z.output<typeof signalShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Definition = z.output<typeof definitionShape>;
 export type WholeDefinition = z.output<typeof wholeDefinitionShape>;
+export type Workflow = z.output<typeof workflowShape>;
+export type WholeWorkflow = z.output<typeof wholeWorkflowShape>;
+export type WorkflowVersion = z.output<typeof versionShape>;
+export type WorkflowDiff = z.output<typeof diffShape>;
+export type WorkflowCheck = z.output<typeof checkShape>;
+export type DefinitionProblem = z.output<typeof problemShape>;
 export type Queue = z.output<typeof queueShape>;
 export type Worker = z.output<typeof workerShape>;
 export type Schedule = z.output<typeof scheduleShape>;

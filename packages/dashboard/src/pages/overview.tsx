@@ -239,7 +239,7 @@ function RunLines({ rows, none }: { rows: readonly RunSummary[]; none: string })
 }
 
 /** The ends of the last runs as dots, newest at the right. */
-export function Dots({ rows }: { rows: readonly RunSummary[] }) {
+export function Dots({ rows }: { rows: readonly Pick<RunSummary, "id" | "state" | "endedAt">[] }) {
   const ended = rows
     .filter(({ endedAt }) => endedAt !== null)
     .slice(0, 40)

@@ -1,63 +1,70 @@
-// All workflows, of every language.
+// All workflows, of every language, with how their last runs ended.
 
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { call, query } from "../core/api.ts";
+import { countText, durationText } from "../core/format.ts";
 import { touchesRuns } from "../core/live.ts";
 import { serverUrl } from "../core/place.ts";
-import { useApi } from "../core/resource.ts";
+import { useResource } from "../core/resource.ts";
 import { go, href } from "../core/router.ts";
-import type { Definition, Page, RunList, RunSummary } from "../core/shapes.ts";
-import { Command, Empty, PageHead, Problem, Time } from "../ui/parts.tsx";
-import { State } from "../ui/states.tsx";
+import type { Page, Workflow } from "../core/shapes.ts";
+import { Button, Command, Empty, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { askDefine } from "./define-dialog.tsx";
 import { Dots } from "./overview.tsx";
 
-interface Row {
-  readonly definition: Definition;
-  readonly runs: readonly RunSummary[];
-}
+/** More workflows than this are found by their name. */
+const shownMax = 1_000;
 
-const columns: readonly Column<Row>[] = [
+const duration = (ms: number | null) => (ms === null ? "" : durationText(ms));
+
+const columns: readonly Column<Workflow>[] = [
   {
     name: "Workflow",
     width: "minmax(160px, 2fr)",
-    cell: ({ definition: { name } }) => (
+    cell: ({ name }) => (
       <a class="strong" href={href(["workflows", name])}>
         {name}
       </a>
     ),
   },
-  { name: "Language", width: "130px", cell: ({ definition }) => definition.dialect },
-  { name: "Version", width: "72px", numeric: true, minor: true, cell: ({ definition }) => definition.version },
-  { name: "Defined", width: "110px", minor: true, cell: ({ definition }) => <Time at={definition.createdAt} /> },
-  { name: "Last runs", width: "minmax(120px, 1fr)", minor: true, cell: ({ runs }) => <Dots rows={runs.slice(0, 20)} /> },
+  { name: "Language", width: "124px", minor: true, cell: ({ dialect }) => dialect ?? "" },
+  { name: "Version", width: "72px", numeric: true, minor: true, cell: ({ version }) => version ?? "" },
+  { name: "Open", width: "64px", numeric: true, minor: true, cell: ({ runs }) => count(openOf(runs)) },
+  { name: "Last 20 ends", width: "minmax(150px, 1fr)", cell: ({ lastEnds }) => <Dots rows={lastEnds} /> },
+  { name: "Half within", width: "92px", numeric: true, minor: true, cell: ({ p50Ms }) => duration(p50Ms) },
+  { name: "95 % within", width: "92px", numeric: true, minor: true, cell: ({ p95Ms }) => duration(p95Ms) },
   {
-    name: "Newest run",
-    width: "130px",
-    cell: ({ runs: [newest] }) => (newest === undefined ? <span class="dim">none</span> : <State state={newest.state} />),
+    name: "Last end",
+    width: "112px",
+    cell: ({ lastEnds: [newest] }) => (newest === undefined ? <span class="dim">never ran</span> : <Time at={newest.endedAt} />),
   },
 ];
 
+const openOf = ({ running = 0, paused = 0, blocked = 0 }: Workflow["runs"]) => running + paused + blocked;
+const count = (number: number) => (number === 0 ? "" : countText(number));
+
+async function read(text: string, gone: AbortSignal): Promise<Workflow[]> {
+  const found: Workflow[] = [];
+  for (let after: string | null = null; found.length < shownMax; ) {
+    const { items, next }: Page<Workflow> = await call(`/workflows${query({ text, after })}`, { signal: gone });
+    found.push(...items);
+    after = next;
+    if (after === null) break;
+  }
+  return found;
+}
+
 export function WorkflowsPage() {
-  const list = useApi<Page<Definition>>("/definitions?limit=1000", { everyMs: 10_000 });
-  const recent = useApi<RunList>("/runs?view=summary&limit=1000", { on: touchesRuns, gapMs: 5_000 });
   const text = useSignal("");
-  const rows = useMemo(() => {
-    const byName = new Map<string, RunSummary[]>();
-    for (const run of recent.data.value?.items ?? []) {
-      const list = byName.get(run.workflow);
-      if (list === undefined) byName.set(run.workflow, [run]);
-      else list.push(run);
-    }
-    const wanted = text.value.trim().toLowerCase();
-    return (list.data.value?.items ?? [])
-      .filter(({ name }) => name.toLowerCase().includes(wanted))
-      .sort((one, other) => one.name.localeCompare(other.name))
-      .map((definition) => ({ definition, runs: byName.get(definition.name) ?? [] }));
-  }, [list.data.value, recent.data.value, text.value]);
+  const wanted = text.value.trim();
+  const list = useResource(`workflows ${wanted}`, (gone) => read(wanted, gone), { on: touchesRuns, gapMs: 2_000, everyMs: 10_000 });
+  const rows = list.data.value;
   return (
     <div class="list-page">
-      <PageHead title="Workflows" />
+      <PageHead title="Workflows">
+        <Button kind="main" icon="plus" label="Define" needs="definition.check" onClick={() => askDefine()} />
+      </PageHead>
       <div class="filters">
         <input
           type="search"
@@ -68,22 +75,23 @@ export function WorkflowsPage() {
             text.value = event.currentTarget.value;
           }}
         />
-        <span class="dim">Last runs shows only runs that are among the newest 1,000 of the server.</span>
+        {rows !== undefined && rows.length >= shownMax && <span class="dim">The first {countText(shownMax)} are shown.</span>}
       </div>
       <Problem error={list.error.value} />
-      {list.data.value?.items.length === 0 && (
+      {rows?.length === 0 && wanted !== "" && <Empty title="No workflow has this text in its name." />}
+      {rows?.length === 0 && wanted === "" && (
         <Empty title="No workflow is defined yet.">
           <p>A workflow comes from a file, from a program, or from a client of another protocol:</p>
           <Command text={`npx longshore define workflow.yml --on ${serverUrl}`} />
         </Empty>
       )}
-      {rows.length > 0 && (
+      {rows !== undefined && rows.length > 0 && (
         <Table
           label="Workflows"
           rows={rows}
           columns={columns}
-          keyOf={({ definition }) => definition.id}
-          onOpen={({ definition }) => go(href(["workflows", definition.name]))}
+          keyOf={({ name }) => name}
+          onOpen={({ name }) => go(href(["workflows", name]))}
         />
       )}
     </div>

@@ -14,6 +14,8 @@ interface StartOptions {
   readonly workflow: string;
   readonly input?: unknown;
   readonly schema?: JsonSchema | undefined;
+  /** Inputs of earlier runs, to begin with. */
+  readonly lastInputs?: readonly { readonly runId: string; readonly input?: unknown }[];
   readonly title?: string;
 }
 
@@ -21,7 +23,7 @@ export function askStart(options: StartOptions): void {
   openDialog(() => <StartDialog {...options} />);
 }
 
-function StartDialog({ workflow, input, schema, title = `Start ${workflow}` }: StartOptions) {
+function StartDialog({ workflow, input, schema, lastInputs = [], title = `Start ${workflow}` }: StartOptions) {
   const text = useSignal(JSON.stringify(input === undefined ? initialOf(schema) : input, null, 2));
   const key = useSignal("");
   const asText = useSignal(schema === undefined);
@@ -29,6 +31,24 @@ function StartDialog({ workflow, input, schema, title = `Start ${workflow}` }: S
   const curl = `curl ${apiUrl}/runs -H 'content-type: application/json' -d '${compact(text.value, workflow, key.value).replaceAll("'", `'\\''`)}'`;
   return (
     <Dialog title={title} wide>
+      {lastInputs.length > 0 && (
+        <label class="field">
+          Begin with
+          <select
+            onChange={(event) => {
+              const chosen = lastInputs[Number(event.currentTarget.value)];
+              text.value = JSON.stringify(chosen === undefined ? initialOf(schema) : chosen.input, null, 2);
+            }}
+          >
+            <option value="-1">an empty input</option>
+            {lastInputs.map(({ runId, input: earlier }, at) => (
+              <option key={runId} value={String(at)}>
+                {shortText(earlier)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {schema !== undefined && (
         <label class="check">
           <input
@@ -96,6 +116,11 @@ function StartDialog({ workflow, input, schema, title = `Start ${workflow}` }: S
 function compact(text: string, workflow: string, key: string): string {
   const input = text.trim() === "" ? "null" : text.trim();
   return `{"workflow":${JSON.stringify(workflow)},"input":${input}${key.trim() === "" ? "" : `,"key":${JSON.stringify(key.trim())}`}}`;
+}
+
+function shortText(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return text.length <= 80 ? text : `${text.slice(0, 79)}…`;
 }
 
 function problemOf(text: string): string {
