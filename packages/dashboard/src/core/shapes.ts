@@ -12,7 +12,7 @@ import type { runGraphShape, runTimelineShape } from "../../../longshore/src/pro
 import type { foreseenShape } from "../../../longshore/src/protocols/longshore/wire/order-shapes.ts";
 import type { RunListBody, RunSummaryBody } from "../../../longshore/src/protocols/longshore/wire/run-list-shapes.ts";
 import type { scheduleShape, wholeScheduleShape } from "../../../longshore/src/protocols/longshore/wire/schedule-shapes.ts";
-import type { infoShape, whoamiShape } from "../../../longshore/src/protocols/longshore/wire/server-shapes.ts";
+import type { hintsShape, infoShape, whoamiShape } from "../../../longshore/src/protocols/longshore/wire/server-shapes.ts";
 import type {
   attemptShape,
   chunkShape,
@@ -52,6 +52,10 @@ export type RunGraph = z.output<typeof runGraphShape>;
 export type RunTimeline = z.output<typeof runTimelineShape>;
 export type Journal = z.output<typeof journalShape>;
 export type Signal = z.output<typeof signalShape>;
+export interface LogPage extends Page<LogChunk> {
+  readonly looked?: number | undefined;
+}
+export type Hints = z.output<typeof hintsShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Definition = z.output<typeof definitionShape>;
 export type WholeDefinition = z.output<typeof wholeDefinitionShape>;

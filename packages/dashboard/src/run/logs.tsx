@@ -1,82 +1,92 @@
-// The log of a run or of one step: one stream that begins with what is stored. Lines have one height, so any number of them can be shown; a
-// filter searches all lines, also those that are not drawn.
+// The log of a run or of one step. Lines have one height, so any number of them can be shown; a search visits the whole log on the server, not only
+// what is drawn here.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { call, query, request } from "../core/api.ts";
-import { readEvents } from "../core/event-stream.ts";
-import { countText, timeText } from "../core/format.ts";
+import { bytesText, countText, timeText } from "../core/format.ts";
 import { exported } from "../core/place.ts";
-import type { LogChunk } from "../core/shapes.ts";
 import { Button, Copy } from "../ui/parts.tsx";
 import { useRowsInView } from "../ui/rows-in-view.ts";
+import { say } from "../ui/toast.tsx";
 import { parseAnsi, type Span } from "./ansi.ts";
+import { LogView, wholeLog } from "./log-view.ts";
 
-interface Line {
-  readonly text: string;
-  readonly step: string;
-  readonly attempt: number;
-  readonly stream: string;
-  readonly at: number;
-}
-
-/** Older lines are dropped, so that an endless log does not fill the memory. */
-const linesMax = 200_000;
 const lineHeight = 20;
 const overscan = 10;
 /** The number of characters of a line that are drawn. */
 const lineCharsMax = 4_000;
+/** A search begins this long after the last key. */
+const pauseMs = 250;
+/** Earlier lines are read when the first of them comes this near. */
+const nearPx = 200;
 
 export function Logs({ runId, step, attempt }: { runId: string; step: string | null; attempt: number | null }) {
-  const { lines, state, dropped } = useLog(runId, step);
+  const typed = useSignal("");
   const text = useSignal("");
   const errorsOnly = useSignal(false);
   const withTimes = useSignal(true);
   const follows = useSignal(true);
   const box = useRef<HTMLDivElement>(null);
-  const shown = useMemo(() => {
-    const wanted = text.value.trim().toLowerCase();
-    const all = lines.value;
-    if (wanted === "" && !errorsOnly.value && attempt === null) return all;
-    return all.filter(
-      (line) =>
-        (wanted === "" || line.text.toLowerCase().includes(wanted)) &&
-        (!errorsOnly.value || line.stream === "stderr") &&
-        (attempt === null || line.attempt === attempt),
-    );
-  }, [lines.value, text.value, errorsOnly.value, attempt]);
+  const wanted = text.value.trim();
+  const view = useMemo(
+    () => new LogView(runId, { step, attempt, errorsOnly: errorsOnly.value, text: wanted }),
+    [runId, step, attempt, errorsOnly.value, wanted],
+  );
+  useEffect(() => {
+    view.start();
+    return () => view.stop();
+  }, [view]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      text.value = typed.value;
+    }, pauseMs);
+    return () => clearTimeout(timer);
+  }, [typed.value]);
+  const shown = view.lines.value;
   const { top, from, to } = useRowsInView(box, shown.length, lineHeight, overscan);
   useEffect(() => {
     if (follows.value && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [shown, follows.value]);
+  /** Earlier lines come in above; what the user reads stays where it is. */
+  const readEarlier = async () => {
+    const element = box.current;
+    const before = view.lines.value.length;
+    follows.value = false;
+    await view.more();
+    const added = view.lines.value.length - before;
+    if (element !== null) requestAnimationFrame(() => element.scrollBy({ top: added * lineHeight, behavior: "instant" }));
+  };
   return (
     <div class="logs">
       <div class="logs-head">
         <input
           type="search"
-          placeholder="Search the log"
+          placeholder="Search the whole log"
           aria-label="Search the log"
-          value={text.value}
+          value={typed.value}
           onInput={(event) => {
-            text.value = event.currentTarget.value;
+            typed.value = event.currentTarget.value;
           }}
         />
         <Toggle label="Errors only" value={errorsOnly} />
         <Toggle label="Times" value={withTimes} />
         <Toggle label="Follow" value={follows} />
         <Copy text={shown.map((line) => line.text).join("\n")} label="Copy all lines" />
-        <span class="dim">
+        {exported === null && <Button kind="icon" icon="save" label="Download the whole log" onClick={() => void download(runId, step)} />}
+        <span class="dim" role="status">
           {countText(shown.length)} {shown.length === 1 ? "line" : "lines"}
-          {shown.length === lines.value.length ? "" : ` of ${countText(lines.value.length)}`}
-          {dropped.value > 0 ? `, ${countText(dropped.value)} older ones left out` : ""}
-          {state.value === "reading" ? ", live" : ""}
+          {view.isSearch ? " found" : ""}
+          {view.isSearch && exported === null ? `, looked at ${bytesText(view.looked.value)}` : ""}
+          {view.earlier.value !== null && !view.isBusy.value ? ", there are earlier ones" : ""}
+          {view.state.value === "following" ? ", live" : ""}
         </span>
+        {view.isBusy.value && view.isSearch && <Button label="Stop" onClick={() => view.pause()} />}
+        {view.earlier.value !== null && !view.isBusy.value && (
+          <Button label={view.isSearch ? "Search on" : "Show earlier lines"} onClick={() => void readEarlier()} />
+        )}
       </div>
-      {shown.length === 0 && (
-        <p class="dim logs-none">
-          {lines.value.length > 0 ? "No line matches." : state.value === "ended" ? "Nothing was logged." : "Nothing has been logged yet."}
-        </p>
-      )}
+      {view.problem.value !== "" && <p class="problem logs-none">{view.problem.value}</p>}
+      {shown.length === 0 && <p class="dim logs-none">{noneText(view)}</p>}
       <div
         ref={box}
         class="logs-box"
@@ -88,6 +98,7 @@ export function Logs({ runId, step, attempt }: { runId: string; step: string | n
           const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
           if (scrollTop < top.value - 2 && scrollTop + clientHeight < scrollHeight - 2 * lineHeight) follows.value = false;
           top.value = scrollTop;
+          if (scrollTop < nearPx && !follows.value && !view.isSearch && view.earlier.value !== null) void readEarlier();
         }}
       >
         <div class="logs-lines" style={{ height: `${shown.length * lineHeight}px` }}>
@@ -129,101 +140,21 @@ function Toggle({ label, value }: { label: string; value: { value: boolean } }) 
   );
 }
 
-function useLog(runId: string, step: string | null) {
-  const lines = useSignal<readonly Line[]>([]);
-  const state = useSignal<"reading" | "ended">("reading");
-  const dropped = useSignal(0);
-  useEffect(() => {
-    lines.value = [];
-    state.value = "reading";
-    const controller = new AbortController();
-    const reader = new LineReader((all, left) => {
-      lines.value = all;
-      dropped.value = left;
-    });
-    void follow(runId, step, reader, controller.signal).then(
-      () => {
-        if (!controller.signal.aborted) state.value = "ended";
-      },
-      () => {},
-    );
-    return () => {
-      controller.abort();
-      reader.stop();
-    };
-  }, [runId, step, lines, state, dropped]);
-  return { lines, state, dropped };
+function noneText({ state, isBusy, isSearch }: LogView): string {
+  if (state.value === "reading" || isBusy.value) return "Reading the log…";
+  if (isSearch) return "No line matches.";
+  return state.value === "ended" ? "Nothing was logged." : "Nothing has been logged yet.";
 }
 
-/** Reads until the run has ended. After a lost connection, it continues after the last line that it has. */
-async function follow(runId: string, step: string | null, reader: LineReader, gone: AbortSignal): Promise<void> {
-  const path = `/runs/${encodeURIComponent(runId)}/logs`;
-  if (exported !== null) {
-    const { items } = await call<{ items: LogChunk[] }>(path);
-    for (const chunk of items) if (step === null || chunk.step === step) reader.add(chunk);
-    return;
-  }
-  let after: string | undefined;
-  for (let delay = 100; !gone.aborted; delay = Math.min(delay * 2, 1_000)) {
-    try {
-      const headers: Record<string, string> = after === undefined ? {} : { "last-event-id": after };
-      const response = await request(`${path}/stream${query({ step })}`, { signal: gone, headers });
-      if (response.status === 404) return;
-      if (!response.ok || response.body === null) throw new Error(String(response.status));
-      for await (const { event, data, id } of readEvents(response.body)) {
-        if (id !== undefined) after = id;
-        if (event === "log") {
-          reader.add(JSON.parse(data) as LogChunk);
-          delay = 100;
-        } else if (event === "end") return;
-      }
-    } catch {
-      // The next round connects again, after the last line.
-    }
-    if (!gone.aborted) await new Promise((resolve) => setTimeout(resolve, delay));
-  }
-}
-
-/** Cuts chunks into lines. The page gets them at most ten times a second. */
-class LineReader {
-  readonly #show: (lines: readonly Line[], dropped: number) => void;
-  #lines: Line[] = [];
-  #dropped = 0;
-  /** The unfinished last line of each step and stream. */
-  readonly #open = new Map<string, Line>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(show: (lines: readonly Line[], dropped: number) => void) {
-    this.#show = show;
-  }
-
-  add({ step, attempt, stream, at, data }: LogChunk): void {
-    const key = `${step} ${attempt} ${stream}`;
-    const open = this.#open.get(key);
-    const parts = ((open?.text ?? "") + data).split("\n");
-    const rest = parts.pop() ?? "";
-    if (open !== undefined) this.#lines.splice(this.#lines.lastIndexOf(open), 1);
-    this.#open.delete(key);
-    for (const text of parts) this.#lines.push({ text: text.replace(/\r$/, ""), step, attempt, stream, at });
-    if (rest !== "") {
-      const line = { text: rest, step, attempt, stream, at };
-      this.#open.set(key, line);
-      this.#lines.push(line);
-    }
-    this.#timer ??= setTimeout(() => this.#flush(), 100);
-  }
-
-  #flush(): void {
-    this.#timer = undefined;
-    if (this.#lines.length > linesMax) {
-      const extra = this.#lines.length - linesMax;
-      this.#dropped += extra;
-      this.#lines.splice(0, extra);
-    }
-    this.#show([...this.#lines], this.#dropped);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
+async function download(runId: string, step: string | null): Promise<void> {
+  try {
+    const texts = await wholeLog(runId, step, (chars) => say(`Reading the log: ${bytesText(chars)}`));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(texts, { type: "text/plain" }));
+    link.download = `${step === null ? "" : `${step.replace(/[^\w-]+/g, "-")}-`}${runId}.log`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  } catch (error) {
+    say(`The log could not be read: ${(error as Error).message}`);
   }
 }

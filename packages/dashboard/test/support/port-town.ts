@@ -3,7 +3,7 @@
 
 import { graph, type Ref, task, work, workflow } from "longshore";
 import { conductor } from "longshore/conductor";
-import { type ServeOptions, serve } from "longshore/server";
+import { type ServeOptions, type Server, serve } from "longshore/server";
 import { workflowGraph } from "longshore/workflow-graph";
 
 export interface Order {
@@ -114,6 +114,8 @@ const hostile = graph("hostile", (g, input: Ref<Readonly<Record<string, string>>
 
 export interface Town {
   readonly url: string;
+  /** For workers and workflows of a test of its own. */
+  readonly server: Server;
   /** The runs by what they show. */
   readonly runs: Readonly<Record<"done" | "failed" | "wide" | "stuck" | "approval" | "switch" | "shell", string>>;
   api<Answer>(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -148,7 +150,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
     const { state } = await api<{ state: string }>("GET", `/runs/${id}?waitMs=20000`);
     if (state === "running") throw new Error(`the run ${id} does not end`);
   };
-  if (isEmpty) return { url, api, ended, runs: noRuns, settled: async () => {}, close: () => server.close(0) };
+  if (isEmpty) return { url, server, api, ended, runs: noRuns, settled: async () => {}, close: () => server.close(0) };
   const workers = [
     await work({ tasks: [price, reserve, charge, ship, say, weigh], workflows: [approval], on: server }),
     await work({
@@ -175,7 +177,7 @@ export async function openTown(options: ServeOptions = {}, { token, isEmpty = fa
     shell: await start("backup", null),
   };
   return {
-    ...{ url, runs, api, ended },
+    ...{ url, server, runs, api, ended },
     async settled() {
       await Promise.all([runs.done, runs.failed, runs.wide, runs.switch, runs.shell].map(ended));
       await untilTrue(

@@ -362,6 +362,7 @@ function measured(store: LogStore, probe: EngineProbe): LogStore {
     },
     read: (taskId, page) => store.read(taskId, page),
     since: (source, after, limit) => store.since(source, after, limit),
+    before: (source, before, limit) => store.before(source, before, limit),
     lastLine: (taskId) => store.lastLine(taskId),
   };
 }

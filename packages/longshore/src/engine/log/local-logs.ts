@@ -14,6 +14,7 @@ import { LogReads } from "./log-reads.ts";
 import {
   type Appended,
   chunkBytes,
+  type EarlierChunks,
   type LogBatch,
   type LogChunk,
   type LogSource,
@@ -86,6 +87,10 @@ export class LocalLogs implements LogStore {
 
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]> {
     return this.#reads.ofTask(taskId, page.after ?? 0, page.limit);
+  }
+
+  before(source: LogSource, before: number | undefined, limit: number): Promise<EarlierChunks> {
+    return this.#reads.before(source, before, limit);
   }
 
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]> {

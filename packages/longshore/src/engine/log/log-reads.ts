@@ -6,7 +6,7 @@ import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Enough, Scan, TableRows } from "../rows.ts";
 import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import type { ReadRows } from "../tx.ts";
-import { type LogChunk, type LogSource, pageBytesMax, type StoredChunk } from "./store.ts";
+import { type EarlierChunks, type LogChunk, type LogSource, pageBytesMax, type StoredChunk } from "./store.ts";
 
 export interface LogReadsDeps {
   readonly rows: TableRows<LogRow>;
@@ -52,6 +52,19 @@ export class LogReads {
         ? { by: ["task_id", "id"], equal: [source.taskId], above, keysFirst: true }
         : { by: ["run_id", "id"], equal: [source.runId], above };
     return this.#page(scan, after, limit);
+  }
+
+  /** Returns the last chunks before a position, in order of arrival. */
+  async before(source: LogSource, before: number | undefined, limit: number): Promise<EarlierChunks> {
+    const [column, id] = "taskId" in source ? ["task_id", source.taskId] : ["run_id", source.runId];
+    // A row whose first chunk is the position has nothing before it.
+    const below = before === undefined ? undefined : [Math.ceil(before / placesMax)];
+    const scan: Scan = { by: [column, "id"], equal: [id], below, backwards: true, limit: limit + 1 };
+    await this.#slices.turn(wholeRow);
+    const heads = await this.#read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
+    if (heads.length === 0) return { chunks: [], next: null };
+    await this.#slices.turn(costOf(heads));
+    return this.#read((tx) => collectBack(this.#rows.scan(tx, { ...scan, enough }), before ?? Number.POSITIVE_INFINITY, limit));
   }
 
   /** Null also when the newest rows are too large to search. */
@@ -126,6 +139,24 @@ function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredCh
     if (found.length === limit || bytes >= pageBytesMax) return found;
   }
   return found;
+}
+
+/** `rows` are the newest first. A page before the first chunk is empty. */
+function collectBack(rows: Iterable<LogRow>, before: number, limit: number): EarlierChunks {
+  const found: StoredChunk[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const base = { taskId: row.taskId, attempt: row.attempt, grant: row.grant };
+    for (const [place, chunk] of [...unpacked(row.chunks).entries()].reverse()) {
+      const position = row.id * placesMax + place;
+      if (position >= before) continue;
+      if (found.length === limit || bytes >= pageBytesMax) break;
+      found.push({ position, ...base, ...chunk });
+      bytes += chunk.data.length;
+    }
+    if (found.length === limit || bytes >= pageBytesMax) break;
+  }
+  return { chunks: found.reverse(), next: found[0]?.position ?? null };
 }
 
 function rowOf(position: number): number {

@@ -41,6 +41,11 @@ export interface Appended {
   dropped: number;
 }
 
+export interface EarlierChunks {
+  readonly chunks: StoredChunk[];
+  readonly next: number | null;
+}
+
 export interface LogStore {
   /**
    * Stores the new chunks of a batch. A chunk is known when the same hand-out pushed the same stream, sequence, data and time before; equal
@@ -54,6 +59,11 @@ export interface LogStore {
   read(taskId: string, page: { after?: number; limit: number }): Promise<StoredChunk[]>;
   /** Returns a page of a source's chunks after a position, in order of arrival. More may follow when `isFullPage` is true. */
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]>;
+  /**
+   * Returns the last chunks of a source before a position, in order of arrival, and the position before which the page before it ends; null at the
+   * beginning.
+   */
+  before(source: LogSource, before: number | undefined, limit: number): Promise<EarlierChunks>;
   /** The last line with text, from the newest attempt that wrote any. */
   lastLine(taskId: string): Promise<string | null>;
 }

@@ -14,6 +14,7 @@ export function storedLogs({ store, read, slices }: { store: RowStore; read: Rea
     append: () => Promise.reject(new NeedsOwner()),
     read: (taskId, { after = 0, limit }) => reads.ofTask(taskId, after, limit),
     since: (source, after, limit) => reads.since(source, after, limit),
+    before: (source, before, limit) => reads.before(source, before, limit),
     lastLine: (taskId) => reads.lastLine(taskId),
   };
 }

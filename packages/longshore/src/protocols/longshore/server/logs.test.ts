@@ -100,6 +100,70 @@ describe("the logs of a run", () => {
   });
 });
 
+describe("the log from its end", () => {
+  async function withLog(lines: readonly string[]) {
+    const server = await startAdminServer();
+    const id = await startRun(server, job("a"));
+    const a = await server.take();
+    for (const [sequence, line] of lines.entries()) await pushed(server, a, sequence, line);
+    const read = async (query: string) => (await server.api("GET", `/runs/${id}/logs?order=newest${query}`)).body;
+    return { ...server, id, read };
+  }
+  const texts = ({ items }: { items: { data: string }[] }) => items.map(({ data }) => data.trim());
+
+  it("has the newest page first, and each page in order of arrival", async () => {
+    const { read } = await withLog(Array.from({ length: 5 }, (_none, at) => `line ${at}\n`));
+    const first = await read("&limit=2");
+    const second = await read(`&limit=2&before=${first.next}`);
+    const third = await read(`&limit=2&before=${second.next}`);
+    expect([first, second, third].map(texts)).toEqual([["line 3", "line 4"], ["line 1", "line 2"], ["line 0"]]);
+    const beyond = await read(`&limit=2&before=${third.next}`);
+    expect([beyond.items, beyond.next]).toEqual([[], null]);
+    expect(first.looked).toBe("line 3\nline 4\n".length);
+  });
+
+  it("is searched by text, line by line, also inside of a large chunk", async () => {
+    const { read } = await withLog(["one\nTWO\nthree two\n", "four\n", "two again\n"]);
+    const found = await read("&text=Two");
+    expect(found.items.map(({ data }: { data: string }) => data)).toEqual(["TWO\nthree two\n", "two again\n"]);
+    expect([found.next, (await read("&text=nothing")).items]).toEqual([null, []]);
+  });
+
+  it("has only the lines of a stream or an attempt", async () => {
+    const { api, id, read } = await withLog(["out\n"]);
+    expect((await read("&stream=stderr")).items).toEqual([]);
+    expect(texts(await read("&stream=stdout&attempt=1"))).toEqual(["out"]);
+    expect((await read("&attempt=2")).items).toEqual([]);
+    for (const [query, field] of [
+      ["order=newest&after=1", "query.after"],
+      ["text=x", "query.text"],
+      ["before=7", "query.before"],
+    ]) {
+      const { status, body } = await api("GET", `/runs/${id}/logs?${query}`);
+      expect([status, body.error.field]).toEqual([400, field]);
+    }
+  });
+
+  it("is visited a part at a time, so that a search of a large log shows its progress", async () => {
+    const { read } = await withLog(Array.from({ length: 9 }, (_none, at) => `${`${at} `.repeat(400_000)}\n`));
+    const counts: number[] = [];
+    const found: string[] = [];
+    for (let next: string | null = null; ; ) {
+      const page: { items: { data: string }[]; next: string | null; looked: number } = await read(
+        `&text=0 0${next === null ? "" : `&before=${next}`}`.replace(" ", "%20"),
+      );
+      counts.push(page.looked);
+      found.push(...texts(page));
+      next = page.next;
+      if (next === null) break;
+    }
+    expect(counts.length).toBeGreaterThan(1);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(9 * 800_001);
+    // The server cuts a long line into chunks.
+    expect(found.join(" ").replaceAll(" ", "")).toMatch(/^0{400000}$/);
+  });
+});
+
 describe("the logs of a durable function", () => {
   it("have the stacks of errors that its steps and it throw, and none of a step that failed it", async () => {
     const { api, run } = await setup();

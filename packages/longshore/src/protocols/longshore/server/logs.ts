@@ -15,9 +15,10 @@ import { isRunOpen, type Run } from "../../../engine/run/run.ts";
 import { stepTaskIn } from "../../../engine/run/step-task.ts";
 import type { EventSink, ServerSentEvent } from "../../../net/http/http.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { chunkShape, pageOf } from "../wire/shapes.ts";
+import { chunkShape } from "../wire/shapes.ts";
+import { earlierLog } from "./log-search.ts";
 import { badInput, json, type Operation, operation } from "./operation.ts";
-import { limit, position } from "./query.ts";
+import { limit, position, wholeNumber } from "./query.ts";
 import { knownRun, runNotFound } from "./runs.ts";
 
 const tag = "logs";
@@ -25,21 +26,68 @@ const step = z.string().max(512).optional().describe("only the log of this step"
 /** How many names a reader of a log keeps: a function may have 20,000 steps, and there may be hundreds of readers. */
 const namesMax = 1_000;
 
-type LogDeps = Pick<ProtocolEngine, "listen" | "logs" | "logStore" | "plan" | "reader">;
+const textCharsMax = 200;
+/** Parameters that only a log from its end has. */
+const newestOnly = {
+  before: position.describe("a whole number: the `next` of the page before, with order=newest"),
+  attempt: wholeNumber.pipe(z.number().min(1)).optional().describe("only this attempt of each step, from 1"),
+  stream: z.enum(["stdout", "stderr"]).optional().describe("only this stream"),
+  text: z
+    .string()
+    .min(1)
+    .max(textCharsMax)
+    .optional()
+    .describe(`only lines with this text of 1 to ${textCharsMax} characters; upper and lower case are the same`),
+};
+const logQuery = z
+  .strictObject({
+    step,
+    order: z
+      .enum(["oldest", "newest"])
+      .default("oldest")
+      .describe("which page is first: that with the oldest or with the newest chunks; oldest when absent"),
+    after: position,
+    ...newestOnly,
+    limit,
+  })
+  .superRefine((given, context) => {
+    const wrong = given.order === "newest" ? (["after"] as const) : (Object.keys(newestOnly) as (keyof typeof newestOnly)[]);
+    for (const name of wrong) {
+      if (given[name] === undefined) continue;
+      context.addIssue({
+        code: "custom",
+        path: [name],
+        message: given.order === "newest" ? "not with order=newest" : "needs order=newest",
+      });
+    }
+  });
+
+const logPageShape = z.object({
+  items: z.array(chunkShape),
+  next: z.string().nullable(),
+  looked: z
+    .number()
+    .int()
+    .optional()
+    .describe("With order=newest: how many characters this page has visited. A page may be short, even empty, and still have a next."),
+});
+
+type LogDeps = Pick<ProtocolEngine, "listen" | "logs" | "logStore" | "plan" | "reader" | "slices">;
 
 export function logOperations(deps: LogDeps): Operation[] {
   wakeAtTheEnd(deps);
   return [
     operation({
       ...{ id: "listRunLogs", tag, method: "GET", path: "/runs/:id/logs", action: "log.read", stored: true },
-      summary: "Read the logs of one run, in order of arrival.",
-      query: z.strictObject({ step, after: position, limit }),
+      summary: "Read the logs of one run, in order of arrival; with `order=newest`, from its end, with filters.",
+      query: logQuery,
       answers: {
-        200: { description: "A page. `next` is null when there is nothing more now.", schema: pageOf(chunkShape) },
+        200: { description: "A page in order of arrival. `next` is null when there is nothing more now.", schema: logPageShape },
         ...runNotFound,
       },
       async handle({ params, query }) {
         const { source, body } = await sourceOf(deps, params.id as string, query.step);
+        if (query.order === "newest") return json(200, await fromTheEnd(deps, source, query, body));
         const found = await deps.logStore.since(source, query.after ?? 0, query.limit);
         const next = isFullPage(found, query.limit) ? String(found.at(-1)?.position) : null;
         const items: Awaited<ReturnType<typeof body>>[] = [];
@@ -60,6 +108,20 @@ export function logOperations(deps: LogDeps): Operation[] {
       },
     }),
   ];
+}
+
+async function fromTheEnd(deps: LogDeps, source: LogSource, query: z.output<typeof logQuery>, body: Followed["body"]) {
+  const { before, attempt, stream, text, limit: most } = query;
+  const page = await earlierLog(deps, source, {
+    before,
+    limit: most,
+    stream,
+    text,
+    attempt: attempt === undefined ? undefined : attempt - 1,
+  });
+  const items: Awaited<ReturnType<typeof body>>[] = [];
+  for (const chunk of page.chunks) items.push(await body(chunk));
+  return { items, next: page.next === null ? null : String(page.next), looked: page.looked };
 }
 
 interface Followed {
