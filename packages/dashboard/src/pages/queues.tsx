@@ -10,12 +10,13 @@ import { Why } from "../run/why.tsx";
 import { Button, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { Halted, QueueButton } from "./halts.tsx";
 
 const columns: readonly Column<Queue>[] = [
   {
     name: "Lane",
     width: "minmax(140px, 2fr)",
-    cell: ({ lane, labels }) => (
+    cell: ({ lane, labels, paused }) => (
       <>
         <span class="strong">{lane}</span>
         {labels.map((label) => (
@@ -23,6 +24,7 @@ const columns: readonly Column<Queue>[] = [
             {label}
           </span>
         ))}
+        {paused !== null && <span class="label tone-warn">paused</span>}
       </>
     ),
   },
@@ -73,13 +75,13 @@ export function QueuesPage() {
             onOpen={(row) => setQuery({ lane: keyOf(row) })}
           />
         )}
-        {lane !== undefined && <Lane lane={lane} />}
+        {lane !== undefined && <Lane lane={lane} onDone={() => list.refresh()} />}
       </div>
     </div>
   );
 }
 
-function Lane({ lane }: { lane: Queue }) {
+function Lane({ lane, onDone }: { lane: Queue; onDone: () => void }) {
   const tasks = useApi<Page<Task>>(`/tasks?state=queued&limit=50&lane=${encodeURIComponent(lane.lane)}`, {
     on: touchesTasks,
   });
@@ -88,10 +90,12 @@ function Lane({ lane }: { lane: Queue }) {
     <section class="panel" aria-label={`Lane ${lane.lane}`}>
       <div class="panel-head">
         <h2>{lane.lane}</h2>
+        <QueueButton queue={lane} onDone={onDone} />
         <Button kind="icon" icon="close" label="Close the lane" onClick={() => setQuery({ lane: null })} />
       </div>
       <div class="panel-body">
-        {lane.waiting !== null && (
+        {lane.paused !== null && <Halted word="Paused" halt={lane.paused} />}
+        {lane.waiting !== null && lane.waiting.reason !== "paused" && (
           <Why blocked={{ runId: null, step: "The oldest task", lane: lane.lane, labels: lane.labels, waiting: lane.waiting }} />
         )}
         <Facts

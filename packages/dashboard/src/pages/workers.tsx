@@ -10,10 +10,20 @@ import type { Page, Worker } from "../core/shapes.ts";
 import { Button, Command, Copy, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { Halted, WorkerButton } from "./halts.tsx";
 
 const columns: readonly Column<Worker>[] = [
   { name: "Status", width: "100px", cell: ({ status }) => <State state={status} /> },
-  { name: "Worker", width: "minmax(140px, 2fr)", cell: ({ id }) => <span class="strong">{id}</span> },
+  {
+    name: "Worker",
+    width: "minmax(140px, 2fr)",
+    cell: ({ id, cordoned }) => (
+      <>
+        <span class="strong">{id}</span>
+        {cordoned !== null && <span class="label tone-warn">cordoned</span>}
+      </>
+    ),
+  },
   { name: "Protocol", width: "120px", cell: ({ protocol }) => protocol },
   { name: "Holds", width: "64px", numeric: true, cell: ({ tasks }) => (tasks.length === 0 ? "" : tasks.length) },
   { name: "Last heard", width: "110px", minor: true, cell: ({ seenAt }) => <Time at={seenAt} /> },
@@ -58,7 +68,7 @@ export function WorkersPage() {
             onOpen={({ id }) => setQuery({ worker: id })}
           />
         )}
-        {chosen !== undefined && <Detail worker={chosen} />}
+        {chosen !== undefined && <Detail worker={chosen} onDone={() => list.refresh()} />}
       </div>
     </div>
   );
@@ -71,7 +81,7 @@ const meanings: Readonly<Record<Worker["status"], string>> = {
   offline: "It has been silent for too long. Tasks that it held were given to others.",
 };
 
-function Detail({ worker }: { worker: Worker }) {
+function Detail({ worker, onDone }: { worker: Worker; onDone: () => void }) {
   const { id, protocol, status, labels, lanes, does, registeredAt, seenAt, tasks } = worker;
   return (
     <section class="panel" aria-label={`Worker ${id}`}>
@@ -79,10 +89,12 @@ function Detail({ worker }: { worker: Worker }) {
         <State state={status} />
         <h2>{id}</h2>
         <Copy text={id} label="Copy the id of the worker" />
+        <WorkerButton worker={worker} onDone={onDone} />
         <Button kind="icon" icon="close" label="Close the worker" onClick={() => setQuery({ worker: null })} />
       </div>
       <div class="panel-body">
         <p>{meanings[status]}</p>
+        {worker.cordoned !== null && <Halted word="It gets no more tasks: cordoned" halt={worker.cordoned} />}
         <Facts
           rows={[
             ["Protocol", protocol],

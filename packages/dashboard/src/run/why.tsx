@@ -37,6 +37,7 @@ function adviceOf({ waiting: { reason, key, workers = [] } }: Blocked): string |
   if (reason === "busy")
     return `Every worker that could take it is busy (${workers.slice(0, 3).join(", ")}${workers.length > 3 ? ", …" : ""}). Start another one, or give one more slots.`;
   if (reason === "limit") return `The limit ${key ?? ""} is used up. It continues when another step with this limit ends.`;
+  if (reason === "paused") return "Resume the queue on its page.";
   if (reason === "unreachable") return "The server cannot reach the workers. It tries again by itself.";
   if (reason === "sent") return "The server has sent it; a worker that is slow or gone has not taken it. It is sent again after a while.";
   return undefined;
@@ -91,6 +92,7 @@ function cause({ reason, missing = [], key, signal }: Waiting): string {
   if (reason === "limit") return `limit ${key ?? ""}`;
   if (reason === "signal") return `signal ${signal ?? ""}`;
   if (reason === "busy") return "all workers are busy";
+  if (reason === "paused") return "the queue is paused";
   if (reason === "unreachable") return "its workers cannot be reached";
   if (reason === "sent") return "sent, and not taken";
   if (reason === "next") return "taken at the next poll";
