@@ -1,5 +1,6 @@
 // The first page: it must show within five seconds whether the server works well and what needs a person.
 
+import { useSignal } from "@preact/signals";
 import { bytesText, countText, durationText, now, plural } from "../core/format.ts";
 import { touchesRuns } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
@@ -8,11 +9,12 @@ import { health, info } from "../core/session.ts";
 import type { Counts, ErrorGroups, Page, Queue, RunList, RunSummary, Worker } from "../core/shapes.ts";
 import { Why } from "../run/why.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { lazy } from "../ui/lazy.tsx";
 import { PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
-import { Beginnings } from "./beginnings.tsx";
 import { Figures } from "./figures.tsx";
 
+const later = { beginnings: lazy(async () => (await import("./beginnings.tsx")).Beginnings) };
 const shownMax = 6;
 const anything = () => true;
 
@@ -24,7 +26,10 @@ export function OverviewPage() {
   const recent = useApi<RunList>("/runs?view=summary&limit=50", { on: touchesRuns, gapMs: 2_000 });
   const counts = useApi<Counts>("/counts?by=state", { on: touchesRuns, gapMs: 2_000 });
   const rows = recent.data.value?.items;
-  const isFresh = rows?.length === 0;
+  // The first steps stay until the user has seen all of them ticked.
+  const begins = useSignal<boolean | null>(null);
+  if (begins.value === null && rows !== undefined) begins.value = rows.length === 0;
+  const isFresh = begins.value === true;
   const lanes = queues.data.value?.items ?? [];
   const stuck = lanes.filter(({ waiting }) => waiting !== null && waiting.reason !== "next" && waiting.reason !== "not-due");
   const needsPerson = (open.data.value?.items ?? []).filter(({ waiting }) => waiting?.reason === "signal");
@@ -34,7 +39,12 @@ export function OverviewPage() {
       <Problem error={recent.error.value} />
       <Strip lanes={lanes} workers={workers.data.value?.items ?? []} counts={counts.data.value} />
       {isFresh ? (
-        <Beginnings />
+        <later.beginnings
+          onDone={() => {
+            begins.value = false;
+            for (const each of [errors, open, queues, recent, counts]) each.refresh();
+          }}
+        />
       ) : (
         <>
           <div class="columns">

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { countText, durationText, now, plural } from "../core/format.ts";
+import { serverUrl } from "../core/place.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
 import { RunFeed } from "../core/run-feed.ts";
 import { parameters, parseQuery, queryText, scans, termOf, withTerm } from "../core/run-query.ts";
@@ -12,10 +13,9 @@ import { BulkBar } from "../run/bulk-bar.tsx";
 import { askManyOrders, type ManyOrder, orderWords } from "../run/many-orders.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { useKeys } from "../ui/keys.ts";
-import { Button, Empty, PageHead, Problem, Time } from "../ui/parts.tsx";
+import { Button, Command, Empty, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { lookOf, runStates, State } from "../ui/states.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { Beginnings } from "./beginnings.tsx";
 import { QueryBox } from "./query-box.tsx";
 
 export function RunsPage() {
@@ -122,7 +122,14 @@ export function RunsPage() {
           {plural(feed.newer.value, "newer run")}. Show
         </button>
       )}
-      {isEmpty && query === "" && <Beginnings />}
+      {isEmpty && query === "" && (
+        <Empty title="Nothing has run here yet.">
+          <p>
+            A run begins with a workflow; the <a href={href([])}>overview</a> leads to a first one. When there is one, this starts it:
+          </p>
+          <Command text={`npx longshore run NAME --follow --on ${serverUrl}`} />
+        </Empty>
+      )}
       {isEmpty && query !== "" && (
         <Empty title="No run matches.">
           <Button label="Show all runs" onClick={() => show("")} />

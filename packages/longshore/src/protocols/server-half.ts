@@ -243,10 +243,23 @@ export interface Serving {
   readonly hasPages: boolean;
   /** Whether callers must send a token, and whether a token is valid. */
   readonly tokens: Tokens;
+  /** Programs of workers to copy, for every protocol. */
+  workerPrograms(options: { readonly url: string; readonly asksToken: boolean }): Promise<WorkerProgram[]>;
   /** Reads a definition file of any protocol. */
   readonly readDefinition: ReadDefinition;
   /** The definition files that it accepts. */
   readonly definitionFiles: readonly FileDescription[];
+}
+
+/** A program of a worker, as `longshore snippets` prints it. */
+export interface WorkerProgram {
+  readonly protocol: string;
+  readonly language: string;
+  /** What to do with it: the file to save it as, or the place to paste it. */
+  readonly how: string;
+  readonly code: string;
+  /** A job for the worker, and the commands that run it. */
+  readonly tryIt: string;
 }
 
 export interface ServedProtocol {

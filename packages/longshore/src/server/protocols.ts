@@ -5,7 +5,7 @@ import type { Logger } from "../core/logger.ts";
 import { ReservedLanes } from "../engine/board/reserved-lanes.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { type ProtocolHandles, protocols } from "../protocols/index.ts";
-import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine } from "../protocols/server-half.ts";
+import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine, Serving } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
 import { unreadable } from "./unreadable.ts";
@@ -26,6 +26,12 @@ export async function plainDialects(): Promise<Dialect[]> {
   const prepared = await prepareProtocols({ port: null }, { debug: quiet, info: quiet, warn: quiet, error: quiet });
   return prepared.flatMap(({ dialects }) => dialects);
 }
+
+/** Programs of workers to copy, for every protocol. */
+export const workerPrograms: Serving["workerPrograms"] = async (options) => {
+  const all = await Promise.all(protocols.flatMap(({ hints }) => (hints === undefined ? [] : [hints({ ...options, flags: {} })])));
+  return all.flatMap(({ protocol, snippets }) => snippets.map((each) => ({ protocol, ...each })));
+};
 
 /** The formats of definition files of all protocols. */
 export const definitionFiles: readonly FileDescription[] = protocols.flatMap(({ format }) => format ?? []);

@@ -13,7 +13,7 @@ import type { Engine } from "./engine.ts";
 import { instrument } from "./instruments.ts";
 import { orderedGroup, orderedMethod } from "./ordered-routes.ts";
 import { pageRoutes } from "./pages.ts";
-import { definitionFiles } from "./protocols.ts";
+import { definitionFiles, workerPrograms } from "./protocols.ts";
 
 export interface ServerPort {
   readonly url: string;
@@ -80,6 +80,7 @@ export async function tableOf({ engine, protocols, metrics, auth, hasPages = fal
     },
     readDefinition: (given) => files.read(given),
     definitionFiles,
+    workerPrograms,
   };
   const served: ServedProtocol[] = [];
   for (const { serve } of protocols) if (serve !== undefined) served.push(await serve(serving));

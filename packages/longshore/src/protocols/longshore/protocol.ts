@@ -6,5 +6,6 @@ import type { Protocol } from "../protocol.ts";
 export const longshoreProtocol: Protocol = {
   name: "longshore",
   reserved: [{ names: functionLanes, dialects: ["function"], isForWorkers: true }],
+  hints: async (options) => (await import("./hints.ts")).hints(options),
   prepare: async () => (await import("./server/prepare.ts")).prepared,
 };

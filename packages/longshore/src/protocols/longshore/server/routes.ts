@@ -14,6 +14,7 @@ import { definitionOperations } from "./definitions.ts";
 import { eventOperations } from "./events.ts";
 import { haltOperations } from "./halts.ts";
 import { HealthCheck } from "./health.ts";
+import { hintOperations } from "./hints.ts";
 import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
 import { nodeOperations } from "./nodes.ts";
@@ -38,13 +39,13 @@ export interface OwnGroup extends RouteGroup {
 
 export interface OwnDeps {
   readonly engine: ProtocolEngine;
-  readonly serving: Pick<Serving, "metrics" | "version" | "hasPages" | "readDefinition" | "definitionFiles" | "tokens">;
+  readonly serving: Pick<Serving, "metrics" | "version" | "hasPages" | "readDefinition" | "definitionFiles" | "tokens" | "workerPrograms">;
   readonly changes: Changes;
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
   const { board, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
-  const { metrics, version, hasPages, readDefinition, definitionFiles: files, tokens } = serving;
+  const { metrics, version, hasPages, readDefinition, definitionFiles: files, tokens, workerPrograms } = serving;
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
@@ -67,6 +68,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...aboutOperations({ ...engine, version, tokens }),
     ...auditOperations({ ...engine, tokens }),
     ...bulkOperations(engine),
+    ...hintOperations({ workerPrograms, tokens }),
     ...blobOperations(engine),
     ...eventOperations({ changes, ticks: new Ticks(engine), slices }),
     ...systemOperations({

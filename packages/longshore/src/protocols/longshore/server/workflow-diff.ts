@@ -2,10 +2,10 @@
 
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { diffLines } from "../../../core/line-diff.ts";
-import { inTurns } from "../../../core/slices/slice-work.ts";
+import { inTurns, mapInSlices } from "../../../core/slices/slice-work.ts";
 import { type Slices, turnRows } from "../../../core/slices/slices.ts";
-import type { Plan } from "../../../engine/run/plan.ts";
-import { planSteps } from "./bodies.ts";
+import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
+import { planStep } from "./bodies.ts";
 
 /** Longer texts are not indented and compared: to parse and write one holds the event loop for some milliseconds. */
 const textCharsMax = 200_000;
@@ -23,7 +23,7 @@ interface Compared {
 }
 
 export async function differenceOf(slices: Slices, before: Compared, after: Compared) {
-  return { steps: stepDifference(before.plan, after.plan), lines: await lineDifference(slices, before.source, after.source) };
+  return { steps: await stepDifference(slices, before.plan, after.plan), lines: await lineDifference(slices, before.source, after.source) };
 }
 
 async function lineDifference(slices: Slices, before: string, after: string) {
@@ -31,14 +31,21 @@ async function lineDifference(slices: Slices, before: string, after: string) {
   return old === null || young === null ? null : inTurns(diffLines(old.split("\n"), young.split("\n")), slices);
 }
 
-function stepDifference(before: Plan, after: Plan) {
-  const key = ({ after: waitsFor, startedBy, lane, labels, kind, workflow }: ReturnType<typeof planSteps>[number]) =>
-    JSON.stringify([waitsFor, startedBy, lane, labels, kind, workflow]);
-  const old = new Map(planSteps(before).map((step) => [step.id, key(step)]));
-  const young = new Map(planSteps(after).map((step) => [step.id, key(step)]));
+async function stepDifference(slices: Slices, before: Plan, after: Plan) {
+  const [old, young] = [await shapesOf(slices, before), await shapesOf(slices, after)];
   return {
     added: [...young.keys()].filter((id) => !old.has(id)),
     removed: [...old.keys()].filter((id) => !young.has(id)),
     moved: [...young].filter(([id, shape]) => old.has(id) && old.get(id) !== shape).map(([id]) => id),
   };
+}
+
+/** What a step waits for, and where it is done, by its id. */
+async function shapesOf(slices: Slices, plan: Plan): Promise<Map<string, string>> {
+  const nodes = plan.nodes.filter(({ hidden }) => !hidden);
+  const shapeOf = (node: PlanNode) => {
+    const { id, after, startedBy, lane, labels, kind, workflow } = planStep(plan, node);
+    return [id, JSON.stringify([after, startedBy, lane, labels, kind, workflow])] as const;
+  };
+  return new Map(await inTurns(mapInSlices(nodes, shapeOf), slices));
 }

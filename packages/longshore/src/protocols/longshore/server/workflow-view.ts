@@ -1,11 +1,14 @@
 // One workflow in full: what its author wrote, what is wrong with it, what its last runs got, and which of its steps nobody can take.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
-import { parseExact } from "../../../core/json/json-exact.ts";
+import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { Crews } from "../../../engine/board/crews.ts";
 import { noOne } from "../../../engine/board/wait-reason.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
-import { planSteps } from "./bodies.ts";
+import type { HttpReply } from "../../../net/http/http.ts";
+import { planStep } from "./bodies.ts";
+import { listPieces, longReply } from "./json-page.ts";
+import { json } from "./operation.ts";
 import { problemsIn } from "./workflow-check.ts";
 import { indentedSource } from "./workflow-diff.ts";
 import type { ListedWorkflow } from "./workflow-list.ts";
@@ -17,21 +20,29 @@ const inputRunsMax = 20;
 /** Longer inputs are no use in a form. */
 const inputCharsMax = 16_384;
 const unservedMax = 100;
+/** Nodes that are visited without a pause. */
+const nodesAtOnce = 500;
 
-export async function wholeWorkflow(deps: WorkflowDeps, { definition, body }: ListedWorkflow) {
+/** As JSON text: a definition may have 20,000 steps. */
+export async function wholeWorkflow(deps: WorkflowDeps, { definition, body }: ListedWorkflow): Promise<HttpReply> {
   const lastInputs = await inputsOf(deps, body.name);
-  if (definition === undefined) return { ...body, steps: [], inputSchema: null, lastInputs, text: null, problems: [], unserved: [] };
+  if (definition === undefined)
+    return json(200, { ...body, steps: [], inputSchema: null, lastInputs, text: null, problems: [], unserved: [] });
   const plan = deps.plan(definition);
   const text = await indentedSource(deps.slices, definition.source);
-  return {
+  const head = {
     ...body,
-    steps: planSteps(plan),
     inputSchema: (plan.inputForm as JsonObject | undefined) ?? null,
     lastInputs,
     text,
     problems: text === null ? [] : await problemsIn(deps, definition, text),
     unserved: await unservedSteps(deps, plan),
   };
+  const nodes = plan.nodes.filter(({ hidden }) => !hidden);
+  return longReply(deps.reader, async (growth) => {
+    const steps = await listPieces({ reader: deps.reader, growth }, nodes, (node) => planStep(plan, node));
+    return [`${writeExact(head).slice(0, -1)},"steps":[`, ...steps, "]}"];
+  });
 }
 
 async function inputsOf({ reader }: WorkflowDeps, workflow: string): Promise<{ runId: string; input: Json }[]> {
@@ -55,7 +66,8 @@ async function unservedSteps({ workers, slices, carriers }: WorkflowDeps, plan: 
   const isUnknown = [...carriers].some((carrier) => carrier.trouble() !== null);
   const found: { step: string; lane: string; labels: string[]; text: string; missing: string[] }[] = [];
   if (isUnknown) return found;
-  for (const node of plan.nodes) {
+  for (const [at, node] of plan.nodes.entries()) {
+    if (at % nodesAtOnce === 0) await slices.turn(nodesAtOnce);
     const lane = node.kind === "task" && !node.hidden && !plan.driven ? node.lanes.at(-1) : undefined;
     if (lane === undefined) continue;
     const crew = await crews.of(lane);

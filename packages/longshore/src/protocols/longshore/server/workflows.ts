@@ -49,7 +49,7 @@ export function workflowOperations(deps: WorkflowDeps): Operation[] {
         const name = params.name as string;
         const found = await list.named(name);
         if (found === undefined) throw unknown(name);
-        return json(200, await wholeWorkflow(deps, found));
+        return wholeWorkflow(deps, found);
       },
     }),
     operation({

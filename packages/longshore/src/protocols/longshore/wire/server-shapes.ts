@@ -50,3 +50,18 @@ export const infoShape = z
     counts: z.object({ openRuns: z.number().int(), endedRuns: z.number().int(), endedTasks: z.number().int() }),
   })
   .meta({ id: "Info" });
+
+export const hintsShape = z
+  .object({
+    items: z.array(
+      z.object({
+        protocol: z.string(),
+        language: z.string(),
+        how: z.string().describe("What to do with the program: the file to save it as, or where to paste it."),
+        code: z.string(),
+        tryIt: z.string().describe("A job for the worker, and the commands that run it."),
+      }),
+    ),
+    asksToken: z.boolean().describe("Whether the server requires a token; the programs then read it from LONGSHORE_TOKEN."),
+  })
+  .meta({ id: "Hints" });
