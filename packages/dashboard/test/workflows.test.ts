@@ -73,10 +73,10 @@ it("a pasted definition is checked while it is typed, defined, and its next vers
   expect(faults).toEqual([]);
 });
 
-it("a workflow says which step nobody can take, with the command that helps, before anything is started", async () => {
+it("a workflow says which step no worker can take, with the command that helps, before anything is started", async () => {
   const { page } = await opened("/ui/workflows/training");
-  const section = page.getByRole("region", { name: "Steps that nobody can take" });
-  await section.getByText("Nobody can take the step train-model").waitFor();
+  const section = page.getByRole("region", { name: "Steps that no worker can take" });
+  await section.getByText("No worker can take the step train-model").waitFor();
   await section.getByText(`npx longshore work tasks.mjs --labels gpu --on ${town.url}`).waitFor();
 });
 

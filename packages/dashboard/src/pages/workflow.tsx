@@ -1,4 +1,4 @@
-// One workflow: its graph, source, versions and runs, the steps that nobody can take, and a start.
+// One workflow: its graph, source, versions and runs, the steps that no worker can take, and a start.
 
 import { useMemo } from "preact/hooks";
 import { durationText, plural } from "../core/format.ts";
@@ -24,7 +24,7 @@ import { Versions } from "./versions.tsx";
 
 type Pane = "graph" | "runs" | "figures" | "source" | "versions";
 
-/** How many steps that nobody can take are shown with their commands. */
+/** How many steps that no worker can take are shown with their commands. */
 const unservedMax = 3;
 
 export function WorkflowPage({ name }: { name: string }) {
@@ -116,9 +116,9 @@ function noteOf({ dialect, version, steps, p50Ms, p95Ms, lastEnds }: WholeWorkfl
 function Unserved({ workflow: { unserved } }: { workflow: WholeWorkflow }) {
   if (unserved.length === 0) return null;
   return (
-    <section class="unserved" aria-label="Steps that nobody can take">
+    <section class="unserved" aria-label="Steps that no worker can take">
       <h2>
-        {unserved.length === 1 ? "Nobody can take the step " : `Nobody can take ${plural(unserved.length, "step")}, such as `}
+        {unserved.length === 1 ? "No worker can take the step " : `No worker can take ${plural(unserved.length, "step")}, such as `}
         {unserved[0]?.step}
       </h2>
       {unserved.slice(0, unservedMax).map(({ step, lane, labels, text, missing }) => (

@@ -1,4 +1,4 @@
-// Checks texts of definitions without storing them, for editors that show problems while somebody types.
+// Checks texts of definitions without storing them, for editors that show problems while a person types.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import type { Warning } from "../../../core/file-place.ts";

@@ -117,7 +117,7 @@ describe("one workflow", () => {
     expect(lastInputs.map(({ input }: { input: unknown }) => input)).toEqual([{ at: 3 }, { at: 2 }, { at: 1 }]);
   });
 
-  it("names the steps that nobody can take, and why, until a worker asks for them", async () => {
+  it("names the steps that no worker can take, and why, until a worker asks for them", async () => {
     const server = await startAdminServer();
     await put(server, parcel);
     const unserved = async () => (await server.api("GET", "/workflows/parcel")).body.unserved;

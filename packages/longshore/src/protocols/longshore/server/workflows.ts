@@ -43,7 +43,7 @@ export function workflowOperations(deps: WorkflowDeps): Operation[] {
     }),
     operation({
       ...{ id: "getWorkflow", tag, method: "GET", path: "/workflows/:name", action: "definition.read" },
-      summary: "Look at one workflow: its steps, source, problems, last inputs, and steps that nobody can take.",
+      summary: "Look at one workflow: its steps, source, problems, last inputs, and steps that no worker can take.",
       answers: { 200: { description: "Its newest version.", schema: wholeWorkflowShape }, ...notFound },
       async handle({ params }) {
         const name = params.name as string;
