@@ -23,7 +23,6 @@ import type {
   signalShape,
   stepShape,
   taskShape,
-  wholeDefinitionShape,
   workerShape,
 } from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
 import type { countsShape, errorGroupsShape, statsShape } from "../../../longshore/src/protocols/longshore/wire/stats-shapes.ts";
@@ -55,10 +54,10 @@ export type Signal = z.output<typeof signalShape>;
 export interface LogPage extends Page<LogChunk> {
   readonly looked?: number | undefined;
 }
+export type AuditEntry = z.output<typeof auditEntryShape>;
 export type Hints = z.output<typeof hintsShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Definition = z.output<typeof definitionShape>;
-export type WholeDefinition = z.output<typeof wholeDefinitionShape>;
 export type Workflow = z.output<typeof workflowShape>;
 export type WholeWorkflow = z.output<typeof wholeWorkflowShape>;
 export type WorkflowVersion = z.output<typeof versionShape>;
@@ -71,7 +70,6 @@ export type Schedule = z.output<typeof scheduleShape>;
 export type WholeSchedule = z.output<typeof wholeScheduleShape>;
 export type Whoami = z.output<typeof whoamiShape>;
 export type Info = z.output<typeof infoShape>;
-export type AuditEntry = z.output<typeof auditEntryShape>;
 export type BulkJob = z.output<typeof bulkShape>;
 export type Tokens = z.output<typeof tokensShape>;
 export type Storage = z.output<typeof storageShape>;

@@ -189,7 +189,7 @@ export class LogView {
 }
 
 /** Cuts chunks into lines. A line whose end is in a later chunk of the same step and stream is one line. */
-export function linesOf(chunks: readonly LogChunk[]): Line[] {
+function linesOf(chunks: readonly LogChunk[]): Line[] {
   const lines: Line[] = [];
   /** The place of the unfinished last line of each step and stream. */
   const open = new Map<string, number>();

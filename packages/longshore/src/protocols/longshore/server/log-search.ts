@@ -62,7 +62,7 @@ export async function earlierLog({ logStore, slices }: SearchDeps, source: LogSo
 }
 
 /** The lines that contain the text, with their ends. A line that two chunks share is compared in two parts. */
-export function* linesWith(data: string, wanted: string): Sliced<string> {
+function* linesWith(data: string, wanted: string): Sliced<string> {
   const found: string[] = [];
   for (let from = 0, piece = 0; from < data.length; ) {
     const end = data.indexOf("\n", from);
