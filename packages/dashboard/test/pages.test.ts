@@ -155,30 +155,3 @@ describe("what workers and clients send", () => {
     expect(faults).toEqual([]);
   });
 });
-
-it("the export of a run is one file that opens without a server and has the same steps, log and data", async () => {
-  const { page, faults } = await openPage(browser, town.url);
-  await page.goto(`${town.url}/ui/runs/${town.runs.failed}`);
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
-  const file = `file://${await download.path()}`;
-  const context = await browser.newContext({ offline: true });
-  const other = await context.newPage();
-  const requests: string[] = [];
-  other.on("request", (request) => requests.push(request.url()));
-  other.on("pageerror", (error) => void faults.push(error.message));
-  // A browser shows a file as a page only when its name ends with .html.
-  const { copyFileSync } = await import("node:fs");
-  copyFileSync(new URL(file), new URL(`${file}.html`));
-  await other.goto(`${file}.html`);
-  await other.getByText("ECONNREFUSED").first().waitFor();
-  expect(await axe(other)).toEqual([]);
-  await other.getByRole("tab", { name: /Steps/ }).click();
-  for (const step of ["price", "reserve-box", "print-label", "charge", "ship"])
-    await other.getByRole("gridcell", { name: step, exact: true }).waitFor();
-  await other.getByRole("tab", { name: "Log" }).click();
-  await other.getByText("Asking the bank of Mallory (attempt 3)").waitFor();
-  await other.getByRole("tab", { name: "Data" }).click();
-  await other.getByText('"Mallory"').first().waitFor();
-  expect({ faults, requests: requests.filter((url) => !url.startsWith("file:")) }).toEqual({ faults: [], requests: [] });
-  await context.close();
-});

@@ -1,7 +1,7 @@
 // One run: its state first, why it waits or what failed, then its graph, timeline, steps, log and data. One step is selected in all of them; the
 // selection is in the address.
 
-import { useComputed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { countText, durationText, now, plural, timeText } from "../core/format.ts";
 import { exported } from "../core/place.ts";
 import { go, href, search, setQuery } from "../core/router.ts";
@@ -9,11 +9,14 @@ import { info } from "../core/session.ts";
 import type { Run, Step } from "../core/shapes.ts";
 import { GraphView } from "../graph/graph-view.tsx";
 import { askCancel, askPause, askRemove, askRerun, askRestart, askRetry, askSignal, blockedOrder } from "../run/actions.tsx";
-import { exportRun } from "../run/export.ts";
+import { askExport } from "../run/export-dialog.tsx";
 import { foreseenStates } from "../run/foreseen.ts";
 import { Gantt } from "../run/gantt.tsx";
+import { HistoryPane } from "../run/history-pane.tsx";
 import { JournalPane } from "../run/journal.tsx";
 import { Logs } from "../run/logs.tsx";
+import { timelineAt } from "../run/moment.ts";
+import { Playhead } from "../run/playhead.tsx";
 import { type RunData, statesOf, stepAt, useRun } from "../run/run-data.ts";
 import { SignalsPane } from "../run/signals.tsx";
 import { askStart } from "../run/start-dialog.tsx";
@@ -27,7 +30,7 @@ import { Button, Copy, Empty, Problem, Tabs, Time, writeClipboard } from "../ui/
 import { isOver, State } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
 
-type Pane = "graph" | "timeline" | "steps" | "commands" | "log" | "data" | "signals";
+type Pane = "graph" | "timeline" | "steps" | "commands" | "log" | "data" | "signals" | "history";
 
 export function RunPage({ id }: { id: string }) {
   const data = useRun(id);
@@ -79,6 +82,7 @@ export function RunPage({ id }: { id: string }) {
               { name: "log", title: "Log" },
               { name: "data", title: "Data" },
               { name: "signals", title: "Signals", count: row.signals.sent },
+              { name: "history", title: "History" },
             ]}
           />
           <div class="run-pane" role="tabpanel" aria-labelledby={`tab-${pane}`} data-pane={pane}>
@@ -118,7 +122,12 @@ interface ViewsProps {
 function Views({ data, pane, run, at, pick }: ViewsProps) {
   const graph = data.graph.data.value;
   const timeline = data.timeline.data.value;
-  const states = useComputed(() => statesOf(data.timeline.data.value));
+  const given = search.value.get("at");
+  const moment = given !== null && /^\d{1,12}$/.test(given) ? Number(given) : null;
+  const states = useMemo(
+    () => statesOf(timeline !== undefined && moment !== null ? timelineAt(timeline, moment) : timeline, moment ?? undefined),
+    [timeline, moment],
+  );
   if (pane === "log") return <Logs runId={run.id} step={null} attempt={null} />;
   if (pane === "data")
     return (
@@ -128,12 +137,21 @@ function Views({ data, pane, run, at, pick }: ViewsProps) {
         {run.variables !== null && <Json name="Variables" value={run.variables} />}
       </div>
     );
+  if (pane === "history") return <HistoryPane run={run} />;
   if (pane === "signals") return <SignalsPane run={run} />;
   if (pane === "steps") return <StepTable data={data} selected={at} onSelect={pick} />;
   if (pane === "commands") return <JournalPane runId={run.id} graph={graph} onSelect={pick} selected={at} />;
   if (graph === undefined || timeline === undefined) return <Problem error={data.graph.error.value ?? data.timeline.error.value} />;
-  if (pane === "timeline") return <Gantt graph={graph} timeline={timeline} selected={at} onSelect={pick} />;
-  return <GraphView graph={graph} states={foreseenStates(states.value, graph)} selected={at} onSelect={pick} />;
+  return (
+    <>
+      {pane === "timeline" ? (
+        <Gantt graph={graph} timeline={timeline} selected={at} onSelect={pick} moment={moment} />
+      ) : (
+        <GraphView graph={graph} states={foreseenStates(states, graph)} selected={at} onSelect={pick} />
+      )}
+      <Playhead timeline={timeline} at={moment} />
+    </>
+  );
 }
 
 function Head({ run }: { run: Run }) {
@@ -174,7 +192,7 @@ function Head({ run }: { run: Run }) {
             icon="save"
             label="Export"
             hint="Save this run as one HTML file that opens without a server"
-            onClick={() => void exportRun(run)}
+            onClick={() => askExport(run)}
           />
         </div>
       )}
@@ -262,7 +280,7 @@ function useRunKeys({ run, steps }: RunData, show: (pane: Pane) => void): void {
     const row = run.data.peek();
     if (row !== undefined) act(row);
   };
-  const panes: readonly Pane[] = ["graph", "timeline", "steps", "log", "data", "signals"];
+  const panes: readonly Pane[] = ["graph", "timeline", "steps", "log", "data", "signals", "history"];
   useKeys([
     ...panes.map((pane, at) => ({ keys: String(at + 1), what: `Show the ${pane}`, act: () => show(pane) })),
     { keys: "f", what: "Next failed step", act: () => failed(1) },

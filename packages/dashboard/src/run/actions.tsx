@@ -205,6 +205,23 @@ export function askRerun(run: Ordered): void {
   ));
 }
 
+/** Ends delays, such as the one before the next try. */
+export function askHasten(run: Ordered): void {
+  openDialog(() => (
+    <Confirm
+      title="End the delays of this run?"
+      text={
+        <p>Tasks that wait for their time, such as the one of a next try, can be taken at once. Sleeps of the workflow are not ended.</p>
+      }
+      verb="End the delays"
+      act={async () => {
+        await call(`${pathOf(run.id)}/hasten`, { method: "POST" });
+        say("The delays have ended.");
+      }}
+    />
+  ));
+}
+
 export function askRemove(run: Ordered): void {
   openDialog(() => (
     <Confirm

@@ -1,32 +1,45 @@
 // A run as one HTML file: the pages and the answers of the API that they read. It opens without a server and sends no requests.
 
 import { call, query } from "../core/api.ts";
-import { bytesText } from "../core/format.ts";
 import { type ExportedData, exportFiles, serverUrl } from "../core/place.ts";
 import type { Journal, LogChunk, Page, Run, RunGraph, RunTimeline, Step } from "../core/shapes.ts";
-import { say } from "../ui/toast.tsx";
+import { historyPath } from "./history-pane.tsx";
+import { redact } from "./redact.ts";
 import { stepsPage } from "./run-data.ts";
 
 /** Answers that are left out are named in the file, and a read of them fails. */
 const pagesMax = 100;
 const tasksMax = 500;
 
-export async function exportRun(run: Run): Promise<void> {
-  say("The export is being made…");
-  try {
-    const html = await exportOf(run);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([html], { type: "text/html" }));
-    link.download = `${run.workflow.replace(/[^\w-]+/g, "-")}-${run.id}.html`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    say(`The export has ${bytesText(html.length)}. It holds the data of this run: give it only to those who may see it.`);
-  } catch (error) {
-    say(`The export failed: ${(error as Error).message}`);
-  }
+/** What an export contains, before anything is taken out. */
+export interface RunExport {
+  readonly data: ExportedData;
+  readonly workflow: string;
+  readonly script: string;
+  readonly style: string;
 }
 
-async function exportOf(run: Run): Promise<string> {
+export interface ExportFile {
+  readonly html: string;
+  /** How many values were taken out. */
+  readonly leftOut: number;
+}
+
+/** The file, without the values that `names` names. */
+export function exportFile({ data, workflow, script, style }: RunExport, names: string): ExportFile {
+  const { json, count } = redact(data, names);
+  return { html: pageOf(json, script, style, workflow), leftOut: count };
+}
+
+export function saveExport({ data: { run }, workflow }: RunExport, html: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([html], { type: "text/html" }));
+  link.download = `${workflow.replace(/[^\w-]+/g, "-")}-${run}.html`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+export async function readExport(run: Run): Promise<RunExport> {
   const path = `/runs/${encodeURIComponent(run.id)}`;
   const answers: Record<string, unknown> = { [path]: await call<Run>(path) };
   const graph = await call<RunGraph>(`${path}/graph`);
@@ -49,6 +62,7 @@ async function exportOf(run: Run): Promise<string> {
   }
   if (graph.isFunction) await addJournal(`${path}/journal`, answers);
   answers[`${path}/signals?limit=1000`] = await call(`${path}/signals?limit=1000`);
+  answers[historyPath(run.id)] = await call(historyPath(run.id));
   answers[`${path}/logs`] = await wholeLog(`${path}/logs`);
   for (const task of tasks.slice(0, tasksMax)) {
     const at = `/tasks/${encodeURIComponent(task)}`;
@@ -56,7 +70,7 @@ async function exportOf(run: Run): Promise<string> {
   }
   const data: ExportedData = { run: run.id, at: Date.now(), server: new URL(serverUrl).host, answers };
   const [script, style] = await Promise.all([exportFiles.script, exportFiles.style].map(async (url) => (await fetch(url)).text()));
-  return pageOf(data, script ?? "", style ?? "", run.workflow);
+  return { data, workflow: run.workflow, script: script ?? "", style: style ?? "" };
 }
 
 async function addJournal(path: string, answers: Record<string, unknown>): Promise<void> {
@@ -81,8 +95,8 @@ async function wholeLog(path: string): Promise<{ items: LogChunk[] }> {
 }
 
 /** The data cannot end the element that contains it. The file may load nothing and send nothing. */
-function pageOf(data: ExportedData, script: string, style: string, workflow: string): string {
-  const json = JSON.stringify(data).replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+function pageOf(text: string, script: string, style: string, workflow: string): string {
+  const json = text.replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
   const title = workflow.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   return `<!doctype html>
 <html lang="en">

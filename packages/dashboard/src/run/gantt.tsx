@@ -13,6 +13,8 @@ interface GanttProps {
   readonly timeline: RunTimeline;
   readonly selected: number | null;
   readonly onSelect: (at: number | null) => void;
+  /** The moment that the other views show, in milliseconds after the creation of the run. */
+  readonly moment: number | null;
 }
 
 interface Bar {
@@ -36,7 +38,7 @@ interface Row {
 const rowHeight = 24;
 const overscan = 4;
 
-export function Gantt({ graph, timeline, selected, onSelect }: GanttProps) {
+export function Gantt({ graph, timeline, selected, onSelect, moment }: GanttProps) {
   const box = useRef<HTMLDivElement>(null);
   const isWhole = useSignal(true);
   const rows = useMemo(() => rowsOf(graph, timeline), [graph, timeline]);
@@ -121,6 +123,7 @@ export function Gantt({ graph, timeline, selected, onSelect }: GanttProps) {
                 {row.bars.map((bar) => (
                   <Bars key={`${bar.attempt} ${bar.queued}`} bar={bar} x={x} last={last} />
                 ))}
+                {moment !== null && <i class="bar-moment" style={{ left: x(moment) }} />}
               </span>
             </div>
           ))}

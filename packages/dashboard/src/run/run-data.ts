@@ -110,11 +110,16 @@ async function allSteps(path: string, gone: AbortSignal): Promise<readonly Step[
 }
 
 /** The newest attempt of each step, by the number of its node. */
-export function statesOf(timeline: RunTimeline | undefined): ReadonlyMap<number, StepState> {
+export function statesOf(timeline: RunTimeline | undefined, moment?: number): ReadonlyMap<number, StepState> {
   const states = new Map<number, StepState>();
   if (timeline === undefined) return states;
   const { step, attempt, state, start, end } = timeline.attempts;
-  const clock = isOver(timeline.state) ? (timeline.endedAt ?? timeline.t0) : Math.max(timeline.now ?? 0, now.peek());
+  const clock =
+    moment !== undefined
+      ? timeline.t0 + moment
+      : isOver(timeline.state)
+        ? (timeline.endedAt ?? timeline.t0)
+        : Math.max(timeline.now ?? 0, now.peek());
   step.forEach((node, at) => {
     const place = state[at];
     if (place === null || place === undefined) return;

@@ -8,7 +8,7 @@ import type { Attempt, Page, Run, RunGraph, Step, Task } from "../core/shapes.ts
 import { Json } from "../ui/json.tsx";
 import { Button, Copy, Elapsed, Facts, Problem, Tabs, Time } from "../ui/parts.tsx";
 import { isOver, State } from "../ui/states.tsx";
-import { askRerunFrom, askSkip } from "./actions.tsx";
+import { askHasten, askRerunFrom, askSkip } from "./actions.tsx";
 import { Logs } from "./logs.tsx";
 import { Why } from "./why.tsx";
 
@@ -95,6 +95,9 @@ function StepFacts({ runId, runState, step, row }: { runId: string; runState: Ru
             blocked={isOver(runState) ? undefined : "The run has not ended."}
             onClick={() => askRerunFrom({ id: runId, state: runState }, step.id)}
           />
+        )}
+        {step.waiting?.reason === "not-due" && (
+          <Button icon="play" label="End the delay" needs="run.steer" onClick={() => askHasten({ id: runId, state: runState })} />
         )}
         {step.state === "waiting" && (
           <Button

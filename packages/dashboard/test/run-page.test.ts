@@ -1,0 +1,110 @@
+// The page of one run: an earlier moment, its history, and the end of a delay.
+
+import { graph, task, work } from "longshore";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
+import { goodOrder, openTown, type Town, untilTrue } from "./support/port-town.ts";
+
+const token = "run-page-secret-0123456789";
+let browser: Browser;
+let town: Town;
+
+beforeAll(async () => {
+  if (chromiumMissing !== undefined) return;
+  const tokens = [`worker,operator,read:${token}:harbour-master`];
+  [browser, town] = await Promise.all([startBrowser(), openTown({ tokens }, { token })]);
+  await town.settled();
+});
+beforeEach((context) => {
+  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
+});
+afterAll(async () => {
+  await browser?.close();
+  await town?.close();
+});
+
+async function opened(path: string) {
+  const all = await openPage(browser, town.url);
+  await all.page.goto(`${town.url}${path}#token=${token}`);
+  await all.page.locator("#title").waitFor();
+  return all;
+}
+
+it("an earlier moment is shown in the graph and in the timeline, and is in the address", async () => {
+  const { page, faults } = await opened(`/ui/runs/${town.runs.failed}?step=charge`);
+  await page.getByRole("button", { name: /^charge, failed/ }).waitFor();
+  const moment = page.getByRole("slider", { name: "Moment" });
+  await moment.focus();
+  await page.keyboard.press("Home");
+  await page.getByRole("button", { name: /^charge, not begun/ }).waitFor();
+  expect(new URL(page.url()).searchParams.get("at")).toBe("0");
+  expect(await axe(page)).toEqual([]);
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.locator(".bar-moment").first().waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Show its end" }).click();
+  await page.getByRole("tab", { name: "Graph" }).click();
+  await page.getByRole("button", { name: /^charge, failed/ }).waitFor();
+  expect(faults).toEqual([]);
+});
+
+it("the history names who ordered what, and why", async () => {
+  const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
+  await town.api("POST", `/runs/${id}/cancel`, { reason: "the ship has left" });
+  const { page, faults } = await opened(`/ui/runs/${id}?pane=history`);
+  const history = page.getByRole("list", { name: "What happened to the run" });
+  await history.getByText("cancel by harbour-master").waitFor();
+  await history.getByText("the ship has left").first().waitFor();
+  expect(await axe(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
+
+it("a delay before the next try can be ended", async () => {
+  let tries = 0;
+  const moor = task("moor", async () => {
+    tries++;
+    if (tries === 1) throw new Error("no rope yet");
+    return "moored";
+  });
+  const mooring = graph("mooring", (g) => void g.step(moor, null, { retry: { limit: 1, backoff: { kind: "fixed", delayMs: 3_600_000 } } }));
+  const worker = await work({ tasks: [moor], on: town.server });
+  await town.server.define(mooring);
+  const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "mooring", input: null });
+  await untilTrue(async () => tries === 1);
+  const { page, faults } = await opened(`/ui/runs/${id}?step=moor`);
+  await page.getByRole("button", { name: "End the delay" }).click();
+  await page.getByRole("button", { name: "End the delays" }).click();
+  await page.getByText("succeeded").first().waitFor();
+  expect(tries).toBe(2);
+  await worker.stop();
+  expect(faults).toEqual([]);
+});
+
+it("a queue is paused and a worker cordoned with a reason, and the tasks of the queue say so", async () => {
+  const { page, faults } = await opened("/ui/queues?lane=train-model%20gpu");
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("textbox", { name: /Reason/ }).fill("the crane is broken");
+  await page.getByRole("button", { name: "Pause the queue" }).click();
+  await page.getByText(/Paused by harbour-master .*: the crane is broken/).waitFor();
+  expect(await axe(page)).toEqual([]);
+  await page.goto(`${town.url}/ui/runs/${town.runs.stuck}?step=train-model`);
+  await page
+    .getByText(/is paused by harbour-master since .*: the crane is broken/)
+    .first()
+    .waitFor();
+  await page.goto(`${town.url}/ui/queues?lane=train-model%20gpu`);
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
+  await page.getByRole("button", { name: "Resume the queue" }).click();
+  await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
+  const { items } = await town.api<{ items: { id: string; protocol: string }[] }>("GET", "/workers");
+  const worker = items.find(({ protocol }) => protocol === "conductor")?.id ?? "";
+  await page.goto(`${town.url}/ui/workers?worker=${encodeURIComponent(worker)}`);
+  await page.getByRole("button", { name: "Cordon", exact: true }).click();
+  await page.getByRole("textbox", { name: /Reason/ }).fill("it is repaired");
+  await page.getByRole("button", { name: "Cordon the worker" }).click();
+  await page.getByText(/cordoned by harbour-master .*: it is repaired/).waitFor();
+  await page.getByRole("button", { name: "Uncordon", exact: true }).click();
+  await page.getByRole("button", { name: "Uncordon the worker" }).click();
+  await page.getByRole("button", { name: "Cordon", exact: true }).waitFor();
+  expect(faults).toEqual([]);
+});
