@@ -137,6 +137,7 @@ else
         [`${ours}/definitions`]: `${ours}/definitions`,
         [`${ours}/definitions/:name`]: `${ours}/definitions/twice`,
         [`${ours}/blobs/:hash`]: `${ours}/blobs/${hash}`,
+        [`${ours}/audit`]: `${ours}/audit`,
         [`${ours}/history/runs`]: `${ours}/history/runs`,
         [`${ours}/history/runs/:id`]: `${ours}/history/runs/${failed}`,
         [`${ours}/history/tasks`]: `${ours}/history/tasks`,
