@@ -91,11 +91,12 @@ const candidateTextTable = candidates(["input", "output", "error"]);
 async function* idsInSlices(deps: WalkDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
   if (search.ids !== undefined) {
     const named = [...new Set(search.ids)].sort().reverse().slice(0, searchMax);
-    for await (const rows of sizesOf(deps, named)) for await (const { ids } of turnsOf(deps.slices, rows)) yield ids;
+    for await (const rows of sizesOf(deps, named))
+      for await (const { ids } of turnsOf(deps.slices, rows, search.text !== undefined)) yield ids;
     return;
   }
   let looked = 0;
-  for await (const { ids } of walkRuns(deps, { order: byId, scans: [indexOf(search)] })) {
+  for await (const { ids } of walkRuns(deps, { order: byId, scans: [indexOf(search)], searched: search.text !== undefined })) {
     yield ids;
     looked += ids.length;
     if (looked >= searchMax) return;

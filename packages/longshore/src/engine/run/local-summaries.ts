@@ -144,16 +144,17 @@ function walkOf(query: SummaryQuery, openRuns: number): Walk {
   const { parent, alias, before, created = {}, limit } = query;
   const isFiltered = Object.entries(query).some(([name, value]) => !unfiltered.has(name) && value !== undefined);
   const few = isFiltered ? undefined : limited(limit) + 1;
+  const searched = query.text !== undefined || query.values !== undefined;
   if (parent !== undefined) {
     const children = { by: ["parent_task_id", "parent_attempt"], having: "parent_task_id", index: "run_parent" };
-    return { order: byParent, scans: [{ ...children, above: [`${parent}.`], below: [`${parent}/`] }], before, few };
+    return { order: byParent, scans: [{ ...children, above: [`${parent}.`], below: [`${parent}/`] }], before, few, searched };
   }
   // Ids begin with the time at which they were made.
   const above = created.after === undefined ? undefined : [idBound(created.after)];
   const below = created.before === undefined ? undefined : idBound(created.before);
   const scans = alias === undefined ? runsInAll(query, openRuns) : [{ by: ["alias", "id"], equal: [alias] }];
   const from = below === undefined || (before !== undefined && before < below) ? before : below;
-  return { order: byId, scans: scans.map((scan) => ({ ...scan, above })), before: from, few };
+  return { order: byId, scans: scans.map((scan) => ({ ...scan, above })), before: from, few, searched };
 }
 
 /** Filters that an index answers by itself, at least in most cases. */

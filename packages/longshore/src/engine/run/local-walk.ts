@@ -4,7 +4,7 @@
 //
 // The walk may need several indexes, for example one for each of three states. Their rows are merged by the id.
 
-import type { Slices } from "../../core/slices/slices.ts";
+import { rowBytes, type Slices } from "../../core/slices/slices.ts";
 import { type RowStore, readAll, type Scan, type TableRows, type TableSpec, type Value } from "../rows.ts";
 import type { ReadRows } from "../tx.ts";
 import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
@@ -13,7 +13,7 @@ import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
 const lengthsMax = 1_000;
 /** The limits of the rows and bytes that one statement reads. */
 const rowsMax = 200;
-const bytesMax = 1_048_576;
+const bytesMax = 524_288;
 /** Above every id in the order of bytes. */
 const last = "\u{10ffff}";
 
@@ -73,6 +73,8 @@ export interface Walk {
   readonly before?: string | undefined;
   /** How many rows are enough for most callers. At first only this many are read. */
   readonly few?: number | undefined;
+  /** The caller reads the texts of the rows, and looks at each of their characters. */
+  readonly searched?: boolean;
 }
 
 /** Some runs that may be read now, and where the walk continues behind each of them. */
@@ -88,7 +90,7 @@ export async function* walkRuns(deps: WalkDeps, walk: Walk): AsyncGenerator<Walk
   const { order } = walk;
   for await (const places of pagesOf(deps, walk)) {
     let passed = 0;
-    for await (const { ids, bytes } of turnsOf(deps.slices, places)) {
+    for await (const { ids, bytes } of turnsOf(deps.slices, places, walk.searched)) {
       const cursors = places.slice(passed, passed + ids.length).map(({ at }) => order.cursorOf(at));
       passed += ids.length;
       yield { ids, cursors, bytes };
@@ -97,9 +99,10 @@ export async function* walkRuns(deps: WalkDeps, walk: Walk): AsyncGenerator<Walk
 }
 
 /** Groups of rows, each in its own turn of the event loop. */
-export async function* turnsOf(slices: Slices, rows: readonly Sized[]): AsyncGenerator<SizedSlice, void, void> {
+export async function* turnsOf(slices: Slices, rows: readonly Sized[], searched = false): AsyncGenerator<SizedSlice, void, void> {
   for (const slice of slicesOf(rows, { rowsMax, bytesMax })) {
-    await slices.turn(slice.cost);
+    // Searching a text takes as long as reading it.
+    await slices.turn(slice.cost + (searched ? Math.floor(slice.bytes / rowBytes) : 0));
     yield slice;
   }
 }

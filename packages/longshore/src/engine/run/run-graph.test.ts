@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { atOnce } from "../../core/slices/slice-work.ts";
+import { atOnce, sliceItems } from "../../core/slices/slice-work.ts";
 import { makePlan, type Plan, type PlanNode } from "./plan.ts";
 import { tryOnce } from "./retry.ts";
 import { edgesMax, planGraph } from "./run-graph.ts";
@@ -50,6 +50,15 @@ describe("the graph of a plan", () => {
       { label: "otherwise", of: null, parent: null },
     ]);
     expect(groups).toEqual([null, 0, 1, null]);
+  });
+
+  it("is made in slices, also where nothing leads to a node", () => {
+    const count = 5_000;
+    const making = planGraph(planOf(...Array.from({ length: count }, (_, at) => work(`s${at}`))));
+    let slices = 1;
+    while (making.next().done !== true) slices++;
+    // Each of three walks through the nodes.
+    expect(slices).toBeGreaterThan((3 * count) / sliceItems);
   });
 
   it("names all cases that choose the same step", () => {

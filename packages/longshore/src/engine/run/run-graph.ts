@@ -66,6 +66,8 @@ export function* planGraph(plan: Plan): Sliced<RunGraph> {
   let isCut = false;
   let worked = 0;
   for (const [to, node] of shown.entries()) {
+    // Most nodes of a wide graph have no edges that lead to them.
+    if (++worked % sliceItems === 0) yield;
     for (const { from, kind, label } of throughHidden(plan, leads, node)) {
       if (++worked % sliceItems === 0) yield;
       if (edges.length === edgesMax) isCut = true;
@@ -76,6 +78,7 @@ export function* planGraph(plan: Plan): Sliced<RunGraph> {
       }
     }
   }
+  yield;
   const nodes = shown.map((at) => plan.nodes[at] as PlanNode);
   return {
     nodes: shown,
