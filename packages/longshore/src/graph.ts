@@ -3,6 +3,7 @@
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
+import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
 import { type JsonSchema, publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
 import type { Task } from "./core/task.ts";
@@ -99,6 +100,8 @@ export interface GraphOptions<Input = unknown> {
   input?: Schema<Input, unknown>;
   /** The limit of the whole run. */
   timeout?: Duration;
+  /** The events that start a run: their payload is its input. `client.emit()` sends one. */
+  on?: EventTrigger | readonly EventTrigger[];
 }
 
 /**
@@ -120,6 +123,7 @@ export function graph<Input, Result>(
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
+  if (options.on !== undefined) source.events = triggersOf(options.on, name);
   return Object.freeze({
     name,
     source,

@@ -16,6 +16,7 @@ export {
 } from "./core/context.ts";
 export type { Duration } from "./core/duration.ts";
 export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./core/errors.ts";
+export type { EventTrigger, EventValue } from "./core/event-trigger.ts";
 export type { Json, JsonObject } from "./core/json/json.ts";
 export type { Jsonify } from "./core/json/jsonify.ts";
 export type { JsonSchema } from "./core/schema/json-schema.ts";

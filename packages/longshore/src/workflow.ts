@@ -3,6 +3,7 @@
 
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
+import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
 import type { Jsonify } from "./core/json/jsonify.ts";
 import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, parseWorkflowInput, type Schema } from "./core/schema/schema.ts";
@@ -21,6 +22,8 @@ export interface WorkflowOptions<Given = unknown, Input = Given> {
   input?: Schema<Given, Input>;
   /** The limit of the whole run. */
   timeout?: Duration;
+  /** The events that start a run: their payload is its input. `client.emit()` sends one. */
+  on?: EventTrigger | readonly EventTrigger[];
   /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
   uses?: readonly Workflow[];
 }
@@ -57,6 +60,7 @@ export function workflow<Input, Output, Given = Input>(
   if (options.timeout !== undefined) source.timeoutMs = durationMs(options.timeout, `timeout of workflow ${name}`);
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
+  if (options.on !== undefined) source.events = triggersOf(options.on, name);
   const { uses, input } = options;
   const call = input === undefined ? run : withParsedInput(name, run, input);
   return Object.freeze({

@@ -11,6 +11,7 @@ import { definitionsCommand } from "./definitions.ts";
 import { demoCommand } from "./demo.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
+import { emitCommand } from "./emit.ts";
 import { historyCommand } from "./history.ts";
 import { initCommand } from "./init.ts";
 import { logsCommand } from "./logs.ts";
@@ -54,6 +55,7 @@ const groups: readonly { readonly heading: string; readonly commands: readonly (
       runsCommand,
       logsCommand,
       signalCommand,
+      emitCommand,
       cancelCommand,
       retryCommand,
       rerunCommand,

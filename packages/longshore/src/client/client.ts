@@ -28,6 +28,11 @@ export interface Client {
    * waiting.
    */
   execute<Input, Output>(workflow: string | Workflow<Input, Output>, input: NoInfer<Input>, options?: ExecuteOptions): Promise<Output>;
+  /**
+   * Sends an event: it starts a run of each workflow that listens for its name, with the payload as input. Resolves when the runs are stored; with
+   * none when no workflow listens. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit one of the workflows: then none is started.
+   */
+  emit(event: string, payload?: unknown, options?: EmitOptions): Promise<EmittedEvent>;
   /** Returns a handle of a run that was started before. Sends no request: with a wrong id, the first use of the handle fails. */
   run<Output = unknown>(id: string): RunHandle<Output>;
   /** The runs, newest first. Pages are read as the caller iterates. */
@@ -96,6 +101,19 @@ export interface StartOptions extends RequestOptions {
   delay?: Duration;
   /** Added to the priority of its tasks. Smaller is taken first. Default: 0. */
   priority?: number;
+}
+
+/** The options of `emit()`. */
+export interface EmitOptions extends RequestOptions {
+  /** A second event with the same name, key and payload starts nothing, and returns the first runs. */
+  key?: string;
+}
+
+/** What an event has started. */
+export interface EmittedEvent {
+  readonly event: string;
+  /** `created` is false for a run that an earlier event with the same key has started. */
+  readonly runs: readonly { readonly workflow: string; readonly id: string; readonly created: boolean }[];
 }
 
 /** The options of `execute()`: those of `start()` and of `result()`. */

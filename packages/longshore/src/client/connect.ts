@@ -14,6 +14,8 @@ import type {
   CallOptions,
   Client,
   DefinitionFilter,
+  EmitOptions,
+  EmittedEvent,
   ExecuteOptions,
   RequestOptions,
   RunFilter,
@@ -121,6 +123,11 @@ class HttpClient implements Client {
     const body = { workflow, input: toJson(input), key: key ?? this.#newId(), delayMs, priority };
     const wait = waitMs === 0 ? {} : { query: { waitMs }, waitMs };
     return this.#requests.post("/runs", { body, signal, ...wait });
+  }
+
+  emit(event: string, payload?: unknown, { key, signal }: EmitOptions = {}): Promise<EmittedEvent> {
+    // With a key, an event that is sent again after a broken connection starts nothing twice.
+    return this.#requests.post("/events", { body: { name: event, payload: toJson(payload), key: key ?? this.#newId() }, signal });
   }
 
   run<Output>(id: string): RunHandle<Output> {

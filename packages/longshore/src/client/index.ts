@@ -5,6 +5,8 @@ export type {
   CallOptions,
   Client,
   DefinitionFilter,
+  EmitOptions,
+  EmittedEvent,
   ExecuteOptions,
   RequestOptions,
   RunFilter,

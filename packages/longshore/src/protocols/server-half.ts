@@ -7,6 +7,7 @@ import type { Caller, TokenScope } from "../core/actions.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Environment } from "../core/environment.ts";
 import type { LongshoreError } from "../core/errors.ts";
+import type { EventTrigger } from "../core/event-trigger.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
 import type { ReadFile, Warning } from "../core/file-place.ts";
 import type { MakeId } from "../core/ids.ts";
@@ -24,6 +25,7 @@ import type { TaskRow, TaskRowHead } from "../engine/board/task.ts";
 import type { Carrier, Waiting } from "../engine/board/wait-reason.ts";
 import type { Workers } from "../engine/board/workers.ts";
 import type { BulkJobs } from "../engine/bulk/bulk.ts";
+import type { EventStore } from "../engine/event/store.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
 import type { PartStore } from "../engine/part/store.ts";
@@ -55,6 +57,7 @@ export interface ProtocolEngine {
   /** The commands of durable functions, and their results. */
   readonly journal: JournalReader;
   readonly schedules: ScheduleStore;
+  readonly events: EventStore;
   readonly parts: PartStore;
   readonly signals: SignalStore;
   readonly audit: AuditReader;
@@ -295,6 +298,8 @@ export interface DefinitionFile {
   readonly source: string;
   /** The schedules that start it. Absent for a workflow that comes from no definition file. */
   readonly schedules?: readonly DeclaredSchedule[];
+  /** The events that start it. Absent for a workflow whose source has them. */
+  readonly events?: readonly EventTrigger[];
   readonly warnings: readonly Warning[];
 }
 

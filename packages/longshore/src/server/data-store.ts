@@ -11,6 +11,7 @@ import { LocalBoard } from "../engine/board/local-board.ts";
 import type { TaskRow } from "../engine/board/task.ts";
 import type { WorkListener } from "../engine/board/work-listener.ts";
 import { GroupCommit } from "../engine/commit.ts";
+import { LocalEvents } from "../engine/event/local-events.ts";
 import { LocalParts } from "../engine/part/local-parts.ts";
 import { Performed } from "../engine/performed.ts";
 import type { RowStore } from "../engine/rows.ts";
@@ -68,6 +69,7 @@ export interface DataStore {
   readonly runs: LocalRuns;
   readonly documents: LocalDocuments;
   readonly parts: LocalParts;
+  readonly events: LocalEvents;
   readonly ticks: LocalTicks;
   readonly schedules: LocalSchedules;
   /** Rebuilds memory from the store. Call it once, after all listeners are attached. */
@@ -137,10 +139,11 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     slices: options.slices,
     sliceTasks: options.sliceTasks,
   });
+  const events = new LocalEvents({ commit, runs });
   const ticks = new LocalTicks({ store: rows, commit, clock, runs, deadline: hooks.deadline, ticked: options.ticked });
   const schedules = new LocalSchedules({ store: rows, commit, performed, audit, clock, runs, ticks, slices: options.slices });
   return {
-    ...{ store, rows, commit, performed, audit, stored, board, runs, documents, parts, ticks, schedules },
+    ...{ store, rows, commit, performed, audit, stored, board, runs, documents, parts, events, ticks, schedules },
     async recover() {
       await audit.recover();
       await stored.recover();

@@ -17,6 +17,6 @@ export async function definitionParser(): Promise<ParseDefinition> {
     const keys = read.root.entries().map(({ key }) => key);
     // When no format accepts the file, the first format refuses it, with the place of the mistake.
     const format = [first, ...others].find(({ accepts }) => accepts(keys)) ?? first;
-    return { schedules: [], ...format.parse(read, file), dialect: format.dialect };
+    return { schedules: [], events: [], ...format.parse(read, file), dialect: format.dialect };
   };
 }

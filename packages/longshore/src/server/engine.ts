@@ -247,6 +247,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ runs: store.runs.runs, tasks: store.board.tasks },
     }),
     schedules: store.schedules,
+    events: store.events,
     parts: store.parts,
     signals: store.runs.signals,
     nodes: async () => [{ id: `${hostname()}/${process.pid}`, url: null, ...aloneSince(startedAt, clock.now()) }],

@@ -97,6 +97,7 @@ export function clientMethods(client: Client): Client {
   return {
     start: client.start.bind(client) as Client["start"],
     execute: client.execute.bind(client) as Client["execute"],
+    emit: client.emit.bind(client),
     run: client.run.bind(client) as Client["run"],
     runs: client.runs.bind(client),
     call: client.call.bind(client) as Client["call"],

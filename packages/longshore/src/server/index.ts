@@ -4,6 +4,8 @@ export type {
   CallOptions,
   Client,
   DefinitionFilter,
+  EmitOptions,
+  EmittedEvent,
   ExecuteOptions,
   RequestOptions,
   RunFilter,

@@ -4,6 +4,8 @@ import type {
   CallOptions,
   Client,
   DefinitionFilter,
+  EmitOptions,
+  EmittedEvent,
   ExecuteOptions,
   RunFilter,
   RunHandle,
@@ -21,6 +23,7 @@ import { checkStartInput } from "../core/schema/schema.ts";
 import type { Task } from "../core/task.ts";
 import { untilAborted } from "../core/until-aborted.ts";
 import { looseTask } from "../engine/board/loose-task.ts";
+import { checkEvent } from "../engine/event/store.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Workflow } from "../workflow-value.ts";
 import { type Define, defining } from "./defining.ts";
@@ -57,6 +60,15 @@ export class LocalClient implements Client {
       const run = await this.start<Output>(workflow, input, { ...options, ...(signal === undefined ? {} : { signal }) });
       return run.result({ ...(signal === undefined ? {} : { signal }) });
     });
+  }
+
+  async emit(event: string, payload?: unknown, { key, signal }: EmitOptions = {}): Promise<EmittedEvent> {
+    signal?.throwIfAborted();
+    const { events, makeId, clock } = this.#engine;
+    const newId = () => makeId(clock.now());
+    checkEvent(event, key);
+    const started = await events.emit({ name: event, payload: JSON.stringify(toJson(payload)), key: key ?? newId() }, newId);
+    return { event, runs: started.map(({ run, created }) => ({ workflow: run.workflow, id: run.id, created })) };
   }
 
   run<Output>(id: string): RunHandle<Output> {

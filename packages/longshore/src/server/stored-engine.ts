@@ -37,6 +37,7 @@ const ofOwner = [
   "bulk",
   "documents",
   "schedules",
+  "events",
   "parts",
   "busLog",
   "outboxStore",

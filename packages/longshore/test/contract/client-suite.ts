@@ -186,6 +186,84 @@ export function clientContract(kind: string, open: () => Promise<OpenClient>): v
       });
     });
 
+    describe("an event", () => {
+      const shipping = workflow("shipping", async (_w, order: { id: number; to: string }) => `ship ${order.id}`, {
+        on: { event: "order.created", match: { to: ["DE", "AT"] } },
+      });
+      const mailing = workflow("mailing", async (_w, order: { id: number }) => `mail ${order.id}`, {
+        on: [{ event: "order.created" }, { event: "order.changed" }],
+      });
+      const counting = graph("counting", (g, input: Ref<{ n: number }>) => g.step(double, input.n), { on: { event: "counted" } });
+      const listening = async () => {
+        const made = await setup();
+        opened.push(
+          await work({
+            ...{ tasks: [double], workflows: [shipping, mailing], on: made.on, clock: made.clock },
+            ...{ logger: false, signals: false },
+          }).then((worker) => ({ close: () => worker.stop() })),
+        );
+        for (const each of [shipping, mailing, counting]) await made.client.define(each);
+        return made;
+      };
+      const startedBy = ({ runs }: { runs: readonly { workflow: string }[] }) => runs.map((run) => run.workflow).sort();
+
+      it("starts each workflow that listens for it and whose match fits, with the payload as input", async () => {
+        const { client } = await listening();
+        const both = await client.emit("order.created", { id: 1, to: "DE" });
+        expect(startedBy(both)).toEqual(["mailing", "shipping"]);
+        for (const { workflow: name, id, created } of both.runs) {
+          expect(created).toBe(true);
+          expect(await client.run(id).result()).toBe(name === "mailing" ? "mail 1" : "ship 1");
+        }
+        expect(startedBy(await client.emit("order.created", { id: 2, to: "FR" }))).toEqual(["mailing"]);
+        expect(startedBy(await client.emit("order.changed", { id: 2, to: "DE" }))).toEqual(["mailing"]);
+        const [counted] = (await client.emit("counted", { n: 4 })).runs;
+        expect(await client.run(counted?.id ?? "").result()).toBe(8);
+      });
+
+      it("starts nothing when no workflow listens for it", async () => {
+        const { client } = await listening();
+        expect(await client.emit("order.lost", {})).toEqual({ event: "order.lost", runs: [] });
+      });
+
+      it("with a key twice returns the first runs, and refuses another payload", async () => {
+        const { client } = await listening();
+        const first = await client.emit("order.created", { id: 3, to: "AT" }, { key: "order-3" });
+        const second = await client.emit("order.created", { id: 3, to: "AT" }, { key: "order-3" });
+        expect(second.runs).toEqual(first.runs.map((run) => ({ ...run, created: false })));
+        await expect(client.emit("order.created", { id: 4, to: "AT" }, { key: "order-3" })).rejects.toMatchObject({
+          code: "LONGSHORE_CONFLICT",
+        });
+        const other = await client.emit("order.changed", { id: 3 }, { key: "order-3" });
+        expect(other.runs.map(({ created }) => created)).toEqual([true]);
+      });
+
+      it("starts what the newest version of a workflow listens for", async () => {
+        const { client } = await listening();
+        await client.define(workflow("mailing", async () => null, { on: { event: "order.paid" } }));
+        expect(startedBy(await client.emit("order.created", { id: 5, to: "DE" }))).toEqual(["shipping"]);
+        expect(startedBy(await client.emit("order.changed", {}))).toEqual([]);
+        expect(startedBy(await client.emit("order.paid", {}))).toEqual(["mailing"]);
+      });
+
+      it("starts none of its workflows when the payload does not fit the schema of one", async () => {
+        const { client } = await listening();
+        const strict = workflow("strict", async () => null, { input: z.object({ total: z.number() }), on: { event: "order.created" } });
+        await client.define(strict);
+        const refused = client.emit("order.created", { id: 6, to: "DE" }, { key: "k" });
+        await expect(refused).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT", message: expect.stringContaining("strict") });
+        const runs: RunStatus[] = [];
+        for await (const run of client.runs()) runs.push(run);
+        expect(runs).toEqual([]);
+      });
+
+      it("with an empty name or a long key is refused", async () => {
+        const { client } = await listening();
+        await expect(client.emit("", {})).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
+        await expect(client.emit("order.created", {}, { key: "k".repeat(201) })).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
+      });
+    });
+
     describe("a result", () => {
       it("of a run that failed rejects with the run and its error", async () => {
         const { client } = await withWorker();

@@ -138,6 +138,21 @@ export class LocalDocuments implements DocumentStore {
     return this.#performed.once(`keep ${key}`, keep, (_, kept) => kept);
   }
 
+  /** In the operation of the caller, for documents of the server itself. */
+  keepNow(tx: Tx, wanted: { kind: string; name: string; version: number; body: string }): void {
+    const key = keyOf(wanted.kind, wanted.name, wanted.version);
+    const before = this.#rows.get(tx, key);
+    if (before?.body === wanted.body) return;
+    this.#admit(tx, wanted, before, true);
+    const now = this.#clock.now();
+    this.#rows.put(tx, key, { ...wanted, createdAt: before?.createdAt ?? now, updatedAt: now }, true);
+  }
+
+  /** The same, for a document that is not needed any more. */
+  removeNow(tx: Tx, kind: string, name: string, version: number): void {
+    this.#remove(tx, kind, name, version);
+  }
+
   /** All versions are removed in slices: a worker may store very many of them. */
   async removeDocument(kind: string, name: string, version?: number): Promise<number> {
     if (version !== undefined) {

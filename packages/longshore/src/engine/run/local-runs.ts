@@ -3,6 +3,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
@@ -18,6 +19,7 @@ import type { Follower, Turned } from "../board/local-follower.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { LocalTriggers } from "../event/local-triggers.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { LocalSignals } from "../signal/local-signals.ts";
@@ -82,6 +84,8 @@ export class LocalRuns implements RunStore, Follower {
   readonly #open = new OpenRuns();
   readonly #keyed: TableRows<StartKey>;
   readonly decisions: Decisions;
+  /** Which workflows an event starts. */
+  readonly triggers: LocalTriggers;
   /** Deadlines of runs. */
   readonly far: FarDeadlines;
   readonly signals: LocalSignals;
@@ -103,6 +107,7 @@ export class LocalRuns implements RunStore, Follower {
       this.#open.changed(run, before);
       options.changed(run, before);
     });
+    this.triggers = new LocalTriggers(documents);
     this.#families = new Families(store, options.familyRunsMax);
     this.definitions = new Definitions(store, commit, clock, brain);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
@@ -135,12 +140,14 @@ export class LocalRuns implements RunStore, Follower {
     board.follow(this);
   }
 
-  async define(wanted: NewDefinition, plan?: Plan): Promise<Definition> {
+  async define(wanted: NewDefinition, plan?: Plan, events: readonly EventTrigger[] | undefined = plan?.events): Promise<Definition> {
     const definition = await this.#options.commit.run((tx) => {
       const isThere = this.definitions.byId(tx, wanted.id) !== null;
       const before = this.definitions.newest(tx, wanted.name);
       const kept = this.definitions.keep(tx, wanted);
       if (!isThere && kept.id === wanted.id) this.#notes.defined(tx, before, kept);
+      const isNewest = kept.id === this.definitions.newest(tx, wanted.name)?.id;
+      if (isNewest && (plan !== undefined || events !== undefined)) this.triggers.declare(tx, wanted.name, events ?? []);
       return kept;
     });
     const isSame = definition.dialect === wanted.dialect && definition.source === wanted.source;

@@ -1,6 +1,7 @@
 // The internal graph that every dialect compiles to. A plan is compiled once per definition, never changed, and shared by all its runs.
 
 import type { Backoff } from "../../core/backoff.ts";
+import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
@@ -225,6 +226,8 @@ export interface Plan {
   readonly inputSchema?: JsonSchema | undefined;
   /** The JSON Schema of the input as far as the author has given it, for forms. Starts are not checked against it. Default: `inputSchema`. */
   readonly inputForm?: JsonSchema | undefined;
+  /** The events that start a run. */
+  readonly events?: readonly EventTrigger[] | undefined;
   /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }
@@ -257,6 +260,7 @@ interface PlanFields {
   driven?: boolean;
   inputSchema?: JsonSchema | undefined;
   inputForm?: JsonSchema | undefined;
+  events?: readonly EventTrigger[] | undefined;
   origin?: unknown;
 }
 
@@ -294,6 +298,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     driven: parts.driven ?? false,
     inputSchema: parts.inputSchema,
     inputForm: parts.inputForm ?? parts.inputSchema,
+    events: parts.events,
     origin: parts.origin,
   };
 }

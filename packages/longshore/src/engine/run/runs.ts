@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { FailureListener } from "../../core/failure-listener.ts";
 import type { MakeId } from "../../core/ids.ts";
 import { checkName } from "../../core/names.ts";
@@ -27,6 +28,16 @@ export interface StartOptions {
   delayMs?: number;
   /** Added to the priority of its tasks. Tasks with smaller numbers are taken first. */
   priority?: number;
+}
+
+/** What `define` stores. */
+export interface Defining {
+  readonly name: string;
+  readonly dialect: string;
+  readonly source: string;
+  readonly id?: string;
+  /** The events that start it, for a definition whose source does not have them. */
+  readonly events?: readonly EventTrigger[] | undefined;
 }
 
 /**
@@ -96,18 +107,18 @@ export class Runs {
    * Stores a definition under its name. The dialect's parser has accepted `source`; compiling it here proves that it can run. Rejects with
    * LONGSHORE_BAD_DEFINITION when it runs a workflow that is not defined.
    */
-  async define(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+  async define(definition: Defining): Promise<Definition> {
     // A program that starts a workflow value defines it each time.
     const newest = definition.id === undefined ? await this.#store.definition(definition.name) : undefined;
-    if (newest?.dialect === definition.dialect && newest.source === definition.source) return newest;
+    if (definition.events === undefined && newest?.dialect === definition.dialect && newest.source === definition.source) return newest;
     const plan = await this.check(definition.dialect, definition.source);
     await this.#refuseMissing(definition.name, plan);
     const { name, dialect, source, id = this.#makeId(this.#clock.now()) } = definition;
-    return this.#store.define({ id, name, dialect, source }, plan);
+    return this.#store.define({ id, name, dialect, source }, plan, definition.events);
   }
 
   /** Stores a definition file in the way that its dialect requires. */
-  defineNamed(definition: { name: string; dialect: string; source: string; id?: string }): Promise<Definition> {
+  defineNamed(definition: Defining): Promise<Definition> {
     return this.#named.get(definition.dialect)?.define(definition.source) ?? this.define(definition);
   }
 

@@ -1,6 +1,7 @@
 // The port of runs and definitions to a store. The store is opened with the decider: a change and all its consequences are loaded, decided
 // and written in one transaction.
 
+import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
 import type { Foreseen } from "./foresight.ts";
@@ -71,7 +72,8 @@ export interface RunStore {
    * Stores a definition, or returns the stored one when its name has the same source. Replaces nothing: runs keep their version. `plan` is
    * the compiled source, for callers that have compiled it.
    */
-  define(definition: NewDefinition, plan?: Plan): Promise<Definition>;
+  /** `events`: those that start it. Default: those of the plan. */
+  define(definition: NewDefinition, plan?: Plan, events?: readonly EventTrigger[]): Promise<Definition>;
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;

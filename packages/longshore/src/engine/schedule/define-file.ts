@@ -1,14 +1,10 @@
-// Stores what a definition file has: its workflow, and the schedules that start it.
+// Stores what a definition file has: its workflow, and the schedules and events that start it.
 
 import type { Definition } from "../run/dialect.ts";
-import type { Runs } from "../run/runs.ts";
+import type { Defining, Runs } from "../run/runs.ts";
 import type { DeclaredSchedule, ScheduleStore } from "./store.ts";
 
-export interface FileDefinition {
-  readonly name: string;
-  readonly dialect: string;
-  readonly source: string;
-  readonly id?: string;
+export interface FileDefinition extends Defining {
   /** Absent for a definition that comes from no file: schedules stay as they are. */
   readonly schedules?: readonly DeclaredSchedule[];
 }

@@ -1,6 +1,7 @@
 // Checks a workflow written in code, as it arrives over HTTP: the JSON that `graph()` makes.
 
 import { z } from "zod";
+import { eventNameMax, matchFieldsMax, matchValuesMax, triggersMax } from "../../../core/event-trigger.ts";
 import { isObject } from "../../../core/json/json.ts";
 import {
   heldMax,
@@ -103,6 +104,19 @@ const step = z
   .refine((given) => kinds.filter((kind) => given[kind] !== undefined).length === 1, `a step has one of ${kinds.join(", ")}`)
   .refine((given) => given.signalSchema === undefined || given.signal !== undefined, "signalSchema is for a step that waits for a signal");
 
+const plainValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const trigger = z.strictObject({
+  event: z.string().min(1).max(eventNameMax).describe(`1 to ${eventNameMax} characters`),
+  match: z
+    .record(z.string().max(200), z.union([plainValue, z.array(plainValue).max(matchValuesMax)]))
+    .refine((given) => Object.keys(given).length <= matchFieldsMax, `at most ${matchFieldsMax} fields`)
+    .optional(),
+});
+const events = z
+  .array(trigger)
+  .max(triggersMax)
+  .describe(`the events that start a run, at most ${triggersMax}; their payload is its input`);
+
 export const codeSource = z
   .strictObject({
     name,
@@ -110,6 +124,7 @@ export const codeSource = z
     output: value,
     timeoutMs: milliseconds.optional(),
     inputSchema: inputSchema.optional(),
+    events: events.optional(),
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
@@ -124,6 +139,7 @@ export const functionSource = z
     function: z.literal(true),
     timeoutMs: milliseconds.optional(),
     inputSchema: inputSchema.optional(),
+    events: events.optional(),
   })
   .meta({ id: "FunctionSource" });
 

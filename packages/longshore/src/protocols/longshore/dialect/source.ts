@@ -1,5 +1,6 @@
 // Workflows written in code, as they are stored: plain JSON, created by `graph()` and compiled by this dialect.
 
+import type { EventTrigger } from "../../../core/event-trigger.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import type { TaskStepSettings } from "../../../core/task-step.ts";
@@ -78,6 +79,8 @@ export interface WorkflowSource {
   timeoutMs?: number;
   /** The JSON Schema of its input: a start with an input that does not fit is refused. */
   inputSchema?: JsonSchema;
+  /** The events that start a run; their payload is its input. */
+  events?: readonly EventTrigger[];
 }
 
 /** A durable function, as it is stored: its code is in the workers. */
@@ -86,6 +89,7 @@ export interface FunctionSource {
   function: true;
   timeoutMs?: number;
   inputSchema?: JsonSchema;
+  events?: readonly EventTrigger[];
 }
 
 /** The reference that `value` is, or null. */

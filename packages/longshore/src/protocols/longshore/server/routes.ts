@@ -11,6 +11,7 @@ import { bulkOperations } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import { dataOperations } from "./data.ts";
 import { definitionOperations } from "./definitions.ts";
+import { emitOperations } from "./emit.ts";
 import { eventOperations } from "./events.ts";
 import { haltOperations } from "./halts.ts";
 import { HealthCheck } from "./health.ts";
@@ -60,6 +61,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...logOperations(engine),
     ...partOperations(engine),
     ...signalOperations(engine),
+    ...emitOperations(engine),
     ...scheduleOperations(engine),
     ...statsOperations(engine),
     ...workerOperations(engine),

@@ -245,6 +245,20 @@ export const signalShape = z
   })
   .meta({ id: "Signal" });
 
+/** What an event has started. */
+export const emittedShape = z
+  .object({
+    event: z.string(),
+    runs: z.array(
+      z.object({
+        workflow: z.string(),
+        id: z.string(),
+        created: z.boolean().describe("False when an earlier event with the same key has started it."),
+      }),
+    ),
+  })
+  .meta({ id: "EmittedEvent" });
+
 export const sentSignalShape = signalShape
   .extend({
     awaited: z.array(z.string()).optional().describe("Of a signal that is kept: the names of the signals that steps of the run wait for."),

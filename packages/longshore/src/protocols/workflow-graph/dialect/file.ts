@@ -15,6 +15,7 @@
 // The full list of keys is in README.md beside the protocol ("Definition files"). A wrong value is refused, and an unknown key causes a
 // warning; both with line and column.
 
+import type { EventTrigger } from "../../../core/event-trigger.ts";
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
 import type { DeclaredSchedule } from "../../../engine/schedule/store.ts";
@@ -22,6 +23,7 @@ import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
 import { checkCommands, checkGraph, type Refuse } from "./check.ts";
 import { type EnvVar, isEnvName, runCommand, type ShellStep, stepsCommand } from "./command.ts";
+import { eventsOf } from "./file-events.ts";
 import { schedulesOf, warnOfBareSchedule } from "./file-schedules.ts";
 import { encodeSource, type GraphJob, type GraphSource, maxLostLeasesDefault, plainJob } from "./source.ts";
 
@@ -31,6 +33,7 @@ export interface ParsedFile {
   graph: GraphSource;
   source: string;
   schedules: DeclaredSchedule[];
+  events: EventTrigger[];
   warnings: Warning[];
 }
 
@@ -59,7 +62,7 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   checkGraph(graph, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, place] }, placed);
   checkCommands(graph, { job: (at) => ["jobs", at] }, placed);
   const id = fileId(file) ?? name;
-  return { id, graph, source: encodeSource(graph), schedules: schedulesOf(on, id), warnings };
+  return { id, graph, source: encodeSource(graph), schedules: schedulesOf(on, id), events: eventsOf(on, id), warnings };
 }
 
 /** Maps job numbers of `checkGraph` to places in the file, which names jobs. */

@@ -8,7 +8,7 @@ export const format: DefinitionFormat = {
   dialect: dialectName,
   accepts: (keys) => keys.includes("jobs"),
   parse(read, file) {
-    const { id, source, schedules, warnings } = parseGraph(read, file);
-    return { name: id, source, schedules, warnings };
+    const { id, source, schedules, events, warnings } = parseGraph(read, file);
+    return { name: id, source, schedules, events, warnings };
   },
 };

@@ -1,0 +1,56 @@
+// Which workflows an event starts, as documents: one for each event, and one for each workflow with the events that it listens for. They
+// change in the transaction that stores the definition.
+
+import { LongshoreError } from "../../core/errors.ts";
+import type { EventTrigger } from "../../core/event-trigger.ts";
+import type { LocalDocuments } from "../run/local-documents.ts";
+import type { ReadTx, Tx } from "../tx.ts";
+import { eventWorkflowsMax } from "./store.ts";
+
+/** A workflow that an event starts. */
+export interface Listener extends Pick<EventTrigger, "match"> {
+  readonly workflow: string;
+}
+
+const kinds = { event: "workflows of event", workflow: "events of workflow" } as const;
+
+export class LocalTriggers {
+  readonly #documents: LocalDocuments;
+
+  constructor(documents: LocalDocuments) {
+    this.#documents = documents;
+  }
+
+  listeners(tx: ReadTx, event: string): readonly Listener[] {
+    return this.#read<Listener>(tx, kinds.event, event);
+  }
+
+  /** Replaces the events that start a workflow. */
+  declare(tx: Tx, workflow: string, triggers: readonly EventTrigger[]): void {
+    const before = this.#read<string>(tx, kinds.workflow, workflow);
+    const events = [...new Set(triggers.map(({ event }) => event))];
+    if (before.length === 0 && events.length === 0) return;
+    for (const event of new Set([...before, ...events])) {
+      const others = this.listeners(tx, event).filter((each) => each.workflow !== workflow);
+      const own = triggers.filter((each) => each.event === event).map(({ match }) => ({ workflow, ...(match && { match }) }));
+      if (own.length > 0 && new Set(others.map((each) => each.workflow)).size >= eventWorkflowsMax) throw tooMany(event);
+      this.#write(tx, kinds.event, event, [...others, ...own]);
+    }
+    this.#write(tx, kinds.workflow, workflow, events);
+  }
+
+  #read<T>(tx: ReadTx, kind: string, name: string): readonly T[] {
+    const document = this.#documents.find(tx, kind, name, 0);
+    return document === null ? [] : (JSON.parse(document.body) as T[]);
+  }
+
+  #write(tx: Tx, kind: string, name: string, list: readonly unknown[]): void {
+    if (list.length === 0) this.#documents.removeNow(tx, kind, name, 0);
+    else this.#documents.keepNow(tx, { kind, name, version: 0, body: JSON.stringify(list) });
+  }
+}
+
+function tooMany(event: string): LongshoreError {
+  const message = `The event ${event} starts ${eventWorkflowsMax} workflows already: let one workflow start the others.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "on", expected: `at most ${eventWorkflowsMax} workflows` } });
+}

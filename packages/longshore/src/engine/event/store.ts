@@ -1,0 +1,49 @@
+// Events that start workflows. An event starts a run of each workflow that listens for its name, and its payload is their input. The runs
+// are the event: nothing else is stored.
+
+import { LongshoreError } from "../../core/errors.ts";
+import { eventNameMax, isEventName } from "../../core/event-trigger.ts";
+import { isName } from "../../core/names.ts";
+import type { Run } from "../run/run.ts";
+
+/** Maximum number of workflows that one event starts: all of them start in one transaction. */
+export const eventWorkflowsMax = 100;
+/** The key is part of the start key of each run. */
+export const eventKeyMax = 200;
+
+export interface NewEvent {
+  readonly name: string;
+  /** JSON text. */
+  readonly payload: string;
+  /** A second event with the same name, key and payload starts nothing, and returns the first runs. */
+  readonly key: string;
+}
+
+export interface StartedByEvent {
+  readonly run: Run;
+  /** False when an earlier event with the same key has started it. */
+  readonly created: boolean;
+}
+
+export interface EventStore {
+  /**
+   * Starts the runs, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit the input schema of one of
+   * the workflows, and with LONGSHORE_CONFLICT for the key of an event with another payload.
+   */
+  emit(event: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]>;
+}
+
+/** Throws LONGSHORE_BAD_INPUT for a name or key that cannot be stored. */
+export function checkEvent(name: unknown, key: unknown): void {
+  if (!isEventName(name)) throw bad("name", name, eventNameMax);
+  if (key === undefined || (typeof key === "string" && key.length > 0 && key.length <= eventKeyMax && isName(key))) return;
+  throw bad("key", key, eventKeyMax);
+}
+
+function bad(field: string, given: unknown, max: number): LongshoreError {
+  const shown = (JSON.stringify(given) ?? "absent").slice(0, 100);
+  const expected = `a text of 1 to ${max} characters`;
+  return new LongshoreError("LONGSHORE_BAD_INPUT", `The ${field} of an event is ${shown}, expected ${expected}.`, {
+    detail: { field, expected },
+  });
+}
