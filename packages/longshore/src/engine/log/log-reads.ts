@@ -64,7 +64,12 @@ export class LogReads {
     const heads = await this.#read((tx) => untilMore(this.#heads.scan(tx, scan), pageBytesMax));
     if (heads.length === 0) return { chunks: [], next: null };
     await this.#slices.turn(costOf(heads));
-    return this.#read((tx) => collectBack(this.#rows.scan(tx, { ...scan, enough }), before ?? Number.POSITIVE_INFINITY, limit));
+    const found = await this.#read((tx) =>
+      collectBack(this.#rows.scan(tx, { ...scan, enough }), before ?? Number.POSITIVE_INFINITY, limit),
+    );
+    // Nothing is before a page for which neither the number of rows, nor their bytes, nor the limit was too small.
+    const isAll = heads.length <= limit && heads.reduce((sum, { bytes }) => sum + bytes, 0) < pageBytesMax && !found.isCut;
+    return { chunks: found.chunks, next: isAll ? null : (found.chunks[0]?.position ?? null) };
   }
 
   /** Null also when the newest rows are too large to search. */
@@ -141,8 +146,8 @@ function collect(rows: Iterable<LogRow>, after: number, limit: number): StoredCh
   return found;
 }
 
-/** `rows` are the newest first. A page before the first chunk is empty. */
-function collectBack(rows: Iterable<LogRow>, before: number, limit: number): EarlierChunks {
+/** `rows` are the newest first. `isCut`: there are more chunks in these rows. */
+function collectBack(rows: Iterable<LogRow>, before: number, limit: number): { chunks: StoredChunk[]; isCut: boolean } {
   const found: StoredChunk[] = [];
   let bytes = 0;
   for (const row of rows) {
@@ -150,13 +155,12 @@ function collectBack(rows: Iterable<LogRow>, before: number, limit: number): Ear
     for (const [place, chunk] of [...unpacked(row.chunks).entries()].reverse()) {
       const position = row.id * placesMax + place;
       if (position >= before) continue;
-      if (found.length === limit || bytes >= pageBytesMax) break;
+      if (found.length === limit || bytes >= pageBytesMax) return { chunks: found.reverse(), isCut: true };
       found.push({ position, ...base, ...chunk });
       bytes += chunk.data.length;
     }
-    if (found.length === limit || bytes >= pageBytesMax) break;
   }
-  return { chunks: found.reverse(), next: found[0]?.position ?? null };
+  return { chunks: found.reverse(), isCut: false };
 }
 
 function rowOf(position: number): number {

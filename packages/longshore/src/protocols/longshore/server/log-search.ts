@@ -54,7 +54,7 @@ export async function earlierLog({ logStore, slices }: SearchDeps, source: LogSo
       const data = wanted === undefined ? chunk.data : await inTurns(linesWith(chunk.data, wanted), slices);
       if (data === "" && wanted !== undefined) continue;
       found.push({ ...chunk, data });
-      if (found.length === limit) return { chunks: found.reverse(), next: chunk.position, looked };
+      if (found.length === limit) return { chunks: found.reverse(), next: chunk === chunks[0] ? next : chunk.position, looked };
     }
     if (next === null) return { chunks: found.reverse(), next: null, looked };
     if (!isFiltered || looked >= lookedMax) return { chunks: found.reverse(), next, looked };

@@ -117,7 +117,9 @@ describe("the log from its end", () => {
     const second = await read(`&limit=2&before=${first.next}`);
     const third = await read(`&limit=2&before=${second.next}`);
     expect([first, second, third].map(texts)).toEqual([["line 3", "line 4"], ["line 1", "line 2"], ["line 0"]]);
-    const beyond = await read(`&limit=2&before=${third.next}`);
+    expect(third.next).toBeNull();
+    expect((await read("&limit=5")).next).toBeNull();
+    const beyond = await read(`&limit=2&before=${third.items[0].position}`);
     expect([beyond.items, beyond.next]).toEqual([[], null]);
     expect(first.looked).toBe("line 3\nline 4\n".length);
   });
