@@ -41,7 +41,8 @@ it("the list has workflows of every language, with how their last runs ended", a
   ] as const)
     await rowOf(name).getByText(dialect, { exact: true }).waitFor();
   await rowOf("order").getByRole("img", { name: "1 of the last 2 runs succeeded" }).waitFor();
-  await rowOf("training").getByText("never ran").waitFor();
+  await rowOf("training").getByText("none yet").waitFor();
+  await rowOf("hostile").getByText("never ran").waitFor();
   expect(faults).toEqual([]);
 });
 

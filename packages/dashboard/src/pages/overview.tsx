@@ -130,7 +130,8 @@ function Strip({ lanes, workers, counts }: StripProps) {
 /** The sizes of a data file are known; those of a database that serves several servers are not. */
 function dataOf(store: { readonly name: string; readonly parts: readonly { readonly bytes: number }[] } | undefined) {
   if (store === undefined) return { text: "", note: "" };
-  if (store.parts.length === 0) return { text: "PostgreSQL", note: store.name };
+  if (store.parts.length === 0)
+    return /postgres/i.test(store.name) ? { text: "PostgreSQL", note: store.name } : { text: "in memory", note: "gone at its end" };
   const size = store.parts.reduce((sum, { bytes }) => sum + bytes, 0);
   return size === 0 ? { text: "in memory", note: "nothing is kept on a disk" } : { text: bytesText(size), note: store.name };
 }

@@ -122,7 +122,7 @@ function Unserved({ workflow: { unserved } }: { workflow: WholeWorkflow }) {
         {unserved[0]?.step}
       </h2>
       {unserved.slice(0, unservedMax).map(({ step, lane, labels, text, missing }) => (
-        <Why key={step} blocked={{ runId: null, step, lane, labels, waiting: { reason: "no-worker", text, missing } }} />
+        <Why key={step} blocked={{ isPlan: true, runId: null, step, lane, labels, waiting: { reason: "no-worker", text, missing } }} />
       ))}
     </section>
   );

@@ -37,7 +37,8 @@ const columns: readonly Column<Workflow>[] = [
   {
     name: "Last end",
     width: "112px",
-    cell: ({ lastEnds: [newest] }) => (newest === undefined ? <span class="dim">never ran</span> : <Time at={newest.endedAt} />),
+    cell: ({ lastEnds: [newest], runs }) =>
+      newest === undefined ? <span class="dim">{openOf(runs) > 0 ? "none yet" : "never ran"}</span> : <Time at={newest.endedAt} />,
   },
 ];
 

@@ -14,6 +14,8 @@ export interface Blocked {
   readonly lane: string | null;
   readonly labels: readonly string[];
   readonly waiting: Waiting;
+  /** True for a step of a workflow that has not been started. */
+  readonly isPlan?: boolean;
 }
 
 /** The word, in quotes when a shell would change it. */
@@ -44,7 +46,7 @@ function adviceOf({ waiting: { reason, key, workers = [] } }: Blocked): string |
 }
 
 export function Why({ blocked }: { blocked: Blocked }) {
-  const { step, lane, labels, waiting, runId } = blocked;
+  const { step, lane, labels, waiting, runId, isPlan = false } = blocked;
   const remedy = remedyOf(blocked);
   const advice = adviceOf(blocked);
   const isCalm = waiting.reason === "not-due" || waiting.reason === "sleeping" || waiting.reason === "next" || waiting.reason === "record";
@@ -53,7 +55,8 @@ export function Why({ blocked }: { blocked: Blocked }) {
       <p class="why-text">
         <Icon name="clock" />
         <span>
-          <strong>{step}</strong> {/^(waiting|sleeping)/.test(waiting.text) ? `is ${waiting.text}` : `waits: ${waiting.text}`}
+          <strong>{step}</strong>{" "}
+          {/^(waiting|sleeping)/.test(waiting.text) ? `is ${waiting.text}` : `${isPlan ? "would wait" : "waits"}: ${waiting.text}`}
           {waiting.at === undefined || waiting.reason === "sleeping" ? "" : `, ${timeText(waiting.at)}`}
         </span>
       </p>
