@@ -1,5 +1,6 @@
 // The page of one run: an earlier moment, its history, and the end of a delay.
 
+import { readFileSync } from "node:fs";
 import { graph, task, work } from "longshore";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
@@ -55,6 +56,11 @@ it("the history names who ordered what, and why", async () => {
   const history = page.getByRole("list", { name: "What happened to the run" });
   await history.getByText("cancel by harbour-master").waitFor();
   await history.getByText("the ship has left").first().waitFor();
+  await page.getByRole("button", { name: "Export" }).click();
+  await page.getByText(/^The file has/).waitFor();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save the file" }).click()]);
+  const bytes = readFileSync(await file.path(), "utf8");
+  expect([bytes.includes("the ship has left"), bytes.includes(token)]).toEqual([true, false]);
   expect(await axe(page)).toEqual([]);
   expect(faults).toEqual([]);
 });
