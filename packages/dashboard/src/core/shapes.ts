@@ -18,6 +18,7 @@ import type {
   chunkShape,
   definitionShape,
   journalShape,
+  limitShape,
   queueShape,
   runShape,
   signalShape,
@@ -65,6 +66,7 @@ export type WorkflowDiff = z.output<typeof diffShape>;
 export type WorkflowCheck = z.output<typeof checkShape>;
 export type DefinitionProblem = z.output<typeof problemShape>;
 export type Queue = z.output<typeof queueShape>;
+export type Limit = z.output<typeof limitShape>;
 export type Worker = z.output<typeof workerShape>;
 export type Schedule = z.output<typeof scheduleShape>;
 export type WholeSchedule = z.output<typeof wholeScheduleShape>;

@@ -11,6 +11,7 @@ import { Button, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Halted, QueueButton } from "./halts.tsx";
+import { LaneLimits } from "./limits.tsx";
 
 const columns: readonly Column<Queue>[] = [
   {
@@ -29,7 +30,16 @@ const columns: readonly Column<Queue>[] = [
     ),
   },
   { name: "Ready", width: "80px", numeric: true, cell: ({ ready }) => countText(ready) },
-  { name: "Sent", width: "70px", numeric: true, minor: true, cell: ({ sent }) => countText(sent) },
+  { name: "Held", width: "70px", numeric: true, cell: ({ held, sent }) => countText(held + sent) },
+  { name: "Limited", width: "76px", numeric: true, minor: true, cell: ({ limited }) => (limited === 0 ? "" : countText(limited)) },
+  { name: "Delayed", width: "78px", numeric: true, minor: true, cell: ({ delayed }) => (delayed === 0 ? "" : countText(delayed)) },
+  {
+    name: "Out/min",
+    width: "76px",
+    numeric: true,
+    minor: true,
+    cell: ({ claimedPerMinute }) => (claimedPerMinute === 0 ? "" : countText(claimedPerMinute)),
+  },
   { name: "Oldest", width: "110px", numeric: true, cell: ({ oldestAt }) => (oldestAt === null ? "" : durationText(now.value - oldestAt)) },
   { name: "Workers", width: "80px", numeric: true, cell: ({ workers }) => countText(workers) },
   { name: "Polled", width: "110px", minor: true, cell: ({ polledAt }) => (polledAt === null ? "never" : <Time at={polledAt} />) },
@@ -102,12 +112,18 @@ function Lane({ lane, onDone }: { lane: Queue; onDone: () => void }) {
           rows={[
             ["Labels", lane.labels.length === 0 ? "none" : lane.labels.join(", ")],
             ["Ready", countText(lane.ready)],
-            ["Sent", countText(lane.sent)],
+            ["Held by workers", countText(lane.held)],
+            ["Sent, not begun", countText(lane.sent)],
+            ["Wait for a limit", countText(lane.limited)],
+            ["Delayed", countText(lane.delayed)],
+            ["Taken in the last minute", countText(lane.claimedPerMinute)],
+            lane.workP95 === null ? null : ["95 of 100 take at most", durationText(lane.workP95)],
             ["Claims that wait", countText(lane.pollers)],
             ["Live workers", countText(lane.workers)],
             ["Last polled", lane.polledAt === null ? "never" : <Time at={lane.polledAt} />],
           ]}
         />
+        <LaneLimits keys={lane.limits} />
         <h3>Tasks that wait</h3>
         {waiting.length === 0 && <p class="dim">None.</p>}
         <ul class="run-lines">

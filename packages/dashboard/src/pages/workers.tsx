@@ -1,7 +1,7 @@
 // The workers: which are live, what each can run, and which tasks it holds.
 
 import { useMemo } from "preact/hooks";
-import { durationText, now } from "../core/format.ts";
+import { countText, durationText, now } from "../core/format.ts";
 import { touchesTasks } from "../core/live.ts";
 import { serverUrl } from "../core/place.ts";
 import { useApi } from "../core/resource.ts";
@@ -25,7 +25,15 @@ const columns: readonly Column<Worker>[] = [
     ),
   },
   { name: "Protocol", width: "120px", cell: ({ protocol }) => protocol },
-  { name: "Holds", width: "64px", numeric: true, cell: ({ tasks }) => (tasks.length === 0 ? "" : tasks.length) },
+  { name: "Slots", width: "76px", numeric: true, cell: slotsText },
+  { name: "Ended/min", width: "92px", numeric: true, minor: true, cell: ({ perMinute }) => (perMinute === 0 ? "" : countText(perMinute)) },
+  { name: "p95", width: "80px", numeric: true, minor: true, cell: ({ p95 }) => (p95 === null ? "" : durationText(p95)) },
+  {
+    name: "Host",
+    width: "minmax(80px, 1fr)",
+    minor: true,
+    cell: ({ host, pid }) => [host, pid].filter((part) => part !== null).join(" · "),
+  },
   { name: "Last heard", width: "110px", minor: true, cell: ({ seenAt }) => <Time at={seenAt} /> },
   { name: "Labels", width: "minmax(80px, 1fr)", minor: true, cell: ({ labels }) => labels.join(", ") },
   {
@@ -35,6 +43,12 @@ const columns: readonly Column<Worker>[] = [
     cell: ({ does, lanes }) => (does.length > 0 ? does : lanes).join(", "),
   },
 ];
+
+/** `3/8`: three of its eight slots are used. */
+function slotsText({ tasks, slots }: Worker): string {
+  if (slots === null) return tasks.length === 0 ? "" : String(tasks.length);
+  return `${tasks.length}/${slots}`;
+}
 
 const order: Readonly<Record<Worker["status"], number>> = { busy: 0, idle: 1, unheard: 2, offline: 3 };
 
@@ -81,6 +95,11 @@ const meanings: Readonly<Record<Worker["status"], string>> = {
   offline: "It has been silent for too long. Tasks that it held were given to others.",
 };
 
+function processText({ host, pid, language, version }: Worker): string {
+  const parts = [host, pid === null ? null : `process ${pid}`, language, version];
+  return parts.filter((part) => part !== null).join(", ") || "not said";
+}
+
 function Detail({ worker, onDone }: { worker: Worker; onDone: () => void }) {
   const { id, protocol, status, labels, lanes, does, registeredAt, seenAt, tasks } = worker;
   return (
@@ -98,6 +117,11 @@ function Detail({ worker, onDone }: { worker: Worker; onDone: () => void }) {
         <Facts
           rows={[
             ["Protocol", protocol],
+            ["Process", processText(worker)],
+            ["Slots", worker.slots === null ? "not said" : `${tasks.length} of ${worker.slots} used`],
+            ["Ended in the last minute", countText(worker.perMinute)],
+            ["Failed in 15 minutes", countText(worker.failed)],
+            ["95 of 100 take at most", worker.p95 === null ? "none ended lately" : durationText(worker.p95)],
             ["Labels", labels.length === 0 ? "none" : labels.join(", ")],
             ["Does", does.length === 0 ? "not said" : does.join(", ")],
             ["Lanes it claims", lanes.length === 0 ? "none lately" : lanes.join(", ")],

@@ -71,7 +71,7 @@ const table = {
   "schedule.steer": { who: "operator", what: "pause, resume, run and backfill schedules", order: true },
   "run.remove": { who: "operator", what: "remove runs", order: true },
   "bus.lead": { who: "operator", what: "send and receive everything on the bus, as a coordinator does" },
-  "queue.steer": { who: "operator", what: "pause and resume queues, and requeue their tasks", order: true },
+  "queue.steer": { who: "operator", what: "pause and resume queues, change limits, and requeue tasks", order: true },
   "worker.steer": { who: "operator", what: "cordon workers, so that they get no more tasks", order: true },
 } as const satisfies { readonly [action: string]: Rule };
 

@@ -34,7 +34,8 @@ import { Retention, type RetentionPolicy, retentionDefault } from "../engine/run
 import { Runs } from "../engine/run/runs.ts";
 import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
 import type { Outcome } from "../engine/schedule/schedule.ts";
-import { LocalStatistics } from "../engine/stats/local-statistics.ts";
+import { LocalRing } from "../engine/stats/local-ring.ts";
+import { keptSamples, LocalStatistics } from "../engine/stats/local-statistics.ts";
 import type { Store, StorePart } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
@@ -142,7 +143,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     slices,
     clock,
     random,
-    brain: brainOf(dialects, { slices, reserved: reservedLanes, functionChars: options.quotas?.functionChars }),
+    brain: brainOf(dialects, { slices, reserved: reservedLanes }),
     quotas: options.quotas,
     request: options.ids?.current,
     orderer: orderers.current,
@@ -173,6 +174,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (trouble !== undefined) store.commit.hear((why) => (why === null ? trouble.working(writing) : trouble.failing(writing, why)));
   const statistics = new LocalStatistics({
     ...{ store: store.rows, read: (work) => store.commit.read(work), slices, clock },
+    ring: new LocalRing({ store: store.rows, commit: store.commit, samples: keptSamples }),
     ...{ lanes: store.board.lanes, counts: store.board.counts, workers: () => beside.workers, tally: () => beside.tally },
   });
   workListeners.add(statistics);
@@ -185,6 +187,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     try {
       await store.recover();
       await beside.recover();
+      await statistics.recover();
     } catch (error) {
       throw unreadable(error, opened.shown);
     }

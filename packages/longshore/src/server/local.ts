@@ -8,6 +8,7 @@ import type { Json } from "../core/json/json.ts";
 import type { Task } from "../core/task.ts";
 import type { SpanIds } from "../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../core/turn.ts";
+import { agentText } from "../core/worker-agent.ts";
 import type { Board } from "../engine/board/board.ts";
 import type { Reach } from "../engine/board/lanes.ts";
 import { reservedForServer } from "../engine/board/reserved-lanes.ts";
@@ -152,7 +153,7 @@ export function localTransport(options: LocalOptions): Transport {
         throw new LongshoreError("LONGSHORE_BAD_CONFIG", reservedForServer(kept.name), { detail: { field: "tasks" } });
       foresee = foresightOf(around.tasks);
       const reach = { names: tasks.map((task) => task.name).sort(), labels: [...new Set(tasks.flatMap((task) => task.labels))].sort() };
-      sign = { ...sign, reach };
+      sign = { ...sign, reach, agent: agentText(around.slots.total) };
       // Each loop has its own signal, so that listeners do not accumulate on the shared one.
       const loops = Array.from({ length: around.slots.total }, () => new AbortController());
       around.draining.addEventListener(

@@ -259,6 +259,9 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   add("POST /api/longshore/v1/queues/pause", { body: { lane: "quiet", labels: ["b", "a"], reason: "why" } });
   await owner.engine.board.halts.pause({ name: "loud", labels: [] }, { reason: null, by: null });
   add("POST /api/longshore/v1/queues/resume", { body: { lane: "loud" } });
+  add("PUT /api/longshore/v1/limits/:key", { params: { key: "bank" }, body: { held: 3, reason: "why" } });
+  await owner.engine.board.limits.change("post", { held: 1, reason: null, by: null });
+  add("DELETE /api/longshore/v1/limits/:key", { params: { key: "post" } });
   add("POST /api/longshore/v1/workers/:id/cordon", { params: { id: "idle-1" }, body: { reason: "why" } });
   await owner.engine.board.halts.cordon("idle-2", { reason: null, by: null });
   add("POST /api/longshore/v1/workers/:id/uncordon", { params: { id: "idle-2" } });

@@ -23,6 +23,7 @@ function setup() {
   } as Halts;
   const store: BoardStore = {
     halts,
+    limitChanges: { change: unused, takeBack: unused, views: unused, view: unused },
     ...{
       post: unused,
       extend: unused,

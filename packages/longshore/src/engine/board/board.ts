@@ -8,6 +8,7 @@ import type { Verdict } from "../../core/verdict.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
+import type { LimitChanges } from "./limit-changes.ts";
 import type { ReservedLanes } from "./reserved-lanes.ts";
 import type { BoardStore, ClaimRequest, Commanded, Extending, Extension, ForeseenReport, Leave, NewTaskRow } from "./store.ts";
 import { type Hold, isOpen, type TaskRow } from "./task.ts";
@@ -180,6 +181,10 @@ export class Board {
   }
 
   /** Paused lanes and cordoned workers. */
+  get limits(): LimitChanges {
+    return this.#store.limitChanges;
+  }
+
   get halts(): Halts {
     return this.#store.halts;
   }

@@ -2,6 +2,7 @@
 // transaction of the claim. A task whose key is exhausted is parked, so it never blocks later tasks.
 
 import { laneKey, type Place } from "./lanes.ts";
+import type { LimitChange, LimitView } from "./limit-changes.ts";
 import { Parking } from "./parking.ts";
 import type { Lane } from "./task.ts";
 
@@ -17,6 +18,8 @@ export interface LimitKey {
 }
 
 interface Usage {
+  /** As the newest task with this key says it. */
+  limit: LimitKey | null;
   held: number;
   /** Times of hand-outs within the window, oldest first. */
   recent: number[];
@@ -26,6 +29,7 @@ interface Usage {
 
 /** The limit that blocks a hand-out, and when its window next opens (null: when a permit is returned). */
 export interface Blocked {
+  /** As the task says it; a change may replace its numbers. */
   limit: LimitKey;
   freeAt: number | null;
 }
@@ -42,32 +46,85 @@ export function parkingKey(limit: LimitKey, lane: Lane): ParkingKey {
 
 export class Limits {
   readonly #usage = new Map<string, Usage>();
+  readonly #changes = new Map<string, LimitChange>();
 
   /** Returns null when every key has room. Takes no permit. */
   blocked(limits: readonly LimitKey[], now: number): Blocked | null {
     for (const limit of limits) {
       const usage = this.#usage.get(limit.key);
-      if (usage === undefined) continue;
-      if (limit.held !== undefined && usage.held >= limit.held) return { limit, freeAt: null };
-      if (limit.rate === undefined) continue;
-      forget(usage, now - limit.rate.windowMs);
-      const oldest = usage.recent[usage.recent.length - limit.rate.count];
-      if (oldest !== undefined) return { limit, freeAt: oldest + limit.rate.windowMs };
+      const applied = this.#applied(limit);
+      // With room for none at all, the first task is refused, too.
+      if (usage === undefined && applied.held !== 0) continue;
+      if (applied.held !== undefined && (usage?.held ?? 0) >= applied.held) return { limit, freeAt: null };
+      if (usage === undefined || applied.rate === undefined) continue;
+      const freeAt = freeAtOf(usage, applied.rate, now);
+      if (freeAt !== null) return { limit, freeAt };
     }
     return null;
+  }
+
+  /** The limits that apply to these tasks. */
+  appliedTo(limits: readonly LimitKey[]): readonly LimitKey[] {
+    return this.#changes.size === 0 ? limits : limits.map((limit) => this.#applied(limit));
+  }
+
+  #applied(limit: LimitKey): LimitKey {
+    const change = this.#changes.size === 0 ? undefined : this.#changes.get(limit.key);
+    return change === undefined ? limit : changed(limit, change);
+  }
+
+  /** Replaces the limits of a key; null: they are those of the tasks. */
+  change(key: string, change: LimitChange | null): void {
+    if (change === null) this.#changes.delete(key);
+    else this.#changes.set(key, change);
+  }
+
+  changeOf(key: string): LimitChange | undefined {
+    return this.#changes.get(key);
+  }
+
+  get changes(): number {
+    return this.#changes.size;
+  }
+
+  views(now: number): LimitView[] {
+    const keys = new Set([...this.#usage.keys(), ...this.#changes.keys()]);
+    return [...keys].flatMap((key) => this.view(key, now) ?? []);
+  }
+
+  view(key: string, now: number): LimitView | undefined {
+    const usage = this.#usage.get(key);
+    const change = this.#changes.get(key) ?? null;
+    if (usage === undefined && change === null) return undefined;
+    const { held, rate } = this.#applied(usage?.limit ?? { key });
+    const freeAt = usage === undefined || rate === undefined ? null : freeAtOf(usage, rate, now);
+    const waiting = new Map<string, number>();
+    for (const [group, parking] of usage?.parked ?? []) {
+      const lane = group.slice(group.indexOf("\u0000") + 1);
+      waiting.set(lane, (waiting.get(lane) ?? 0) + parking.size);
+    }
+    return {
+      ...{ key, held: usage?.held ?? 0, max: held ?? null, waiting, freeAt, change },
+      rate: rate === undefined ? null : { ...rate, used: usage?.recent.length ?? 0 },
+    };
   }
 
   take(limits: readonly LimitKey[], now: number): void {
     for (const limit of limits) {
       const usage = this.#of(limit.key);
       usage.held++;
-      if (limit.rate) note(usage, now);
+      usage.limit = limit;
+      if (this.#applied(limit).rate) note(usage, now);
     }
   }
 
   /** Counts a hold that already exists: at start, or when the end of the hold was undone. `remember` restores the windows. */
   hold(limits: readonly LimitKey[]): void {
-    for (const limit of limits) this.#of(limit.key).held++;
+    for (const limit of limits) {
+      const usage = this.#of(limit.key);
+      usage.held++;
+      usage.limit = limit;
+    }
   }
 
   /** Called at start: records an earlier hand-out, also when its task has ended. */
@@ -80,7 +137,8 @@ export class Limits {
     for (const limit of limits) {
       const usage = this.#of(limit.key);
       usage.held--;
-      if (limit.rate) usage.recent.splice(usage.recent.lastIndexOf(now), 1);
+      const at = usage.recent.lastIndexOf(now);
+      if (at >= 0) usage.recent.splice(at, 1);
     }
   }
 
@@ -94,7 +152,8 @@ export class Limits {
   }
 
   /** Whether one more task may be held under this key, without regard to windows. */
-  hasRoom({ key, held }: LimitKey): boolean {
+  hasRoom(limit: LimitKey): boolean {
+    const { key, held } = this.#applied(limit);
     return held === undefined || (this.#usage.get(key)?.held ?? 0) < held;
   }
 
@@ -134,7 +193,7 @@ export class Limits {
   #of(key: string): Usage {
     let usage = this.#usage.get(key);
     if (usage === undefined) {
-      usage = { held: 0, recent: [], parked: new Map() };
+      usage = { limit: null, held: 0, recent: [], parked: new Map() };
       this.#usage.set(key, usage);
     }
     return usage;
@@ -154,6 +213,26 @@ export class Limits {
   #tidy(key: string, usage: Usage): void {
     if (usage.held === 0 && usage.parked.size === 0 && usage.recent.length === 0) this.#usage.delete(key);
   }
+}
+
+/** An absent field of the change leaves the limit of the task; null removes it. */
+function changed({ held, rate, ...limit }: LimitKey, change: LimitChange): LimitKey {
+  const applied = {
+    held: change.held === undefined ? held : (change.held ?? undefined),
+    rate: change.rate === undefined ? rate : change.rate,
+  };
+  return {
+    ...limit,
+    ...(applied.held === undefined ? {} : { held: applied.held }),
+    ...(applied.rate == null ? {} : { rate: applied.rate }),
+  };
+}
+
+/** When the window has room; null when it has room now. */
+function freeAtOf(usage: Usage, { count, windowMs }: NonNullable<LimitKey["rate"]>, now: number): number | null {
+  forget(usage, now - windowMs);
+  const oldest = usage.recent[usage.recent.length - count];
+  return oldest === undefined ? null : oldest + windowMs;
 }
 
 /** Keeps the times sorted, in whatever order they are added: a restart adds hand-outs in any order, and clocks are set back. */

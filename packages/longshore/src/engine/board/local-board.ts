@@ -22,6 +22,7 @@ import { LocalExpiry } from "./local-expiry.ts";
 import type { Follower } from "./local-follower.ts";
 import { endOf, settleWithTurn } from "./local-foreseen.ts";
 import { LocalHalts } from "./local-halts.ts";
+import { LocalLimits } from "./local-limits.ts";
 import { LocalRecovery } from "./local-recovery.ts";
 import { type Fenced, LocalRenewals } from "./local-renewals.ts";
 import { newTask } from "./new-task.ts";
@@ -96,6 +97,7 @@ export class LocalBoard implements BoardStore {
   readonly halts: LocalHalts;
   /** Deadlines of waits. */
   readonly far: FarDeadlines;
+  readonly limitChanges: LocalLimits;
   /** Used by operations that decide about a run. */
   readonly ofRuns: RunTasks;
 
@@ -131,6 +133,10 @@ export class LocalBoard implements BoardStore {
     this.halts = new LocalHalts({
       ...{ store: options.store, commit: options.commit, performed: this.#performed, clock: options.clock },
       ...{ lanes: this.lanes, queues: this.#queues, audit: this.#audit },
+    });
+    this.limitChanges = new LocalLimits({
+      ...{ store: options.store, commit: options.commit, performed: this.#performed, clock: options.clock },
+      ...{ limits: this.limits, queues: this.#queues, audit: this.#audit },
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.#life = new TaskLife({
@@ -288,6 +294,7 @@ export class LocalBoard implements BoardStore {
 
   async recover(): Promise<void> {
     await this.halts.recover();
+    await this.limitChanges.recover();
     await this.#recovery.run();
   }
 

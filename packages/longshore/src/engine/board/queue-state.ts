@@ -1,6 +1,7 @@
 // The tasks on each lane, and those that have left it but have no holder yet. A lane's heap may still contain places of tasks that were
 // cancelled or moved; they are dropped when a claim reaches them, and left out here.
 
+import type { Clock } from "../../core/clock.ts";
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Reader } from "../run/reader.ts";
 import { type LaneQueue, type Lanes, laneKey, type Place } from "./lanes.ts";
@@ -37,6 +38,8 @@ const standingRows = 50;
 const pieceMax = 500;
 /** Sent tasks that are checked, newest first. */
 const sentMax = 1_000;
+/** Queued tasks that are checked for a delay, newest first. */
+const delayedMax = 1_000;
 
 export interface LaneDeps {
   readonly lanes: LaneView;
@@ -73,6 +76,17 @@ export async function sentTasks({ carriers, reader }: SentDeps): Promise<Map<str
     sent.set(key, { lane: task.lane, count: count + 1, oldest: task.queuedAt < oldest.queuedAt ? task : oldest });
   }
   return sent;
+}
+
+/** Returns how many tasks of each lane are not due, by the key of the lane. */
+export async function delayedTasks({ reader, clock }: { readonly reader: Reader; readonly clock: Clock }): Promise<Map<string, number>> {
+  const delayed = new Map<string, number>();
+  const { items } = await reader.taskHeads({ state: "queued", limit: delayedMax });
+  for (const { lane, dueAt } of items) {
+    if (lane === null || dueAt <= clock.now()) continue;
+    delayed.set(laneKey(lane), (delayed.get(laneKey(lane)) ?? 0) + 1);
+  }
+  return delayed;
 }
 
 export async function stateOf({ lanes, reader, slices }: StateDeps, queue: LaneQueue): Promise<QueueState> {

@@ -105,7 +105,7 @@ export class ReadyQueues {
     if (task.limits.length > 0) {
       this.#options.limits.take(task.limits, now);
       tx.undo(() => this.#options.limits.untake(task.limits, now));
-      this.#options.handOuts.add(tx, task.limits, now);
+      this.#options.handOuts.add(tx, this.#options.limits.appliedTo(task.limits), now);
     }
     this.#options.tasks.put(tx, handed.id, handed);
     tx.after(() => this.#options.handedOut(task, now));
@@ -198,6 +198,11 @@ export class ReadyQueues {
     limits.giveBack(task.limits);
     tx.undo(() => limits.hold(task.limits));
     for (const { key } of task.limits) this.#wake(tx, limits.parked(key), now);
+  }
+
+  /** There may be more room under this key: the first tasks that wait for it are tried. */
+  roomUnder(tx: Tx, key: string, now: number): void {
+    this.#wake(tx, this.#options.limits.parked(key), now);
   }
 
   /** Lets the next task of the same group try when there is room: only the first of a group is awake. */

@@ -5,6 +5,7 @@ import type { ForeseenTurn } from "../../core/turn.ts";
 import type { Verdict } from "../../core/verdict.ts";
 import type { Halts } from "./halts.ts";
 import type { Reach } from "./lanes.ts";
+import type { LimitChanges } from "./limit-changes.ts";
 import type { LimitKey } from "./limits.ts";
 import type { Hold, Lane, TaskRow } from "./task.ts";
 
@@ -92,6 +93,7 @@ export interface NewTaskRow {
 export interface BoardStore {
   /** Paused lanes and cordoned workers. */
   readonly halts: Halts;
+  readonly limitChanges: LimitChanges;
   /** Posts tasks that belong to no run. A task whose id exists stays unchanged: a caller that received no response may post again. */
   post(tasks: readonly NewTaskRow[]): Promise<void>;
   /**

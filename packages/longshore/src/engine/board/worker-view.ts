@@ -20,6 +20,8 @@ export interface WorkerHold {
   readonly runId: string | null;
   readonly step: string;
   readonly claimedAt: number;
+  /** Identifies its lane. */
+  readonly lane: string | null;
 }
 
 export interface WorkerView extends Registration {
@@ -32,6 +34,10 @@ export interface WorkerView extends Registration {
   /** What the worker does, in the terms of its protocol: handlers, types of tasks, components, roles. */
   readonly does: readonly string[];
   readonly status: WorkerStatus;
+  /** How its client describes itself. Null before its first request since the start. */
+  readonly agent: string | null;
+  readonly slots: number | null;
+  readonly version: string | null;
   /** The tasks that it holds now, oldest first. */
   readonly tasks: readonly WorkerHold[];
 }
@@ -43,6 +49,11 @@ export interface Sign {
   reach?: Reach;
   /** What the worker does, for a worker whose claims do not show it. */
   does?: readonly string[];
+  /** How its client describes itself: the header `user-agent`. */
+  agent?: string | undefined;
+  /** How many tasks it can hold at the same time, and its version, for a protocol that says so. */
+  slots?: number;
+  version?: string;
   /** The longest expected time until the next request, such as the wait of a long poll. */
   everyMs?: number;
 }

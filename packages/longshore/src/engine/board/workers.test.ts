@@ -40,6 +40,7 @@ describe("the registry of workers", () => {
         reach: null,
         does: [],
         status: "idle",
+        ...{ agent: null, slots: null, version: null },
         tasks: [],
       },
     ]);
@@ -126,8 +127,8 @@ describe("the registry of workers", () => {
     workers.changed(held("R.0", "w1", { runId: "R", claimedAt: 1 }));
     workers.changed(held("R.1", "w1", { runId: "R", claimedAt: 2, state: "cancelling" }));
     expect(workers.get("w1")?.tasks).toEqual([
-      { taskId: "R.0", runId: "R", step: "step of R.0", claimedAt: 1 },
-      { taskId: "R.1", runId: "R", step: "step of R.1", claimedAt: 2 },
+      { taskId: "R.0", runId: "R", step: "step of R.0", claimedAt: 1, lane: "command" },
+      { taskId: "R.1", runId: "R", step: "step of R.1", claimedAt: 2, lane: "command" },
     ]);
     workers.changed(held("R.0", "w1", { state: "done", endedAt: 1 }));
     expect(workers.get("w1")).toMatchObject({ status: "busy", tasks: [{ taskId: "R.1" }] });

@@ -10,9 +10,10 @@ import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";
 import { Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
+import { agentCharsMax } from "../../core/worker-agent.ts";
 import type { Halt } from "./halts.ts";
-import type { Reach } from "./lanes.ts";
-import { isOpen, type TaskRow } from "./task.ts";
+import { laneKey, type Reach } from "./lanes.ts";
+import { isOpen, type Lane, type TaskRow } from "./task.ts";
 import type { Arrival, Registration, Sign, Unwritten, WorkerHold, WorkerStatus, WorkerView } from "./worker-view.ts";
 import { asks, charsOf, isSameList, isSameReach, type Words } from "./worker-words.ts";
 
@@ -36,6 +37,9 @@ interface Worker extends Words {
   awaitedAt: number;
   /** The size of its labels and names. */
   chars: number;
+  agent: string | null;
+  slots: number | null;
+  version: string | null;
 }
 
 export interface WorkersOptions {
@@ -71,6 +75,8 @@ export class Workers {
   readonly #slices: Slices;
   readonly #workers = new Map<string, Worker>();
   readonly #holders = new Map<string, string>();
+  /** The number of held tasks by the key of their lane. */
+  readonly #heldOf = new Map<string, number>();
   readonly #unwritten = new Set<string>();
   readonly #forgotten = new Set<string>();
   #chars = 0;
@@ -98,8 +104,9 @@ export class Workers {
   }
 
   /** Registers a worker. A second registration replaces the first one, with its labels. */
-  register(id: string, protocol: string, labels: readonly string[]): void {
+  register(id: string, protocol: string, labels: readonly string[], agent?: string): void {
     const worker = this.#of(id);
+    worker.agent = agent?.slice(0, agentCharsMax) ?? worker.agent;
     const now = this.#clock.now();
     Object.assign(worker, {
       protocol,
@@ -125,6 +132,9 @@ export class Workers {
     worker.left = false;
     worker.heard = true;
     if (sign.protocol !== undefined) worker.protocol = sign.protocol;
+    if (sign.agent !== undefined && sign.agent !== worker.agent) worker.agent = sign.agent.slice(0, agentCharsMax);
+    if (sign.slots !== undefined) worker.slots = sign.slots;
+    if (sign.version !== undefined) worker.version = sign.version;
     const { reach, does } = sign;
     if (reach !== undefined) worker.everyMs = Math.max(intervalMs, sign.everyMs ?? 0);
     // Most claims have the same names as the one before: then nothing new is kept.
@@ -166,7 +176,9 @@ export class Workers {
     if (holder === null) return;
     const worker = this.#of(holder);
     this.#holders.set(task.id, holder);
-    worker.holds.set(task.id, { taskId: task.id, runId: task.runId, step: task.step, claimedAt: task.claimedAt ?? task.queuedAt });
+    const lane = task.lane === null ? null : laneKey(task.lane);
+    if (before !== holder) this.#countLane(lane, 1);
+    worker.holds.set(task.id, { taskId: task.id, runId: task.runId, step: task.step, claimedAt: task.claimedAt ?? task.queuedAt, lane });
     worker.termMs = Math.max(worker.termMs, task.termMs);
   }
 
@@ -202,6 +214,18 @@ export class Workers {
   /** The number of tasks that workers hold. */
   get held(): number {
     return this.#holders.size;
+  }
+
+  /** The number of tasks of a lane that workers hold. */
+  heldOf(lane: Lane): number {
+    return this.#heldOf.get(laneKey(lane)) ?? 0;
+  }
+
+  #countLane(lane: string | null, more: 1 | -1): void {
+    if (lane === null) return;
+    const count = (this.#heldOf.get(lane) ?? 0) + more;
+    if (count > 0) this.#heldOf.set(lane, count);
+    else this.#heldOf.delete(lane);
   }
 
   /** The size of all labels and names. */
@@ -265,7 +289,8 @@ export class Workers {
     const fresh = { id, protocol: "", labels: [], registered: false, registeredAt: now, seenAt: now, reach: null, does: null };
     const kept = { polledAt: new Map<string, number>(), holds: new Map<string, WorkerHold>() };
     const state = { everyMs: intervalMs, termMs: 0, writtenAt: 0, left: false, heard: true, awaitedAt: 0, chars: 0 };
-    const worker: Worker = { ...fresh, ...kept, ...state };
+    const process = { agent: null, slots: null, version: null };
+    const worker: Worker = { ...fresh, ...kept, ...state, ...process };
     this.#workers.set(id, worker);
     this.#forgotten.delete(id);
     return worker;
@@ -275,6 +300,8 @@ export class Workers {
     this.#holders.delete(task.id);
     const worker = this.#workers.get(holder);
     if (worker === undefined) return;
+    const hold = worker.holds.get(task.id);
+    if (hold !== undefined) this.#countLane(hold.lane, -1);
     worker.holds.delete(task.id);
     if (worker.holds.size === 0) worker.termMs = 0;
     // A report is also a request of the worker: after a long task it may be the first in a while.
@@ -346,6 +373,7 @@ function viewOf(worker: Worker, now: number, cordoned: Halt | undefined): Worker
     does: does ?? reach?.names ?? [],
     status: statusOf(worker, now),
     cordoned,
+    ...{ agent: worker.agent, slots: worker.slots, version: worker.version },
     tasks: [...worker.holds.values()],
   };
 }

@@ -69,8 +69,6 @@ export interface Rules {
   readonly plan: Plan;
   readonly dialect: Dialect;
   readonly reserved: ReservedLanes;
-  /** The quota of a durable function. */
-  readonly functionChars?: number | undefined;
 }
 
 export class Draft {

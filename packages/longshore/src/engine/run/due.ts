@@ -1,4 +1,4 @@
-// The remaining work of a run that ended: its next life continues with it.
+// What was left to do in a run that ended: its next life continues there.
 
 import type { Plan } from "./plan.ts";
 import { backlogOf, type Run } from "./run.ts";

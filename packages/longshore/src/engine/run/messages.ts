@@ -318,8 +318,7 @@ export class Messages {
     }
     board.ofRuns.settle(tx, task.id, { ...how, fault: fault ?? undefined });
     const { node } = task;
-    const chars = how.output?.length ?? 0;
-    this.#options.tell(tx, task, state === "done" ? { kind: "done", node, chars } : { kind: "ended", node, state, error, fault });
+    this.#options.tell(tx, task, state === "done" ? { kind: "done", node } : { kind: "ended", node, state, error, fault });
   }
 }
 

@@ -11,8 +11,10 @@ import type { RunTally, RunWatcher } from "../run/local-tally.ts";
 import type { Run, RunState } from "../run/run.ts";
 import type { ReadRows } from "../tx.ts";
 import { ErrorGroups, type FailedRun, hourMs, hoursKept } from "./error-groups.ts";
+import type { LocalRing } from "./local-ring.ts";
+import { RecentWork } from "./recent-work.ts";
 import { type Columns, type Counter, type Level, Series } from "./series.ts";
-import { type Statistics, type Totals, type Window, windows } from "./statistics.ts";
+import { type LaneFigures, type Statistics, type Totals, type Window, type WorkerFigures, windows } from "./statistics.ts";
 
 const second = 1_000;
 const minute = 60_000;
@@ -22,6 +24,10 @@ const levels: readonly Level[] = [
   { stepMs: 10 * second, samples: 2_160 },
   { stepMs: 5 * minute, samples: 2_016 },
 ];
+/** The ring that is kept over restarts. */
+const coarsest = windows["7d"];
+/** The samples of that ring. */
+export const keptSamples: number = levels[coarsest]?.samples ?? 0;
 /** The same for a lane or a workflow: 100 kB. */
 const namedLevels: readonly Level[] = [
   { stepMs: 10 * second, samples: 90 },
@@ -30,6 +36,9 @@ const namedLevels: readonly Level[] = [
 ];
 /** Lanes, and workflows, with series of their own. */
 const namedMax = 50;
+/** Samples of the finest ring of a name: of 10 s each. */
+const samplesOfMinute = 6;
+const samplesOfQuarter = 90;
 /** A name that was not used for this time may be replaced by another. */
 const unusedMs = 60 * minute;
 /** How long the number of live workers is used before they are counted again: there may be ten thousand. */
@@ -60,6 +69,8 @@ export interface LocalStatisticsDeps {
   readonly clock: Clock;
   readonly lanes: { all(): Iterable<{ readonly lane: { readonly name: string }; readonly ready: { readonly size: number } }> };
   readonly counts: { readonly claimed: number };
+  /** Keeps the coarsest ring. Default: it is forgotten with the process. */
+  readonly ring?: Pick<LocalRing, "keep" | "read">;
   workers(): { readonly held: number; countByStatus(): Readonly<Record<"idle" | "busy", number>> };
   tally(): RunTally;
 }
@@ -70,19 +81,42 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
   readonly #all = new Series(levels);
   readonly #lanes = new Named();
   readonly #workflows = new Named();
+  readonly #holders = new Holders();
   readonly #errors = new ErrorGroups();
   readonly #totals = { started: 0, succeeded: 0, failed: 0, cancelled: 0, timedOut: 0 };
   #workers = { at: 0, count: 0 };
   #reading: Promise<void> | null = null;
   #cancelLook: (() => void) | null = null;
+  /** The first sample that may have changed since it was stored; the time of that. */
+  #keptFrom = 0;
+  #keptAt: number;
 
   constructor(deps: LocalStatisticsDeps) {
     this.#deps = deps;
     this.since = deps.clock.now();
+    this.#keptAt = this.since;
   }
 
+  /** Called before the last commit. */
   close(): void {
     this.#cancelLook?.();
+    this.#keep();
+  }
+
+  /** Reads the ring of earlier processes. */
+  async recover(): Promise<void> {
+    const { ring, clock } = this.#deps;
+    const samples = (await ring?.read()) ?? [];
+    if (samples.length > 0) this.#all.restore(coarsest, samples, clock.now());
+  }
+
+  /** Stores the samples that may have changed since the last time. */
+  #keep(): void {
+    const samples = this.#all.samples(coarsest, this.#keptFrom);
+    const last = samples.at(-1);
+    if (last === undefined || samples.every(({ values }) => values.length === 0)) return;
+    this.#keptFrom = last.number;
+    this.#deps.ring?.keep(samples);
   }
 
   started(run: Run): void {
@@ -115,9 +149,10 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
     ofLane?.time("wait", ms, at);
   }
 
-  attemptOver({ lane, startedAt }: TaskRow, { endedAt, fault }: AttemptEnd): void {
+  attemptOver({ lane, startedAt, holder }: TaskRow, { endedAt, fault }: AttemptEnd): void {
     this.#lookLater();
     const ms = endedAt - (startedAt ?? endedAt);
+    if (holder !== null) this.#holders.of(holder, endedAt)?.worked(ms, endedAt, fault !== null);
     const ofLane = this.#laneOf(lane, endedAt);
     this.#all.time("work", ms, endedAt);
     ofLane?.time("work", ms, endedAt);
@@ -137,6 +172,18 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
   series(window: Window, of?: { readonly lane: string } | { readonly workflow: string }): Columns | undefined {
     const series = of === undefined ? this.#all : "lane" in of ? this.#lanes.known(of.lane) : this.#workflows.known(of.workflow);
     return series?.columns(windows[window], this.#deps.clock.now());
+  }
+
+  worker(id: string): WorkerFigures | undefined {
+    return this.#holders.known(id)?.figures(this.#deps.clock.now());
+  }
+
+  lane(name: string): LaneFigures | undefined {
+    const series = this.#lanes.known(name);
+    if (series === undefined) return undefined;
+    const now = this.#deps.clock.now();
+    const { counts } = series.recent(0, samplesOfMinute, now);
+    return { claimedPerMinute: counts.claimed, work: series.recent(0, samplesOfQuarter, now).work };
   }
 
   async errors(hours: number): Promise<ReturnType<ErrorGroups["groups"]>> {
@@ -173,6 +220,10 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
 
   #look(): void {
     const now = this.#deps.clock.now();
+    if (now - this.#keptAt >= minute) {
+      this.#keptAt = now;
+      this.#keep();
+    }
     const workers = this.#deps.workers();
     if (now >= this.#workers.at + workersMs) {
       const { idle, busy } = workers.countByStatus();
@@ -192,6 +243,30 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
 
   #laneOf(lane: TaskRow["lane"], at: number): Series | undefined {
     return lane === null ? undefined : this.#lanes.of(lane.name, at);
+  }
+}
+
+/** Workers with figures of their own: those that worked last. Each takes 600 bytes. */
+const holdersMax = 2_000;
+
+/** What each worker did lately. */
+class Holders {
+  readonly #holders = new Map<string, RecentWork>();
+
+  known(id: string): RecentWork | undefined {
+    return this.#holders.get(id);
+  }
+
+  of(id: string, now: number): RecentWork | undefined {
+    let found = this.#holders.get(id);
+    if (found !== undefined) return found;
+    if (this.#holders.size >= holdersMax) {
+      const [oldest] = this.#holders.keys();
+      if (oldest !== undefined) this.#holders.delete(oldest);
+    }
+    found = new RecentWork(now);
+    this.#holders.set(id, found);
+    return found;
   }
 }
 

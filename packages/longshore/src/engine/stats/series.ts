@@ -40,6 +40,19 @@ export interface Columns {
   readonly times: Readonly<Record<Duration, Readonly<Record<"p50" | "p95" | "p99", readonly (number | null)[]>>>>;
 }
 
+/** A sample as it is stored: its number since the epoch, and its values that are not 0. */
+export interface Sample {
+  readonly number: number;
+  readonly values: readonly (readonly [at: number, value: number])[];
+}
+
+/** How long attempts took; null when there were none. */
+export interface WorkTimes {
+  readonly count: number;
+  readonly p50: number | null;
+  readonly p95: number | null;
+}
+
 export type GaugeValues = Readonly<Record<Gauge, number>>;
 
 interface Ring extends Level {
@@ -99,6 +112,47 @@ export class Series {
       gauges: each(gauges, (name) => column(gaugeAt[name])),
       times: each(durations, (name) => quantilesOf(ring, first, durationAt[name])),
     };
+  }
+
+  /** Sums over the newest samples of a ring. */
+  recent(level: number, samples: number, now: number): { readonly counts: Readonly<Record<Counter, number>>; readonly work: WorkTimes } {
+    this.#advance(now);
+    const ring = this.#rings[level] as Ring;
+    const sums = new Uint32Array(width);
+    for (let sample = Math.max(ring.first, ring.current - samples + 1); sample <= ring.current; sample++) {
+      const place = placeOf(ring, sample);
+      for (let at = 0; at < width; at++) sums[at] = (sums[at] as number) + (ring.data[place + at] as number);
+    }
+    const counts = Object.fromEntries(counters.map((name) => [name, sums[counterAt[name]] as number])) as Record<Counter, number>;
+    const spread = sums.subarray(durationAt.work, durationAt.work + buckets);
+    const total = spread.reduce((sum, count) => sum + count, 0);
+    return { counts, work: { count: total, p50: quantile(spread, total, 0.5), p95: quantile(spread, total, 0.95) } };
+  }
+
+  /** The samples of a ring from this number on. */
+  samples(level: number, from: number): Sample[] {
+    const ring = this.#rings[level];
+    if (ring === undefined) return [];
+    const found: Sample[] = [];
+    for (let number = Math.max(from, ring.first, ring.current - ring.samples + 1); number <= ring.current; number++) {
+      const values = ring.data.subarray(placeOf(ring, number), placeOf(ring, number) + width);
+      found.push({ number, values: [...values].flatMap((value, at) => (value === 0 ? [] : [[at, value] as const])) });
+    }
+    return found;
+  }
+
+  /** Adds the samples of an earlier process. */
+  restore(level: number, samples: readonly Sample[], now: number): void {
+    this.#advance(now);
+    const ring = this.#rings[level] as Ring;
+    for (const { number, values } of samples) {
+      if (number > ring.current || number <= ring.current - ring.samples) continue;
+      ring.first = Math.min(ring.first, number);
+      for (const [at, value] of values) {
+        const place = placeOf(ring, number) + at;
+        if (at < width) ring.data[place] = (ring.data[place] as number) + value;
+      }
+    }
   }
 
   #add(at: number): void {

@@ -2,7 +2,7 @@
 
 import type { RunState } from "../run/run.ts";
 import type { ErrorGroup } from "./error-groups.ts";
-import type { Columns } from "./series.ts";
+import type { Columns, WorkTimes } from "./series.ts";
 
 /** The windows of a series, and the index of each among its rings. */
 export const windows = { "15m": 0, "6h": 1, "7d": 2 } as const;
@@ -25,7 +25,28 @@ export interface Totals {
   readonly openRuns: number;
 }
 
+/** What a worker did lately. */
+export interface WorkerFigures {
+  /** Attempts that ended in the last minute. */
+  readonly perMinute: number;
+  /** Of the last 15 minutes at most. */
+  readonly attempts: number;
+  readonly failed: number;
+  /** The longest of 95 of 100 attempts, in milliseconds; null when none has ended. */
+  readonly p95: number | null;
+}
+
+/** What happened on a lane lately. */
+export interface LaneFigures {
+  readonly claimedPerMinute: number;
+  /** Of the last 15 minutes. */
+  readonly work: WorkTimes;
+}
+
 export interface Statistics {
+  /** Undefined for a worker that has not ended an attempt lately. */
+  worker(id: string): WorkerFigures | undefined;
+  lane(name: string): LaneFigures | undefined;
   /** When it began to count. */
   readonly since: number;
   totals(): Totals;

@@ -166,7 +166,7 @@ export class Tasks {
   async #claim(lane: string, worker: string, max: number, waitMs: number, request: HttpRequest): Promise<TaskRow[]> {
     const reach = { names: [lane], labels: noLabels };
     const holder = worker === "" ? nobody : worker;
-    this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: pollTimeoutMsMax });
+    this.#deps.workers.seen(holder, { protocol: protocolName, reach, everyMs: pollTimeoutMsMax, agent: request.headers["user-agent"] });
     const termMs = responseSecondsDefault * 1_000;
     if (waitMs <= 0) return this.#deps.board.claim({ reach, holder, termMs, max });
     return this.#deps.board.claim({ reach, holder, termMs, max, waitMs, signal: request.gone });

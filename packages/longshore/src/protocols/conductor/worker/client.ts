@@ -45,6 +45,8 @@ export type Answer = Pick<Reply, "status" | "text">;
 export interface ClientOptions {
   readonly settings: Settings;
   readonly clock: Clock;
+  /** How the worker describes itself to the server. */
+  readonly agent?: string;
   /** Called after every request. `uri` is the path with placeholders for ids; `status` is 0 when there was no response. */
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
@@ -86,7 +88,11 @@ export class Client {
     this.#options = options;
     // The address may include the `/api` that every path starts with.
     this.#base = `${withoutEndSlashes(settings.url.pathname).replace(/\/api$/, "")}/api`;
-    const get = { accept: "application/json, text/plain", ...(settings.basic === undefined ? {} : { authorization: settings.basic }) };
+    const get = {
+      accept: "application/json, text/plain",
+      ...(settings.basic === undefined ? {} : { authorization: settings.basic }),
+      ...(options.agent === undefined ? {} : { "user-agent": options.agent }),
+    };
     this.#headers = { get, post: { ...get, "content-type": "application/json" } };
     this.#tokens = new Tokens({
       keys: settings.keys,

@@ -3,6 +3,7 @@
 
 import { LongshoreError } from "../../../core/errors.ts";
 import type { Task } from "../../../core/task.ts";
+import { agentText } from "../../../core/worker-agent.ts";
 import type { Capabilities, LogBatch, ReportTries, Transport, TransportHost } from "../../../runner/transport.ts";
 import { Client } from "./client.ts";
 import { describeWorker, type WorkerConfig, workerConfig } from "./config.ts";
@@ -65,7 +66,7 @@ class Conductor implements ConductorTransport {
     const ended = (method: string, uri: string, status: number, durationMs: number) => {
       if (host.wants("requestEnded")) host.emit("requestEnded", { method, uri, status, durationMs });
     };
-    this.#client = await Client.open({ settings, clock: host.clock, ended });
+    this.#client = await Client.open({ settings, clock: host.clock, ended, agent: agentText(host.slots.total) });
     this.#outbox = this.#openOutbox(host, this.#client);
     const wanted = configs.reduce((sum, { threadCount }) => sum + threadCount, 0);
     const waitMsMax = Math.min(host.waitMsMax, wanted > host.slots.total ? sharedWaitMsMax : Number.POSITIVE_INFINITY);

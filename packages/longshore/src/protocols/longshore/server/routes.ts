@@ -17,6 +17,7 @@ import { haltOperations } from "./halts.ts";
 import { HealthCheck } from "./health.ts";
 import { hintOperations } from "./hints.ts";
 import { historyOperations } from "./history.ts";
+import { limitOperations } from "./limits.ts";
 import { logOperations } from "./logs.ts";
 import { nodeOperations } from "./nodes.ts";
 import { openApi } from "./openapi.ts";
@@ -66,6 +67,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...statsOperations(engine),
     ...workerOperations(engine),
     ...haltOperations(engine),
+    ...limitOperations(engine),
     ...nodeOperations(engine),
     ...aboutOperations({ ...engine, version, tokens }),
     ...auditOperations({ ...engine, tokens }),

@@ -125,3 +125,31 @@ describe("groups of errors", () => {
     expect((await api("GET", "/errors?window=1h")).body.items).toHaveLength(1);
   });
 });
+
+describe("the figures of seven days", () => {
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+  it("are kept over a restart", async () => {
+    const first = await startAdminServer();
+    const workflow = await first.create(job("a"));
+    const started = async ({ api }: AdminServer) => {
+      const { body } = await api("GET", "/stats?window=7d");
+      return { runs: sum(body.counts.started), claimed: sum(body.counts.claimed), samples: body.counts.started.length };
+    };
+    for (let minute = 0; minute < 6; minute++) {
+      await first.api("POST", "/runs", { workflow });
+      await first.complete((await first.take()).lease.lease_id);
+      await first.clock.advance(60_000);
+    }
+    await first.close();
+    await first.clock.advance(3_600_000);
+    const second = await startAdminServer({}, first);
+    expect(await started(second)).toEqual({ runs: 6, claimed: 6, samples: expect.any(Number) });
+    expect((await second.api("GET", "/stats?window=15m")).body.counts.started.length).toBe(1);
+    await second.api("POST", "/runs", { workflow });
+    await second.close();
+    const third = await startAdminServer({}, first);
+    expect(await started(third)).toMatchObject({ runs: 7, claimed: 6 });
+    expect((await started(third)).samples).toBeGreaterThanOrEqual(13);
+  });
+});

@@ -2,12 +2,15 @@
 
 import { z } from "zod";
 import { functionOfLane } from "../../../core/turn.ts";
+import { readAgent } from "../../../core/worker-agent.ts";
 import { Crews } from "../../../engine/board/crews.ts";
 import type { Halt } from "../../../engine/board/halts.ts";
 import { laneKey } from "../../../engine/board/lanes.ts";
-import { lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../../../engine/board/queue-state.ts";
+import type { LimitView } from "../../../engine/board/limit-changes.ts";
+import { delayedTasks, lanesAfter, type QueueState, type SentTasks, sentTasks, stateOf } from "../../../engine/board/queue-state.ts";
 import type { TaskRowHead } from "../../../engine/board/task.ts";
 import type { Arrival, WorkerView } from "../../../engine/board/worker-view.ts";
+import type { WorkerFigures } from "../../../engine/stats/statistics.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { pageOf, queueShape, workerShape } from "../wire/shapes.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";
@@ -27,7 +30,10 @@ const arrival = z
   .optional()
   .describe("the `next` of the page before");
 
-type WorkerDeps = Pick<ProtocolEngine, "carriers" | "lanes" | "reader" | "slices" | "waiting" | "workers">;
+type WorkerDeps = Pick<
+  ProtocolEngine,
+  "board" | "carriers" | "clock" | "lanes" | "reader" | "slices" | "statistics" | "waiting" | "workers"
+>;
 
 export function workerOperations(deps: WorkerDeps): Operation[] {
   return [
@@ -50,7 +56,11 @@ export function workerOperations(deps: WorkerDeps): Operation[] {
   ];
 }
 
-function workerBody({ id, protocol, status, labels, reach, does, registeredAt, seenAt, cordoned, tasks }: WorkerView) {
+function workerBody(
+  { id, protocol, status, labels, reach, does, registeredAt, seenAt, cordoned, agent, slots, version, tasks }: WorkerView,
+  figures: WorkerFigures | undefined,
+) {
+  const process = readAgent(agent, id);
   return {
     id,
     protocol,
@@ -61,7 +71,10 @@ function workerBody({ id, protocol, status, labels, reach, does, registeredAt, s
     registeredAt,
     seenAt,
     cordoned: cordoned ?? null,
-    tasks,
+    ...{ host: process.host, pid: process.pid, language: process.language },
+    ...{ slots: slots ?? process.slots, version: version ?? process.version },
+    ...{ perMinute: figures?.perMinute ?? 0, failed: figures?.failed ?? 0, p95: figures?.p95 ?? null },
+    tasks: tasks.map(({ taskId, runId, step, claimedAt }) => ({ taskId, runId, step, claimedAt })),
   };
 }
 
@@ -72,7 +85,10 @@ function workOf(does: readonly string[]): string[] {
 }
 
 /** As JSON text: a worker may have a thousand labels. */
-async function workerPage({ workers, reader }: WorkerDeps, { limit: most, after }: { limit: number; after?: Arrival }): Promise<string> {
+async function workerPage(
+  { workers, reader, statistics }: WorkerDeps,
+  { limit: most, after }: { limit: number; after?: Arrival },
+): Promise<string> {
   let next: string | null = null;
   async function* items(): AsyncGenerator<string, void, void> {
     let last: WorkerView | undefined;
@@ -82,7 +98,7 @@ async function workerPage({ workers, reader }: WorkerDeps, { limit: most, after 
         next = `${last.registeredAt}:${last.id}`;
         return;
       }
-      yield JSON.stringify(workerBody(worker));
+      yield JSON.stringify(workerBody(worker, statistics.worker(worker.id)));
       last = worker;
       count++;
     }
@@ -93,7 +109,7 @@ async function workerPage({ workers, reader }: WorkerDeps, { limit: most, after 
 
 async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: number; after?: number }) {
   const sent = await sentTasks(deps);
-  const body = bodyMaker(deps, sent);
+  const body = bodyMaker(deps, sent, await delayedTasks(deps), limitedTasks(deps.board.limits.views()));
   const items: Awaited<ReturnType<typeof body>>[] = [];
   let position = 0;
   for await (const queue of lanesAfter(deps, after)) {
@@ -109,25 +125,52 @@ async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: numb
   return { items, next: null };
 }
 
-type InUse = { readonly [count in "ready" | "sent" | "pollers" | "workers"]: number } & { readonly paused: Halt | null };
+type InUse = { readonly [count in "ready" | "sent" | "held" | "delayed" | "limited" | "pollers" | "workers"]: number } & {
+  readonly paused: Halt | null;
+};
 
 /** A lane is left out when it has no task and no worker could take from it: it remains from earlier work. */
-function isInUse({ ready, sent, pollers, workers, paused }: InUse): boolean {
-  return ready + sent + pollers + workers > 0 || paused !== null;
+function isInUse({ ready, sent, held, delayed, limited, pollers, workers, paused }: InUse): boolean {
+  return ready + sent + held + delayed + limited + pollers + workers > 0 || paused !== null;
 }
 
-function bodyMaker(deps: WorkerDeps, sent: ReadonlyMap<string, SentTasks>) {
+/** The tasks of each lane that wait for room under a limit, and the keys. */
+function limitedTasks(views: readonly LimitView[]): Map<string, { count: number; readonly keys: string[] }> {
+  const limited = new Map<string, { count: number; readonly keys: string[] }>();
+  for (const { key, waiting } of views)
+    for (const [lane, tasks] of waiting) {
+      const found = limited.get(lane) ?? { count: 0, keys: [] };
+      found.count += tasks;
+      found.keys.push(key);
+      limited.set(lane, found);
+    }
+  return limited;
+}
+
+function bodyMaker(
+  deps: WorkerDeps,
+  sent: ReadonlyMap<string, SentTasks>,
+  delayed: ReadonlyMap<string, number>,
+  limited: ReturnType<typeof limitedTasks>,
+) {
   const why = deps.waiting();
   const crews = new Crews(deps.workers, deps.slices);
   return async (state: QueueState) => {
     const { lane, ready, pollers, polledAt } = state;
     const onTheirWay = sent.get(laneKey(lane));
     const oldest = oldestOf(state, onTheirWay);
+    const figures = deps.statistics.lane(lane.name);
     return {
       lane: lane.name,
       labels: lane.labels,
       ready,
       sent: onTheirWay?.count ?? 0,
+      held: deps.workers.heldOf(lane),
+      delayed: delayed.get(laneKey(lane)) ?? 0,
+      limited: limited.get(laneKey(lane))?.count ?? 0,
+      limits: limited.get(laneKey(lane))?.keys ?? [],
+      claimedPerMinute: figures?.claimedPerMinute ?? 0,
+      workP95: figures?.work.p95 ?? null,
       oldestAt: oldest?.queuedAt ?? null,
       pollers,
       workers: (await crews.of(lane)).able,

@@ -128,7 +128,7 @@ class Jobs {
   register = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
     const { worker_id, labels } = parseRegister(request.text);
-    this.#deps.workers.register(worker_id, protocolName, labels);
+    this.#deps.workers.register(worker_id, protocolName, labels, request.headers["user-agent"]);
     return registered;
   };
 

@@ -90,8 +90,9 @@ export class Client {
   }
 
   /** Returns the longest long poll the server offers, in seconds; 0 for none. */
-  async register(body: RegisterRequest): Promise<number> {
-    const reply = await this.#send({ method: "POST", path: "/workers/register", body });
+  async register(body: RegisterRequest, agent: string): Promise<number> {
+    const headers = { "user-agent": agent };
+    const reply = await this.#send({ method: "POST", path: "/workers/register", body, headers });
     if (reply.status !== 200) throw unexpected("register", reply);
     this.#reportsMax = Number(reply.headers[reportsHeader] ?? 0) || 0;
     return waitSecsOf(reply);

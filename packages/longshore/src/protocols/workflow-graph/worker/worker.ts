@@ -7,6 +7,7 @@
 
 import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
+import { agentText } from "../../../core/worker-agent.ts";
 import { foresightOf } from "../../../runner/function/foreseen.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
@@ -200,7 +201,7 @@ class WorkflowGraphTransport implements Transport {
   #register(): Promise<void> {
     if (this.#registered) return Promise.resolve();
     this.#registering ??= this.#client
-      .register({ worker_id: this.#settings.workerId, labels: [...this.#labels] })
+      .register({ worker_id: this.#settings.workerId, labels: [...this.#labels] }, agentText(this.#host.slots.total))
       .then((waitSecs) => {
         this.#registered = true;
         this.#learn(waitSecs);

@@ -29,7 +29,7 @@ const port = parentPort as MessagePort;
 port.on("message", (evaluation: Evaluation) => {
   evaluate(evaluation).then(
     (evaluated) => port.postMessage({ evaluated }),
-    // The evaluated code cannot cause this error: a package is missing, or WebAssembly has failed. The thread may be unusable, so it ends.
+    // Nothing that the code did leads here: a package is missing, or WebAssembly gave up. The thread may be unusable, so it ends.
     (error: unknown) => {
       const { code, message } = error as { code?: string; message?: string };
       port.postMessage({ broken: { code, message } });

@@ -248,8 +248,9 @@ export class Registry {
   }
 }
 
-function signOf({ roles }: Worker): Sign {
-  return { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs };
+function signOf({ roles, capacity, version, announced }: Worker): Sign {
+  const said = announced ? { slots: capacity, version } : {};
+  return { protocol: "flowkit", reach: { names: roles, labels: [] }, everyMs: announceMs, ...said };
 }
 
 function same(known: Worker, announced: Pick<Worker, "roles" | "capacity" | "version">): boolean {

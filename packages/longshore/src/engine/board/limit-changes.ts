@@ -1,0 +1,40 @@
+// Limits that an operator has changed. A change replaces what the tasks of a key say, until it is taken back. Durable.
+
+import type { LimitKey } from "./limits.ts";
+
+export interface LimitOrder {
+  /** At most this many held at once; null for any number. Undefined: as the tasks say. */
+  readonly held?: number | null | undefined;
+  /** At most so many hand-outs in a window; null for any number. Undefined: as the tasks say. */
+  readonly rate?: LimitKey["rate"] | null | undefined;
+  readonly reason: string | null;
+  /** The name of the token that ordered it; null without tokens. */
+  readonly by: string | null;
+}
+
+export interface LimitChange extends LimitOrder {
+  readonly at: number;
+}
+
+/** A key that tasks have used lately, or whose limits were changed. */
+export interface LimitView {
+  readonly key: string;
+  readonly held: number;
+  /** The limits that apply; null for none. */
+  readonly max: number | null;
+  readonly rate: { readonly count: number; readonly windowMs: number; readonly used: number } | null;
+  /** Tasks that wait for room, by the key of their lane. */
+  readonly waiting: ReadonlyMap<string, number>;
+  /** When the window of the rate has room again; null when it has, or when a held task must end first. */
+  readonly freeAt: number | null;
+  readonly change: LimitChange | null;
+}
+
+export interface LimitChanges {
+  /** Replaces the limits of a key. Tasks that wait and have room now are handed out. */
+  change(key: string, order: LimitOrder): Promise<LimitChange | undefined>;
+  /** The limits are those of the tasks again. False when they were not changed. */
+  takeBack(key: string): Promise<boolean>;
+  views(): readonly LimitView[];
+  view(key: string): LimitView | undefined;
+}
