@@ -47,6 +47,7 @@ const pages: readonly (readonly [path: (runs: Town["runs"]) => string, shows: st
   [({ done, failed }) => `/ui/compare?a=${done}&b=${failed}`, "The first step that differs is charge."],
   [() => "/ui/settings", "This server"],
   [() => "/ui/settings/audit", "Audit"],
+  [() => "/ui/dead-letters", "No step has put an input aside."],
 ];
 
 describe("the pages", () => {

@@ -8,6 +8,7 @@ import type {
   tokensShape,
 } from "../../../longshore/src/protocols/longshore/wire/audit-shapes.ts";
 import type { bulkShape } from "../../../longshore/src/protocols/longshore/wire/bulk-shapes.ts";
+import type { deadLettersShape } from "../../../longshore/src/protocols/longshore/wire/dead-letter-shapes.ts";
 import type { runGraphShape, runTimelineShape } from "../../../longshore/src/protocols/longshore/wire/graph-shapes.ts";
 import type { foreseenShape } from "../../../longshore/src/protocols/longshore/wire/order-shapes.ts";
 import type { RunListBody, RunSummaryBody } from "../../../longshore/src/protocols/longshore/wire/run-list-shapes.ts";
@@ -73,6 +74,7 @@ export type WholeSchedule = z.output<typeof wholeScheduleShape>;
 export type Whoami = z.output<typeof whoamiShape>;
 export type Info = z.output<typeof infoShape>;
 export type BulkJob = z.output<typeof bulkShape>;
+export type DeadLetters = z.output<typeof deadLettersShape>;
 export type Tokens = z.output<typeof tokensShape>;
 export type Storage = z.output<typeof storageShape>;
 export type Pruning = z.output<typeof pruningShape>;

@@ -17,6 +17,7 @@ export const navigation: readonly NavigationEntry[] = [
   { path: "workflows", title: "Workflows", icon: "workflows", key: "w" },
   { path: "queues", title: "Queues", icon: "queues", key: "q" },
   { path: "workers", title: "Workers", icon: "workers", key: "k" },
+  { path: "dead-letters", title: "Dead letters", icon: "letters", key: "d" },
   { path: "schedules", title: "Schedules", icon: "schedules", key: "s" },
   { path: "settings", title: "Settings", icon: "settings", key: "e" },
 ];

@@ -16,6 +16,7 @@ const later = {
   schedules: lazy(async () => (await import("./schedules.tsx")).SchedulesPage),
   schedule: lazy(async () => (await import("./schedule.tsx")).SchedulePage),
   compare: lazy(async () => (await import("./compare.tsx")).ComparePage),
+  letters: lazy(async () => (await import("./dead-letters.tsx")).DeadLettersPage),
   audit: lazy(async () => (await import("./audit.tsx")).AuditPage),
   settings: lazy(async () => (await import("./settings.tsx")).SettingsPage),
 };
@@ -28,6 +29,7 @@ const pages: Readonly<Record<string, PageMaker>> = {
   workflows: (name) => (name === undefined ? <later.workflows /> : <later.workflow name={name} />),
   queues: () => <later.queues />,
   workers: () => <later.workers />,
+  "dead-letters": () => <later.letters />,
   schedules: (name) => (name === undefined ? <later.schedules /> : <later.schedule name={name} />),
   compare: () => <later.compare />,
   settings: (part) => (part === "audit" ? <later.audit /> : <later.settings />),

@@ -259,6 +259,7 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   add("POST /api/longshore/v1/queues/pause", { body: { lane: "quiet", labels: ["b", "a"], reason: "why" } });
   await owner.engine.board.halts.pause({ name: "loud", labels: [] }, { reason: null, by: null });
   add("POST /api/longshore/v1/queues/resume", { body: { lane: "loud" } });
+  add("POST /api/longshore/v1/dead-letters/retry", { body: { steps: [{ run: "none", step: "a" }], dry: true } });
   add("PUT /api/longshore/v1/limits/:key", { params: { key: "bank" }, body: { held: 3, reason: "why" } });
   await owner.engine.board.limits.change("post", { held: 1, reason: null, by: null });
   add("DELETE /api/longshore/v1/limits/:key", { params: { key: "post" } });

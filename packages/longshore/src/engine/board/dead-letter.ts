@@ -15,6 +15,8 @@ export interface DeadLetter {
 
 /** A protocol that knows the dead letters of the tasks that it handed out. */
 export interface DeadLetterSource {
+  /** The dialect of the runs whose tasks may have dead letters. */
+  readonly dialect: string;
   /** Oldest first; empty for a task of another protocol. Cheap for a task without dead letters. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
 }

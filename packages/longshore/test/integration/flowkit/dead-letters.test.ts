@@ -55,3 +55,41 @@ it("a node that waits for its next attempt shows until when and why, and has no 
   const shown = await longshore(["runs", id, "--on", server.url as string]);
   expect(shown.stdout).toMatch(/\n↻ r +retries +\(try 2\) {2}it is not due for another \d+ s; unexpected_error: page/);
 });
+
+it("dead letters of all runs are in groups, and their steps are tried again", async () => {
+  const server = await serve({ ephemeral: true, port: 0, logger: { write: () => {} } });
+  onTestFinished(() => server.close());
+  let isTorn = true;
+  const torn = streamTask("read", {
+    *iterBatches() {
+      for (const page of [1, 2]) yield { batch_uid: `b${page}`, payload: { page } };
+    },
+    processBatch({ payload: { page } }) {
+      if (page === 2 && isTorn) throw new Error(`page ${page} is torn`);
+      return { pages: 1 };
+    },
+  });
+  const worker = await work({ tasks: [torn], on: flowkit(server.url as string) });
+  onTestFinished(() => worker.stop());
+  const retry_policy = { backoff_sec: 0, batch: { max: 1, dead_letter: true } };
+  const runs: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    const id = (await server.flowkit?.createTask({ graph: { nodes: [{ node_id: "r", type: "read", retry_policy }] } })) as string;
+    await server.result(id);
+    runs.push(id);
+  }
+  const call = async (method: string, path: string, body?: object) =>
+    (await fetch(`${server.url}/api/longshore/v1${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    }).then((answer) => answer.json())) as { items: object[]; groups: { steps: object[] }[]; id: string };
+  const found = await call("GET", "/dead-letters");
+  expect(found.items).toHaveLength(2);
+  expect(found.items[0]).toMatchObject({ runId: runs[1], step: "r", uid: "b2", reason: "unexpected_error", runState: "succeeded" });
+  expect(found.groups).toMatchObject([{ reason: "unexpected_error", count: 2, steps: [{ run: runs[1] }, { run: runs[0] }] }]);
+  isTorn = false;
+  const { id } = await call("POST", "/dead-letters/retry", { steps: found.groups[0]?.steps });
+  expect(await call("GET", `/bulk/${id}?waitMs=20000`)).toMatchObject({ state: "done", done: 2, action: "rerun-from" });
+  for (const run of runs) await server.result(run);
+  expect((await call("GET", "/dead-letters")).items).toEqual([]);
+});

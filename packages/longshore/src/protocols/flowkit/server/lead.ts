@@ -11,6 +11,7 @@ import type { FailureListener } from "../../../core/failure-listener.ts";
 import type { DeadLetterSource } from "../../../engine/board/dead-letter.ts";
 import type { Carrier } from "../../../engine/board/wait-reason.ts";
 import type { ProtocolEngine, ProtocolLog } from "../../server-half.ts";
+import { dialectName } from "../dialect/compile.ts";
 import { type IsSensitive, loadDetector } from "../dialect/sensitive-values.ts";
 import { brokersOf } from "../wire/brokers.ts";
 import { commandGroup, type TopicNames } from "../wire/shapes.ts";
@@ -124,7 +125,10 @@ export async function openFlowkit(
     carries: (task) => coordinator.carries(task),
   };
   engine.carriers.add(carrier);
-  const letters: DeadLetterSource = { deadLetters: (task) => shownDeadLetters(engine.documents, task) };
+  const letters: DeadLetterSource = {
+    dialect: dialectName,
+    deadLetters: (task) => shownDeadLetters(engine.documents, task),
+  };
   engine.deadLetterSources.add(letters);
   if (!isIdle) {
     await outbox?.start();

@@ -107,6 +107,6 @@ export function bulkOperations(deps: BulkDeps): Operation[] {
 }
 
 /** Without the ids and the filter: the caller knows them. */
-function jobBody({ ids: _ids, steps: _steps, filter: _filter, ...job }: BulkJob) {
+export function jobBody({ ids: _ids, steps: _steps, filter: _filter, ...job }: BulkJob) {
   return job;
 }

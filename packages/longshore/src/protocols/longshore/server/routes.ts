@@ -10,6 +10,7 @@ import { blobOperations } from "./blobs.ts";
 import { bulkOperations } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import { dataOperations } from "./data.ts";
+import { deadLetterOperations } from "./dead-letters.ts";
 import { definitionOperations } from "./definitions.ts";
 import { emitOperations } from "./emit.ts";
 import { eventOperations } from "./events.ts";
@@ -72,6 +73,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...aboutOperations({ ...engine, version, tokens }),
     ...auditOperations({ ...engine, tokens }),
     ...bulkOperations(engine),
+    ...deadLetterOperations(engine),
     ...hintOperations({ workerPrograms, tokens }),
     ...blobOperations(engine),
     ...eventOperations({ changes, ticks: new Ticks(engine), slices }),
