@@ -3,6 +3,7 @@
 
 import type { Chapter } from "../../src/differential/script.ts";
 import { dynamic, forks, switches } from "./chapters/branches.ts";
+import { children } from "./chapters/children.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
 import { decisions, inlines, lambdas, scripts, transforms } from "./chapters/expressions.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
@@ -39,6 +40,7 @@ export const chapters: readonly Chapter[] = [
   failures,
   control,
   retries,
+  children,
   removal,
   bulk,
   searching,

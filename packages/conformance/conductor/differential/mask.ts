@@ -17,6 +17,9 @@ const spans = new Set(["queueWaitTime", "executionTime"]);
 /** The reference checks tasks of these types in the background, and counts how often it did. */
 const looksBySelf = new Set(["JOIN", "SUB_WORKFLOW", "WAIT"]);
 const isLookedAt = ({ taskType }: { [key: string]: Plain }): boolean => looksBySelf.has(String(taskType));
+/** A JOIN that was cancelled and taken up again still has its reason, unless a look has overwritten it. */
+const isJoinAgain = ({ taskType, status }: { [key: string]: Plain }): boolean =>
+  taskType === "JOIN" && (status === "IN_PROGRESS" || status === "COMPLETED");
 
 /** Ids of the reference and of our server: ids of runs, and ids of tasks, which begin with the id of their run. */
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b01[0-9A-HJKMNP-TV-Z]{24}(?:f|[-.]\d+)*/g;
@@ -52,7 +55,7 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
       );
     if (typeof value === "object" && value !== null) {
       const kept = Object.entries(value).filter(
-        ([name, inner]) => !(name === "reasonForIncompletion" && inner === "" && isLookedAt(value)),
+        ([name, inner]) => !(name === "reasonForIncompletion" && isLookedAt(value) && (inner === "" || isJoinAgain(value))),
       );
       return Object.fromEntries(kept.map(([name, inner]) => [text(name), mask(inner, name, value)]));
     }

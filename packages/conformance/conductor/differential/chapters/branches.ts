@@ -19,6 +19,20 @@ export const dynamic: Chapter = {
     run("unknown task"),
     start("start with nothing", { name: "op_dynamic", input: {} }),
     run("no task"),
+    defined(
+      "op_dynamic_operator",
+      define(
+        operator("DYNAMIC", "dyn", {
+          dynamicTaskNameParam: "which",
+          inputParameters: { which: "${workflow.input.which}", terminationStatus: "FAILED", terminationReason: "because" },
+        }),
+        step("after"),
+      ),
+    ),
+    ...["NOOP", "SWITCH", "SET_VARIABLE", "TERMINATE", "HUMAN"].flatMap((which) => [
+      start(`start with ${which}`, { name: "op_dynamic_operator", input: { which } }),
+      runUntil(`${which}, the run`, /"referenceTaskName":"after"|"status":"FAILED"|"taskType":"HUMAN","status":"IN_PROGRESS"/),
+    ]),
   ],
 };
 
