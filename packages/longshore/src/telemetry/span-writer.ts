@@ -2,6 +2,7 @@
 // does the server write the span. The SDK takes the ids of its spans from a generator. The generator here gets the ids just before a span
 // starts.
 
+import { cutMiddle } from "../core/text.ts";
 import type { FinishedSpan, SpanIds, SpanWriter } from "../core/trace.ts";
 import type { Api } from "./packages.ts";
 
@@ -28,6 +29,11 @@ export class GivenIds implements IdGenerator {
 }
 
 const statusError = 2;
+/**
+ * Maximum characters of an error on a span; the run has all of it. 8,192 spans wait for a collector that does not answer, and a batch of 512 is
+ * written as one text.
+ */
+const errorCharsMax = 1_024;
 const sampled = 1;
 
 export function spanWriter(api: Api, tracer: ApiTracer, ids: GivenIds): SpanWriter {
@@ -39,7 +45,7 @@ export function spanWriter(api: Api, tracer: ApiTracer, ids: GivenIds): SpanWrit
       ids.given = own;
       const span = tracer.startSpan(name, { startTime: new Date(startMs), attributes: { ...attributes }, links }, above);
       ids.given = undefined;
-      if (error !== undefined) span.setStatus({ code: statusError, message: error });
+      if (error !== undefined) span.setStatus({ code: statusError, message: cutMiddle(error, errorCharsMax) });
       span.end(new Date(endMs));
     },
   };

@@ -69,6 +69,26 @@ it("spans of failures have the error", async () => {
     expect(spans.get(name)?.status).toMatchObject({ code: 2, message: expect.stringContaining("out of stock") });
 });
 
+it("a long error is on a span with its head and tail", async () => {
+  const { collector, server } = await setup();
+  const fail = task("fail", () => {
+    throw new TerminalError(`first ${"x".repeat(16_000)} last`);
+  });
+  const worker = await work({ tasks: [fail], on: server });
+  const { id } = await server.start(
+    graph("shipping", (g) => g.step(fail, undefined)),
+    null,
+  );
+  await server.result(id);
+  const spans = await ended(server, worker, collector);
+  for (const name of ["attempt fail", "step fail"]) {
+    const message = spans.get(name)?.status.message ?? "";
+    expect(message).toContain("first");
+    expect(message).toContain("last");
+    expect(message.length).toBeLessThanOrEqual(1_024);
+  }
+});
+
 it("telemetry without an endpoint is refused", async () => {
   const without = await telemetry({ logs: [], env: {} });
   await expect(serve({ ephemeral: true, port: null, telemetry: without })).rejects.toMatchObject({
