@@ -1,7 +1,7 @@
 // Work on a data file in a separate process, for two reasons. A long statement of SQLite would block the event loop. And when a process
 // has ended, its files are closed. When only a database connection is closed, the driver of Node 20 may still have files open.
 
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { toError } from "../../core/errors.ts";
 
 type Answer = { readonly value: unknown } | { readonly error: string };
@@ -18,7 +18,7 @@ export interface ChildWork<T> {
 
 /** Runs a program that calls `answerParent`. */
 export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T> {
-  const child = fork(program, args, { execArgv: [] });
+  const child = started(program, args);
   const done = new Promise<T>((resolve, reject) => {
     child.once("message", (answer: Answer) => ("error" in answer ? reject(new Error(answer.error)) : resolve(answer.value as T)));
     child.once("error", reject);
@@ -29,6 +29,12 @@ export function runChild<T>(program: URL, args: readonly string[]): ChildWork<T>
     child.once("error", () => resolve());
   });
   return { pid: child.pid, done, ended, stop: () => void child.kill("SIGKILL") };
+}
+
+/** Tests run the TypeScript source, for which a process needs a loader. */
+function started(program: URL, args: readonly string[]): ChildProcess {
+  if (!import.meta.url.endsWith(".ts")) return fork(program, args, { execArgv: [] });
+  return fork(new URL(program.href.replace(/\.js$/, ".ts")), args, { execArgv: ["--import", "tsx"] });
 }
 
 /** Called in the child process: sends the result of `work`, or its error. */
