@@ -41,6 +41,64 @@ function linesOf({ ids, edges, edgeKinds, edgeLabels }: Graph): string[] {
     .sort();
 }
 
+describe("the graph of a run in each language", () => {
+  const flow = {
+    schema: "https://stepflow.org/schemas/v1/flow.json",
+    name: "chosen",
+    steps: [
+      { id: "ask", component: "/builtin/create_messages", input: { user_prompt: "a" } },
+      { id: "yes", component: "/builtin/create_messages", input: { user_prompt: { $step: "ask" } } },
+      { id: "no", component: "/builtin/create_messages", input: { user_prompt: "c" } },
+    ],
+    // biome-ignore lint/suspicious/noThenProperty: a choice of a flow is written so.
+    output: { $if: { $input: "ok" }, then: { $step: "yes" }, else: { $step: "no" } },
+  };
+  const step = (id: string, more: object = {}) => ({ id, task: "work", input: null, ...more });
+  const code = {
+    source: {
+      ...{ name: "streamed", output: null },
+      steps: [
+        step("give"),
+        step("take", { after: ["give"], startWhen: "first-part" }),
+        { id: "each", map: { task: "work" }, input: [1, 2], after: ["take"] },
+      ],
+    },
+  };
+
+  it.each([
+    ["a SWITCH, a FORK and a JOIN", parcel],
+    ["a choice of a flow", flow],
+    ["a step that starts with the first part, and a map", code],
+    ["jobs", { name: "jobs", on: "demand", jobs: { a: { run: "a" }, b: { run: "b", needs: ["a"] }, c: { run: "c", needs: ["a", "b"] } } }],
+  ])("has the edges of the plan for %s, and each step can be reached", async (_, definition) => {
+    const { api } = await startAdminServer();
+    const { status, body: defined } = await api("POST", "/definitions", definition, json);
+    expect({ status, error: defined.error }).toEqual({ status: 201, error: undefined });
+    const { body: run } = await api("POST", "/runs", { workflow: defined.definition.name, input: {} });
+    const { ids, edges } = (await api("GET", `/runs/${run.id}/graph`)).body as Graph;
+    const steps = (await api("GET", `/runs/${run.id}/steps?limit=1000`)).body.items as {
+      id: string;
+      after: string[];
+      startedBy: string[];
+    }[];
+    expect([...ids].sort()).toEqual(steps.map(({ id }) => id).sort());
+    const next = (id: string) => edges.filter(([from]) => ids[from] === id).map(([, to]) => ids[to] as string);
+    /** The graph leaves out an edge when a longer way says the same. */
+    const leadsTo = (from: string) => {
+      const reached = new Set(next(from));
+      for (const id of reached) for (const further of next(id)) reached.add(further);
+      return reached;
+    };
+    const planned = new Set(steps.flatMap(({ id, after, startedBy }) => [...after, ...startedBy].map((from) => `${from} ${id}`)));
+    expect(edges.map(([from, to]) => `${ids[from]} ${ids[to]}`).filter((edge) => !planned.has(edge))).toEqual([]);
+    const lost = [...planned].filter((edge) => {
+      const [from = "", to = ""] = edge.split(" ");
+      return !leadsTo(from).has(to);
+    });
+    expect(lost).toEqual([]);
+  });
+});
+
 describe("the graph of a run", () => {
   it("has every step, and what leads to it, with cases, forks and joins", async () => {
     const { api } = await startAdminServer();
