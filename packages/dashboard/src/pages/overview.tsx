@@ -131,7 +131,7 @@ function Strip({ lanes, workers, counts }: StripProps) {
 function dataOf(store: { readonly name: string; readonly parts: readonly { readonly bytes: number }[] } | undefined) {
   if (store === undefined) return { text: "", note: "" };
   if (store.parts.length === 0)
-    return /postgres/i.test(store.name) ? { text: "PostgreSQL", note: store.name } : { text: "in memory", note: "gone at its end" };
+    return /postgres/i.test(store.name) ? { text: "PostgreSQL", note: store.name } : { text: "in memory", note: "gone when it stops" };
   const size = store.parts.reduce((sum, { bytes }) => sum + bytes, 0);
   return size === 0 ? { text: "in memory", note: "nothing is kept on a disk" } : { text: bytesText(size), note: store.name };
 }
