@@ -21,6 +21,8 @@ export interface Quotas {
   readonly attemptBytes: number;
   /** Open runs that one run has started, directly or through others. */
   readonly familyRuns: number;
+  /** Characters of all inputs and results of one durable function, until it calls `continueAs`. */
+  readonly functionChars: number;
 }
 
 const gib = 1024 * 1024 * 1024;
@@ -37,10 +39,12 @@ export const quotaDefaults: Quotas = {
   attemptBytes: 4 * gib,
   /** The limit of items of a run. A larger family is probably a mistake that keeps growing. */
   familyRuns: 100_000,
+  /** A worker replays at most 268,435,456 characters; the rest is room for names and keys. */
+  functionChars: 251_658_240,
 };
 
 interface ByteQuota {
-  readonly quota: Exclude<keyof Quotas, "familyRuns">;
+  readonly quota: Exclude<keyof Quotas, "familyRuns" | "functionChars">;
   readonly flag: string;
   /** The name of this data in messages. */
   readonly what: string;

@@ -143,7 +143,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     slices,
     clock,
     random,
-    brain: brainOf(dialects, { slices, reserved: reservedLanes }),
+    brain: brainOf(dialects, { slices, reserved: reservedLanes, functionChars: options.quotas?.functionChars }),
     quotas: options.quotas,
     request: options.ids?.current,
     orderer: orderers.current,

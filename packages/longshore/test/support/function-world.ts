@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import { functionLane, type JournalPage, type Turn } from "../../src/core/turn.ts";
-import { serve } from "../../src/server/index.ts";
+import { type ServeOptions, serve } from "../../src/server/index.ts";
 
 const jsonType = { "content-type": "application/json" };
 
@@ -12,8 +12,8 @@ export interface HeldTurn {
   readonly turn: Turn;
 }
 
-export async function startFunctions(name = "f") {
-  const server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" } });
+export async function startFunctions(name = "f", options: Pick<ServeOptions, "quotas"> = {}) {
+  const server = await serve({ ephemeral: true, port: 0, logger: { level: "silent" }, ...options });
   onTestFinished(() => server.close(0));
   const ask = (method: string, path: string, body?: unknown) =>
     fetch(`${server.url}${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body), headers: jsonType }) });
@@ -41,6 +41,14 @@ export async function startFunctions(name = "f") {
     /** Adds commands in the middle of the turn; returns the status. */
     add: async (lease: string, report: object) =>
       (await ask("POST", `/api/jobs/${lease}/commands`, { by: "w-1", commands: [], ...report })).status,
+    /** Takes a step with this name and ends it with this result. */
+    finish: async (step: string, output: unknown): Promise<boolean> => {
+      const body = { worker_id: "s", labels: [`handler:${step}`], ttl_secs: 60, wait_secs: 0 };
+      const claimed = await ask("POST", "/api/jobs/claim", body);
+      if (claimed.status !== 200) return false;
+      const { lease } = (await claimed.json()) as { lease: { lease_id: string } };
+      return (await ask("POST", `/api/jobs/${lease.lease_id}/complete`, { output })).status === 200;
+    },
     journal: async (lease: string, after = 0) =>
       (await (await ask("GET", `/api/jobs/${lease}/journal?after=${after}`)).json()) as JournalPage,
     journalStatus: async (lease: string) => (await ask("GET", `/api/jobs/${lease}/journal`)).status,

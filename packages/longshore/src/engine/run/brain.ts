@@ -9,15 +9,20 @@ import type { Dialect } from "./dialect.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
+interface BrainOptions {
+  slices?: Slices;
+  reserved: ReservedLanes;
+  /** The quota of a durable function; the default quota when it is absent. */
+  functionChars?: number | undefined;
+}
+
 /** The pure functions that a store is opened with. */
-export function brainOf(
-  dialects: ReadonlyMap<string, Dialect>,
-  { slices = new Slices(), reserved }: { slices?: Slices; reserved: ReservedLanes },
-): Brain {
+export function brainOf(dialects: ReadonlyMap<string, Dialect>, { slices = new Slices(), reserved, functionChars }: BrainOptions): Brain {
   return {
     plan: (definition) => dialectOf(dialects, definition.dialect).compile(definition.source),
     planInTurns: (definition) => compileInTurns(dialectOf(dialects, definition.dialect), definition.source, slices),
-    decide: (plan, frontier, event) => decide({ plan, dialect: dialectOf(dialects, plan.dialect), reserved }, frontier, event),
+    decide: (plan, frontier, event) =>
+      decide({ plan, dialect: dialectOf(dialects, plan.dialect), reserved, functionChars }, frontier, event),
   };
 }
 

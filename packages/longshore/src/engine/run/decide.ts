@@ -23,8 +23,8 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "part"; node: number }
   /** The rest of an earlier decision. */
   | { kind: "go-on"; rest: Rest }
-  /** A step has its result. */
-  | { kind: "done"; node: number; streamed?: boolean }
+  /** A step has its result. `chars`: its length, which earlier versions did not store. */
+  | { kind: "done"; node: number; chars?: number; streamed?: boolean }
   /** A durable function has reported a turn or, when `isOver` is false, commands in the middle of a turn. */
   | { kind: "turn"; node: number; report: TurnReport; isOver: boolean }
   /** An attempt of a step closed without a result. `policy` is the task's own retry policy; without it the plan's applies. */

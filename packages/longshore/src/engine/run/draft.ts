@@ -69,6 +69,8 @@ export interface Rules {
   readonly plan: Plan;
   readonly dialect: Dialect;
   readonly reserved: ReservedLanes;
+  /** The quota of a durable function. */
+  readonly functionChars?: number | undefined;
 }
 
 export class Draft {

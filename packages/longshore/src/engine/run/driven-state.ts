@@ -26,6 +26,8 @@ export interface DriverState {
   /** The number of the pass, from 0, and its start. Each pass begins with an empty journal. */
   pass?: number;
   startedAt?: number;
+  /** Characters of all inputs and results of this pass, from 0. Those of attempts before a retry count too. */
+  chars?: number;
   /** The command whose error ended the function. */
   failedAt?: number;
 }

@@ -17,7 +17,9 @@ import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
 import type { JournalChange, NextJournal } from "./driven-journal.ts";
 import { beginningText, type DriverState, type Failing, failureText, newsText, resultText, stateOf, turnAgain } from "./driven-state.ts";
-import type { RetryPolicy, TaskNode } from "./plan.ts";
+import { driverRetry } from "./driver-retry.ts";
+import { JournalSize } from "./journal-size.ts";
+import type { TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
 import { refuseLarge } from "./shown-values.ts";
 
@@ -29,25 +31,12 @@ const resultsCharsMax = 65_536;
 const claimMs = 2_000;
 /** The turn waits for that worker only when the worker has polled within this time. */
 const polledMs = 40_000;
-/**
- * When a turn fails, the cause is usually the server or the worker. An error that the function throws does not fail the turn: it is part of
- * the report.
- */
-export const driverRetry: RetryPolicy = {
-  failures: 10,
-  lost: 20,
-  backoff: { kind: "exponential", delayMs: 500, maxMs: 30_000, jitter: 0.2 },
-  lostBackoff: { kind: "exponential", delayMs: 100, maxMs: 10_000, jitter: 0.2 },
-  retryUnclaimed: true,
-  timeoutSpends: "lost",
-};
-
 /** Events that mean nothing to a function: it has no parts, no joins, and no step that is reached later. */
 const ignored: ReadonlySet<string> = new Set(["part", "go-on", "skip", "reopen", "wait-again", "unfollowed"]);
 
 export function decideDriven(rules: Rules, frontier: Frontier, event: RunEvent): Decision {
   const draft = new Draft(rules, frontier, event.now);
-  const driven = new Driven(draft);
+  const driven = new Driven(draft, rules.functionChars);
   const next = ignored.has(event.kind) ? null : driven.react(event);
   const { news } = driven;
   return news === null ? draft.answer([], next) : { ...draft.answer([], next), news };
@@ -57,6 +46,7 @@ class Driven {
   readonly #draft: Draft;
   readonly #driver: TaskNode;
   readonly #state: DriverState;
+  readonly #size: JournalSize;
   /** Commands that were reported together with their result: the worker has the result. */
   readonly #own = new Set<number>();
   /** Commands that this decision has started: they have no record yet. */
@@ -64,10 +54,11 @@ class Driven {
   /** The reply to a worker whose turn continues. */
   news: string | null = null;
 
-  constructor(draft: Draft) {
+  constructor(draft: Draft, functionChars: number | undefined) {
     this.#draft = draft;
     this.#driver = draft.plan.nodes[0] as TaskNode;
     this.#state = stateOf(draft.run);
+    this.#size = new JournalSize(this.#state, functionChars);
   }
 
   react(event: RunEvent): NextTry | null {
@@ -79,6 +70,7 @@ class Driven {
         this.#turn(event.report, event.isOver);
         break;
       case "done":
+        this.#size.add(event.chars);
         this.#settle(event.node, undefined);
         break;
       case "ended":
@@ -125,6 +117,8 @@ class Driven {
     for (const command of report.commands) this.#command(command);
     const { end, received } = report;
     if (received !== undefined) this.#received(received);
+    if (this.#size.error !== undefined && isOver && end?.kind !== "done" && end?.kind !== "continued")
+      return this.#end("failed", this.#size.error);
     if (end === undefined) {
       if (!isOver) this.#tellNews(received);
       else if (this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
@@ -155,7 +149,7 @@ class Driven {
     const state = this.#state;
     const { run, now } = this.#draft;
     if (received === undefined) return;
-    if (run.state !== "running") {
+    if (run.state !== "running" || this.#size.error !== undefined) {
       this.news = newsText({ upTo: received, now, stop: true });
       return;
     }
@@ -185,7 +179,7 @@ class Driven {
     // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or when
     // it is a side effect that ended after later commands were reported.
     if (this.#begun.has(node) || (node <= run.recorded && !this.#isVoid(node))) return;
-    if (this.#draft.lacks) return;
+    if (this.#draft.lacks || this.#size.error !== undefined) return;
     this.#begun.add(node);
     this.#draft.update({ recorded: Math.max(run.recorded, node), left: run.left + 1 });
     this.#draft.enter();
@@ -206,6 +200,7 @@ class Driven {
   #start(command: Command): void {
     const { node, kind, name, after, shown, totalMs } = command;
     const input = writeExact(command.input ?? null);
+    this.#size.add(input.length);
     const step = { id: shown ?? (name === "" ? kind : name), command: `${after} ${commandText(command)}` };
     // A command that its worker could not give, such as one with an input that is too large, has failed.
     if (kind === "local" || kind === "version" || command.error !== undefined) return this.#record(command, step, input);
@@ -234,6 +229,7 @@ class Driven {
       error === undefined
         ? { state: "done" as const, error: null, output: writeExact(output ?? null) }
         : { state: "failed" as const, error: keptError(error), fault: "final" as const };
+    this.#size.add((ending.output ?? ending.error ?? "").length);
     this.#number(node);
     this.#own.add(node);
     this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending, ...(at === undefined ? {} : { at }) });
@@ -251,6 +247,8 @@ class Driven {
   #settle(node: number, failing: Failing | undefined): void {
     this.#number(node);
     this.#draft.change({ kind: "number", node, ordinal: this.#state.place });
+    // The run fails at once, and its other open commands and the driver end with it.
+    if (this.#size.error !== undefined) return this.#end("failed", this.#size.error, undefined, "cancelled");
     if (this.#state.waiting && this.#draft.run.state !== "blocked") this.#queueTurn({ node, failing });
     this.#save();
   }
@@ -332,10 +330,10 @@ class Driven {
     return this.#draft.lacks ? null : results;
   }
 
-  #end(state: "succeeded" | "failed" | "cancelled" | "timed-out", error: string | null, output?: string): void {
+  #end(state: "succeeded" | "failed" | "cancelled" | "timed-out", error: string | null, output?: string, driver = state): void {
     // The driver waits without a lane after its last turn, so it is ended here, in the state of the function.
-    if (state === "succeeded" || state === "failed")
-      this.#draft.change({ kind: "settle", node: 0, state: state === "succeeded" ? "done" : "failed", error, output: null });
+    if (driver === "succeeded" || driver === "failed")
+      this.#draft.change({ kind: "settle", node: 0, state: driver === "succeeded" ? "done" : "failed", error, output: null });
     this.#draft.change({ kind: "cancel-open" });
     this.#state.waiting = false;
     this.#save();
@@ -354,6 +352,7 @@ class Driven {
     this.#draft.forgetAll(next.void, next.returned);
     this.#state.pass = (this.#state.pass ?? 0) + 1;
     this.#state.startedAt = this.#draft.now;
+    this.#state.chars = 0;
     this.#revive(0);
   }
 

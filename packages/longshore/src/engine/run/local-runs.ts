@@ -230,7 +230,7 @@ export class LocalRuns implements RunStore, Follower {
   // Called by the board, inside its own operations.
 
   done(tx: Tx, task: TaskRow): void {
-    this.#tellAbout(tx, task, { kind: "done", node: task.node });
+    this.#tellAbout(tx, task, { kind: "done", node: task.node, chars: task.output?.length ?? 0 });
   }
 
   closed(tx: Tx, task: TaskRow, closure: Closure): NextTry {

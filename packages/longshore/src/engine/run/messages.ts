@@ -318,7 +318,8 @@ export class Messages {
     }
     board.ofRuns.settle(tx, task.id, { ...how, fault: fault ?? undefined });
     const { node } = task;
-    this.#options.tell(tx, task, state === "done" ? { kind: "done", node } : { kind: "ended", node, state, error, fault });
+    const chars = how.output?.length ?? 0;
+    this.#options.tell(tx, task, state === "done" ? { kind: "done", node, chars } : { kind: "ended", node, state, error, fault });
   }
 }
 

@@ -4,7 +4,7 @@
 import type { Json } from "../../../core/json/json.ts";
 import { functionLane } from "../../../core/turn.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
-import { driverRetry } from "../../../engine/run/driven.ts";
+import { driverRetry } from "../../../engine/run/driver-retry.ts";
 import { makePlan, type Plan } from "../../../engine/run/plan.ts";
 import { checkReported } from "./reported.ts";
 import type { FunctionSource } from "./source.ts";
