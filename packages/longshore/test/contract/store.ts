@@ -47,8 +47,8 @@ export function storeContract(name: string, kind: StoreKind): void {
     partContract(setup);
     signalContract(setup);
     functionContract(setup);
-    // Hundreds of small worlds, in memory: the code is the same, and each costs a tenth of one in a file.
     sleepersContract(setup);
+    // Hundreds of small worlds, in memory: the code is the same, and each costs a tenth of one in a file.
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
     delayRestartContract(setup);

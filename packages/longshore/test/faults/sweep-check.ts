@@ -1,7 +1,9 @@
 // After a crash: opens the remaining data, compares it with what was acknowledged, lets everything end, and compares once more.
 import { createHash } from "node:crypto";
+import { isDriver } from "../../src/engine/board/task.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
+import { functionWorker } from "./sweep-function.ts";
 import { LANES, READERS, TERM_MS, tickInput } from "./sweep-workload.ts";
 
 /** What was acknowledged before the crash, and what was uncertain. */
@@ -16,7 +18,7 @@ export interface Findings {
 }
 
 /** Rounds of work after which everything must have ended: the longest chain of steps, and one more for each hold that has to lapse. */
-const ROUNDS_MAX = 20;
+const ROUNDS_MAX = 60;
 
 export async function checkAfterCrash(folder: string, known: Known): Promise<Findings> {
   const clock = new TestClock();
@@ -58,6 +60,7 @@ async function observe(engine: OpenEngine, key: string): Promise<string> {
   if (about === "run") return (await engine.runs.run(id))?.state ?? "gone";
   if (about === "task") return (await task())?.state === "done" ? ((await task())?.output ?? "nothing") : "not done";
   if (about === "failures") return String((await task())?.failures);
+  if (about === "output") return (await engine.runs.run(id))?.output ?? "gone";
   if (about === "posted") return (await task()) === undefined ? "gone" : "there";
   if (about === "part") return times((await engine.parts.read(id, 0, 100)).parts.filter(({ uid }) => uid === which).length);
   if (about === "line")
@@ -137,6 +140,7 @@ async function rerunFields(engine: OpenEngine, { facts, doubt }: Known, found: F
 /** Does all remaining work. A task whose completion was acknowledged must not be handed out again. */
 async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, found: Findings): Promise<void> {
   const { db } = engine.store;
+  const worker = functionWorker(engine);
   const open = db.prepare(
     "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) AS count",
   );
@@ -145,14 +149,21 @@ async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, fo
       found.lost.push(`${open.get()?.count} rows are open and nothing moves them`);
       return;
     }
-    const tasks = await engine.board.claim({ reach: { names: LANES, labels: [] }, holder: "heir", termMs: TERM_MS, max: 100 });
+    const names = [...LANES, ...worker.lanes];
+    const tasks = await engine.board.claim({ reach: { names, labels: [] }, holder: "heir", termMs: TERM_MS, max: 100 });
     for (const task of tasks) {
+      if (isDriver(task)) {
+        await worker.perform(task);
+        continue;
+      }
       if (facts.has(`task ${task.id}`)) found.duplicated.push(`task ${task.id} was handed out again`);
       await engine.board.complete({ taskId: task.id, grant: task.grant, holder: "heir" }, '"late"');
     }
     // A step that waits for a signal gets it from a client that was not answered.
-    for (const { run_id } of db.prepare("SELECT run_id FROM task WHERE ended_at IS NULL AND signal IS NOT NULL").all())
-      await engine.signals.send(String(run_id), { name: "approve", value: '"first"', key: "approve" });
+    for (const { run_id, signal: name } of db
+      .prepare("SELECT run_id, signal FROM task WHERE ended_at IS NULL AND signal IS NOT NULL")
+      .all())
+      await engine.signals.send(String(run_id), { name: String(name), value: '"first"', key: String(name) });
     // Holds of the process that died lapse.
     await clock.advance(tasks.length === 0 ? TERM_MS : 0);
     for (let turn = 0; turn < 5; turn++) await clock.advance(0);

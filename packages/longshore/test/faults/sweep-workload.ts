@@ -8,6 +8,7 @@ import type { Hold, TaskRow } from "../../src/engine/board/task.ts";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
+import { functionWorker, NAP_MS, PASSES, travel } from "./sweep-function.ts";
 
 /** `key` is what a fact is about, `value` what is true of it from then on. */
 export interface Ledger {
@@ -15,7 +16,7 @@ export interface Ledger {
   answered(): void;
 }
 
-export const LANES = ["first", "second", "inside", "last", "single"];
+export const LANES = ["first", "second", "inside", "last", "single", "worked"];
 export const TERM_MS = 10_000;
 /** Longer than the work that a check after a crash finishes takes, so that no tick comes meanwhile. */
 const TICK_MS = 3_600_000;
@@ -76,6 +77,7 @@ async function define({ runs }: OpenEngine): Promise<void> {
   };
   await runs.define({ name: "gate", dialect: "code", source: JSON.stringify(gate) });
   await runs.define({ name: "inner", dialect: "code", source: JSON.stringify(inner) });
+  await runs.define({ name: "travel", dialect: "function", source: JSON.stringify(travel.source) });
   await runs.define({ name: "outer", dialect: "code", source: JSON.stringify({ name: "outer", steps, output: null }) });
 }
 
@@ -103,6 +105,7 @@ class Workload {
     await this.#told(`run ${runId}`, "succeeded", async () => {});
     await this.#cancelAndRetry();
     await this.#signal();
+    await this.#function();
     await this.#single();
     // Of every second run the rows stay, so that later crashes find them.
     if (this.#round % 2 === 0) await this.#told(`run ${runId}`, "gone", () => this.#engine.removeRun(runId));
@@ -142,14 +145,14 @@ class Workload {
     return run.id;
   }
 
-  async #take(lane: string): Promise<TaskRow> {
-    const claim = { reach: { names: [lane], labels: [] }, holder: "w", termMs: TERM_MS };
+  async #take(...lanes: readonly string[]): Promise<TaskRow> {
+    const claim = { reach: { names: [...lanes], labels: [] }, holder: "w", termMs: TERM_MS };
     for (let look = 0; look < 100; look++) {
       const [task] = await this.#engine.board.claim(claim);
       if (task !== undefined) return task;
       await turn();
     }
-    throw new Error(`There is nothing on lane ${lane}.`);
+    throw new Error(`There is nothing on lane ${lanes.join()}.`);
   }
 
   /** A step that gives parts and lines on its way, says how far it has come, and ends. */
@@ -192,6 +195,30 @@ class Workload {
     await this.#complete(await this.#take("inside"));
     await this.#settled(run.id);
     await this.#told(`run ${run.id}`, "succeeded", async () => {});
+  }
+
+  /** A durable function that waits for everything it can wait for, and continues as another. */
+  async #function(): Promise<void> {
+    const { runs, signals, board } = this.#engine;
+    const worker = functionWorker(this.#engine);
+    const turnOnce = async () => worker.perform(await this.#take(...worker.lanes));
+    const { run } = await runs.start({ workflow: "travel", input: "0" });
+    await this.#told(`run ${run.id}`, "running", async () => {});
+    for (const pass of PASSES) {
+      await turnOnce();
+      await board.complete(holdOf(await this.#take("worked")), "null");
+      await turnOnce();
+      const name = `go-${pass}`;
+      await this.#told(`signal ${run.id} ${name}`, '"first"', () => signals.send(run.id, { name, value: '"first"', key: name }));
+      await turnOnce();
+      await this.#clock.advance(NAP_MS);
+      await turnOnce();
+      await this.#complete(await this.#take("inside"));
+      await turnOnce();
+    }
+    await this.#settled(run.id);
+    await this.#told(`run ${run.id}`, "succeeded", async () => {});
+    await this.#told(`output ${run.id}`, '"noted 1"', async () => {});
   }
 
   /** One tick at its time, a pause, two ticks of a backfill, and the end of the schedule. */
