@@ -6,6 +6,7 @@
 import type { Json } from "../../core/json/json.ts";
 import type { TurnReport } from "../../core/turn.ts";
 import { cancelledAlone, type EndState, type Fault, type Lane, type TaskRow } from "../board/task.ts";
+import type { NewDefinition } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
 import { decideDriven } from "./driven.ts";
@@ -131,6 +132,8 @@ export type Change =
   | { kind: "forget"; node: number }
   /** The same for very many. `returned`: the signals that these steps took are kept again. */
   | { kind: "forget-all"; steps: readonly Step[]; returned: readonly number[] }
+  /** Store a longer definition, which the run has from the next decision on. */
+  | { kind: "define"; definition: NewDefinition }
   /** Cancel all open tasks of the run. */
   | { kind: "cancel-open" };
 

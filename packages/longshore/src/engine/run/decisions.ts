@@ -233,9 +233,13 @@ export class Decisions {
     } else if (change.kind === "settle") this.#options.board.ofRuns.settle(tx, taskIdOf(run.id, change.node), change);
     else if (change.kind === "reopen") this.#options.board.ofRuns.reopen(tx, taskIdOf(run.id, change.node), change.passed);
     else if (change.kind === "run") {
-      this.#options.runs.put(tx, run.id, change.run, change.run.input !== run.input);
+      const hasGrown = change.run.definitionId !== run.definitionId;
+      const more = hasGrown ? this.planOf(tx, change.run).nodes.length - about.plan.nodes.length : 0;
+      const next = hasGrown ? { ...change.run, left: change.run.left + more } : change.run;
+      this.#options.runs.put(tx, run.id, next, hasGrown || change.run.input !== run.input);
       if (run.endedAt !== null && change.run.endedAt === null) tx.after(() => this.#options.revived?.(run));
-    } else if (change.kind === "message") this.#options.leave(tx, change.message);
+    } else if (change.kind === "define") this.#options.definitions.keep(tx, change.definition);
+    else if (change.kind === "message") this.#options.leave(tx, change.message);
     else if (change.kind === "turn") this.#turn(tx, run, change);
     else if (change.kind === "number") this.#options.board.ofRuns.number(tx, taskIdOf(run.id, change.node), change.ordinal);
     else if (change.kind === "cancel-open")

@@ -11,7 +11,7 @@ import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import { Missing } from "../missing.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
-import type { Placement, Plan, RunNode, Template } from "./plan.ts";
+import type { Grown, Placement, Plan, RunNode, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import {
   childIdOf,
@@ -177,7 +177,11 @@ export class Draft {
     return ++this.#own().recorded;
   }
 
-  post(node: number, input: string, { ordinal = this.nextOrdinal(), ...parts }: PostParts = {}): void {
+  #placeOf(node: number): number {
+    return this.plan.nodes[node]?.placeless ? 0 : this.nextOrdinal();
+  }
+
+  post(node: number, input: string, { ordinal = this.#placeOf(node), ...parts }: PostParts = {}): void {
     this.change({ kind: "post", node, ordinal, input, ...parts });
     this.spend(Math.floor(input.length / stepChars));
     this.enter();
@@ -210,6 +214,14 @@ export class Draft {
     const step = this.plan.nodes[node]?.id ?? "";
     const { id: runId } = this.run;
     return newTask({ id: taskIdOf(runId, node), runId, node, step, lanes: [], input, policy: null }, this.now, null);
+  }
+
+  /** The run continues with this definition. No node may start any more in this decision, because its plan is the one before. */
+  grow({ id, source }: Grown): void {
+    const { dialect } = this.plan;
+    this.change({ kind: "define", definition: { id, name: `.${id}`, dialect, source } });
+    this.update({ definitionId: id });
+    this.#steps = stepsMax;
   }
 
   startChild(

@@ -100,6 +100,8 @@ export class LocalRuns implements RunStore, Follower {
     this.#options = options;
     this.#ids = store.table(runIdTable);
     this.#keyed = store.table(runKeyTable);
+    // Before the runs: a commit writes a run after the definition that it has got.
+    this.definitions = new Definitions(store, commit, clock, brain);
     this.far = new FarDeadlines({ name: "run", store, commit, clock, sources: runDeadlines, deadline: options.deadline });
     this.runs = runRows(store, commit, (run, before) => {
       this.far.changed(runDeadlinePrefix + run.id, run.endedAt === null ? (run.startAt ?? run.endBy) : null);
@@ -109,7 +111,6 @@ export class LocalRuns implements RunStore, Follower {
     });
     this.triggers = new LocalTriggers(documents);
     this.#families = new Families(store, options.familyRunsMax);
-    this.definitions = new Definitions(store, commit, clock, brain);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
     this.signals = new LocalSignals({

@@ -11,7 +11,7 @@ import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
-import type { Ending, EndNode, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
+import type { Ending, EndNode, Grown, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
 import { tryOnce } from "./retry.ts";
 import type { Settled, StartRun } from "./run.ts";
 import type { Skips } from "./skips.ts";
@@ -86,7 +86,7 @@ export class NodeStart {
     }
     if (node.kind === "join") return this.#wait(at, node);
     const self = this.#selfOf(at, node);
-    if (self === undefined) return;
+    if (self === undefined || (node.kind === "instant" && node.grows !== undefined && this.#grows(at, node.grows, self))) return;
     const when: Resolved = node.when === undefined ? { value: true } : this.#draft.resolve(node.when, self);
     if ("needs" in when) return;
     if ("value" in when && when.value === false) return this.skip(at);
@@ -174,6 +174,17 @@ export class NodeStart {
     if ("failed" in placed) this.#failAtOnce(at, placed);
     else this.#draft.ask(placed);
     return null;
+  }
+
+  /** Returns true when the node starts later, with the plan of a longer definition, or not at all. */
+  #grows(at: number, template: Template, self: Scope["self"]): boolean {
+    const grown = this.#draft.resolve(template, self);
+    if ("failed" in grown) this.#failAtOnce(at, grown);
+    if (!("value" in grown)) return true;
+    if (grown.value === null) return false;
+    this.#draft.grow(grown.value as unknown as Grown);
+    this.#onward.later([at]);
+    return true;
   }
 
   #instant(at: number, node: InstantNode, input: string): void {

@@ -138,6 +138,11 @@ export interface InstantNode extends NodeBase {
   readonly output: Template;
   /** An object that is merged into the run's variables. */
   readonly variables?: Template;
+  /**
+   * Resolves to a `Grown` when the plan is too short for what follows this node, else to null. The run continues with the longer definition,
+   * and then this node starts.
+   */
+  readonly grows?: Template;
   /** Nodes that start together with this one, in order. Joins among them start to wait. */
   readonly starts?: readonly number[];
   /**
@@ -149,6 +154,15 @@ export interface InstantNode extends NodeBase {
     readonly cases: ReadonlyMap<string, readonly number[]>;
     readonly otherwise: readonly number[];
   };
+}
+
+/**
+ * A longer definition of the same run, in the dialect of the run. Its plan begins with the nodes of the plan before, which have the same
+ * places and the same ids; only what follows them may differ. Equal definitions have the same id.
+ */
+export interface Grown {
+  readonly id: string;
+  readonly source: string;
 }
 
 /** Once started, waits until every node in `after` has settled; then its output is evaluated. */
