@@ -20,15 +20,21 @@ prototype.grow = function (pages) {
   return grow.call(this, pages);
 };
 
-async function evaluate(evaluation: Evaluation): Promise<Evaluated> {
-  if (evaluation.language === "jq") return (await import("./jq.ts")).evaluateJq(evaluation);
-  return (await import("./javascript.ts")).evaluateJavaScript(evaluation);
+/** Loads the language of an evaluation. The time of the code counts from then on. */
+async function load({ language }: Evaluation): Promise<(evaluation: Evaluation) => Evaluated> {
+  if (language === "jq") return (await import("./jq.ts")).loadJq();
+  return (await import("./javascript.ts")).loadJavaScript();
 }
 
 const port = parentPort as MessagePort;
 port.on("message", (evaluation: Evaluation) => {
-  evaluate(evaluation).then(
-    (evaluated) => port.postMessage({ evaluated }),
+  const evaluated = async () => {
+    const evaluate = await load(evaluation);
+    port.postMessage({ begun: true });
+    return evaluate(evaluation);
+  };
+  evaluated().then(
+    (result) => port.postMessage({ evaluated: result }),
     // Nothing that the code did leads here: a package is missing, or WebAssembly gave up. The thread may be unusable, so it ends.
     (error: unknown) => {
       const { code, message } = error as { code?: string; message?: string };

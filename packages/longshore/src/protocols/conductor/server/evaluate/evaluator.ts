@@ -9,8 +9,10 @@ import { type Evaluated, type Evaluation, overdue } from "./evaluation.ts";
 
 /** Expressions take some milliseconds of a thread, and the server needs the other cores. */
 const threadsMax = 2;
-/** JavaScript stops itself in time. This is for jq and for calls of the library that cannot be interrupted, with the start of a thread. */
-const graceMs = 4_000;
+/** JavaScript stops itself in time. This is for jq and for calls of the library that cannot be interrupted. */
+const graceMs = 1_000;
+/** A thread starts and loads a language in less than a second, but on a machine with too much work it takes many times as long. */
+const startMsMax = 120_000;
 /** The heap of a thread outside WebAssembly: texts of inputs and results. */
 const threadMbMax = 256;
 /** A thread ends after this many evaluations, so that a leak in a foreign library stays small. */
@@ -19,7 +21,10 @@ const evaluationsMax = 10_000;
 const idleMs = 60_000;
 
 /** What a thread posts. */
-type Posted = { readonly evaluated: Evaluated } | { readonly broken: { readonly code?: string; readonly message?: string } };
+type Posted =
+  | { readonly begun: true }
+  | { readonly evaluated: Evaluated }
+  | { readonly broken: { readonly code?: string; readonly message?: string } };
 
 interface Job {
   readonly evaluation: Evaluation;
@@ -92,20 +97,23 @@ export class Evaluator {
   }
 
   #give(thread: Thread, job: Job): void {
-    thread.disarm();
     thread.job = job;
     thread.evaluations++;
     // A thread keeps the process alive while it works.
     thread.worker.ref();
-    const { msMax } = job.evaluation;
-    const stop = () => this.#failed(thread, { failed: overdue(msMax), isLimit: true });
-    thread.disarm = this.#clock.at(this.#clock.now() + msMax + graceMs, stop);
+    this.#endAfter(thread, startMsMax, `no thread for expressions has started within ${startMsMax / 1_000} seconds`);
     thread.worker.postMessage(job.evaluation);
+  }
+
+  #endAfter(thread: Thread, ms: number, failed: string): void {
+    thread.disarm();
+    thread.disarm = this.#clock.at(this.#clock.now() + ms, () => this.#failed(thread, { failed, isLimit: true }));
   }
 
   #posted(thread: Thread, posted: Posted): void {
     const { job } = thread;
     if (job === null) return;
+    if ("begun" in posted) return this.#endAfter(thread, job.evaluation.msMax + graceMs, overdue(job.evaluation.msMax));
     thread.job = null;
     thread.disarm();
     thread.worker.unref();

@@ -19,9 +19,14 @@ const fileName = "inline";
 
 let engine: Promise<QuickJSWASMModule> | undefined;
 
-export async function evaluateJavaScript({ code, input, msMax }: Evaluation): Promise<Evaluated> {
+export async function loadJavaScript(): Promise<(evaluation: Evaluation) => Evaluated> {
   engine ??= newQuickJSWASMModuleFromVariant(defaultOf(variant));
-  const runtime = (await engine).newRuntime({
+  const loaded = await engine;
+  return (evaluation) => evaluateJavaScript(loaded, evaluation);
+}
+
+function evaluateJavaScript(quickJs: QuickJSWASMModule, { code, input, msMax }: Evaluation): Evaluated {
+  const runtime = quickJs.newRuntime({
     memoryLimitBytes: scriptBytesMax,
     maxStackSizeBytes: stackBytesMax,
     interruptHandler: shouldInterruptAfterDeadline(Date.now() + msMax),

@@ -10,9 +10,13 @@ interface Jq {
 
 let engine: Promise<Jq> | undefined;
 
-export async function evaluateJq({ code, input }: Evaluation): Promise<Evaluated> {
+export async function loadJq(): Promise<(evaluation: Evaluation) => Evaluated> {
   engine ??= createRequire(import.meta.url)("jq-web") as Promise<Jq>;
-  const jq = await engine;
+  const loaded = await engine;
+  return (evaluation) => evaluateJq(loaded, evaluation);
+}
+
+function evaluateJq(jq: Jq, { code, input }: Evaluation): Evaluated {
   try {
     const lines = jq.raw(input, code, ["-c", "-M"]) ?? "";
     if (lines.length > outputCharsMax)
