@@ -47,6 +47,7 @@ function* everyTaskAt(tasks: readonly WorkflowTask[], path: string): Generator<[
     for (const [key, branch] of Object.entries(task.decisionCases ?? {})) yield* everyTaskAt(branch, `${here}.decisionCases[${key}]`);
     yield* everyTaskAt(task.defaultCase ?? [], `${here}.defaultCase`);
     for (const [fork, branch] of (task.forkTasks ?? []).entries()) yield* everyTaskAt(branch, `${here}.forkTasks[${fork}]`);
+    yield* everyTaskAt(task.loopOver ?? [], `${here}.loopOver`);
   }
 }
 
@@ -109,7 +110,7 @@ function checkInput(
   }
 }
 
-function checkTask(task: WorkflowTask, path: string, violations: Violations): void {
+export function checkTask(task: WorkflowTask, path: string, violations: Violations): void {
   if (!task.name) violations.add(`${path}.name`, "WorkflowTask name cannot be empty or null", task.name);
   else checkName(task.name, `${path}.name`, "WorkflowTask name", violations);
   if (!task.taskReferenceName)
@@ -136,6 +137,10 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
       return checkDecision(task, bad);
     case "INLINE":
       return task.inputParameters.evaluatorType === "python" ? bad(noPython(task)) : undefined;
+    case "DO_WHILE":
+      return checkLoop(task, required, bad);
+    case "FORK_JOIN_DYNAMIC":
+      return checkDynamicFork(task, bad);
     case "HTTP":
       return checkHttp(task, bad);
     case "JSON_JQ_TRANSFORM":
@@ -185,6 +190,23 @@ function checkScript(code: string, task: WorkflowTask, bad: (message: string) =>
     const { name, message } = toError(error);
     bad(`Expression is not well formatted: ${name}: ${message}, taskType: ${task.type} taskName ${task.name}`);
   }
+}
+
+function checkLoop(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
+  const isList = task.items !== undefined || Object.hasOwn(task.inputParameters, "_items");
+  if (!isList && !task.loopCondition) required("loopCondition");
+  if ((task.loopOver ?? []).length === 0) required("loopOver");
+  if (task.evaluatorType === "python") bad(noPython(task));
+  for (const inner of everyTask(task.loopOver ?? []))
+    if (inner.type === "DO_WHILE")
+      bad(`DO_WHILE ${inner.taskReferenceName} inside DO_WHILE ${task.taskReferenceName} ${unsupported}: put it into a SUB_WORKFLOW`);
+}
+
+function checkDynamicFork(task: WorkflowTask, bad: (message: string) => void): void {
+  const hasPair = task.dynamicForkTasksParam !== undefined && task.dynamicForkTasksInputParamName !== undefined;
+  if (hasPair || Object.hasOwn(task.inputParameters, "forkTaskInputs")) return;
+  const expected = "forkTaskInputs in inputParameters, or dynamicForkTasksParam and dynamicForkTasksInputParamName";
+  bad(`${expected} is required for taskType: FORK_JOIN_DYNAMIC taskName: ${task.name}`);
 }
 
 /** The uri and the method may also come from the task definition, so a missing one fails the task. */

@@ -1,20 +1,25 @@
 // The context document that expressions read from a run. Entries are made one by one, when they are needed. Entries that have not been
 // loaded are recorded.
 
-import type { Json, JsonObject } from "../../../core/json/json.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";
 import type { Needs, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { taskIdOf } from "../../../engine/run/run.ts";
 import { isGate } from "./compile.ts";
-import type { Context } from "./fill.ts";
+import { type Context, fillValue } from "./fill.ts";
 import { attemptIdOf } from "./ids.ts";
-import { quote } from "./quoting.ts";
+import { itemOf, itemsOf } from "./iterate.ts";
+import { inIteration, type Loop, loopsOf, type Within } from "./loops.ts";
+import { quote, unquote } from "./quoting.ts";
 import { definitionOf, outputOf, taskEntry, workflowStatusOf } from "./records.ts";
 import { type Settings, settingsOf } from "./settings.ts";
 
 export type Environment = (name: string) => string | null;
+
+/** How many iterations back a name is looked for: a task may be in a branch that the last iterations did not take. */
+const lookBackMax = 20;
 
 export class RunContext implements Context {
   readonly #plan: Plan;
@@ -46,8 +51,12 @@ export class RunContext implements Context {
 
   entry(name: string, field: string | null): Json | undefined {
     if (name === "workflow") return this.#workflow(field);
-    const at = this.#plan.index.get(name);
-    if (at === undefined || isGate(this.#plan, at)) return null;
+    const loop = loopsOf(this.#plan).named(name);
+    const within = this.#within;
+    if (loop !== undefined && within?.loop === loop && within.iteration > 0 && field === "output") return this.#progress(within);
+    const at = this.#plan.index.get(name) ?? this.#newest(name);
+    if (at === undefined) return undefined;
+    if (at === null || isGate(this.#plan, at)) return null;
     const node = this.#plan.nodes[at] as PlanNode;
     if (field === "output" && node.kind !== "run") return this.#output(at);
     const record = this.#scope.record(at);
@@ -57,6 +66,58 @@ export class RunContext implements Context {
     }
     if (record === null) return null;
     return field === "output" ? { output: outputOf(node, record) } : this.#task(node, record);
+  }
+
+  get #within(): Within | undefined {
+    const { self } = this.#scope;
+    return self === null ? undefined : loopsOf(this.#plan).of(self.node);
+  }
+
+  /** The output of a loop as tasks inside it read it: the number of the iteration, and the item. */
+  #progress({ loop, iteration }: Within): Json | undefined {
+    const items = loop.items === null ? { value: null } : fillValue(loop.items, this);
+    if ("needs" in items) return undefined;
+    const list = loop.items === null || !("value" in items) ? null : itemsOf(unquote(items.value));
+    return { output: { iteration, ...itemOf(list, iteration) } };
+  }
+
+  /**
+   * The newest task with this name in a loop: inside the loop, that of this iteration or else of one before. Null when there is none,
+   * undefined when a record must be loaded first.
+   */
+  #newest(name: string): number | null | undefined {
+    const loop = loopsOf(this.#plan).around(name);
+    if (loop === undefined) return null;
+    const within = this.#within;
+    let from = loop.bodies.length;
+    if (within?.loop === loop && within.iteration > 0) from = within.iteration;
+    else {
+      const last = this.#lastOf(loop);
+      if (last === undefined) return undefined;
+      from = last;
+    }
+    for (let iteration = from; iteration > Math.max(0, from - lookBackMax); iteration--) {
+      const at = this.#plan.index.get(inIteration(name, iteration));
+      if (at === undefined || at === this.#scope.self?.node) continue;
+      const record = this.#scope.record(at);
+      if (record === undefined) {
+        this.#records.add(at);
+        return undefined;
+      }
+      if (record !== null) return at;
+    }
+    return null;
+  }
+
+  /** The last iteration of a loop that has ended; 0 for one that has not. */
+  #lastOf(loop: Loop): number | undefined {
+    const output = this.#scope.output(loop.at);
+    if (output === undefined) {
+      this.#outputs.add(loop.at);
+      return undefined;
+    }
+    const { iteration } = isObject(output) ? (output as JsonObject) : {};
+    return typeof iteration === "number" ? iteration : 0;
   }
 
   isData(name: string, field: string | null): boolean {

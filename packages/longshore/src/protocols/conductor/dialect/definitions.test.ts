@@ -209,7 +209,7 @@ describe("workflow definitions", () => {
   });
 
   it("are refused with the operator and the task when an operator is not supported", () => {
-    for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "EXCLUSIVE_JOIN", "EVENT", "START_WORKFLOW"])
+    for (const type of ["EXCLUSIVE_JOIN", "EVENT", "START_WORKFLOW", "KAFKA_PUBLISH"])
       expect(messages(workflow(task("x", { type, taskReferenceName: "ref" })))).toEqual([
         `${type} is not supported by this server, taskReferenceName: ref`,
       ]);
@@ -219,6 +219,17 @@ describe("workflow definitions", () => {
       "HTTP with asyncComplete is not supported by this server, taskReferenceName: h",
     ]);
     expect(messages(workflow(task("m", { type: "LLM_CHAT_COMPLETE" })))).toEqual([]);
+    const inner = { type: "DO_WHILE", loopCondition: "true", loopOver: [task("a")] };
+    expect(messages(workflow(task("o", { type: "DO_WHILE", loopCondition: "true", loopOver: [task("i", inner)] })))).toEqual([
+      "DO_WHILE i inside DO_WHILE o is not supported by this server: put it into a SUB_WORKFLOW",
+    ]);
+    expect(messages(workflow(task("l", { type: "DO_WHILE" })))).toEqual([
+      "loopCondition field is required for taskType: DO_WHILE taskName: l",
+      "loopOver field is required for taskType: DO_WHILE taskName: l",
+    ]);
+    expect(messages(workflow(task("f", { type: "FORK_JOIN_DYNAMIC" })))).toEqual([
+      "forkTaskInputs in inputParameters, or dynamicForkTasksParam and dynamicForkTasksInputParamName is required for taskType: FORK_JOIN_DYNAMIC taskName: f",
+    ]);
     const inline = { type: "INLINE", inputParameters: { evaluatorType: "python", expression: "1" } };
     expect(messages(workflow(task("i", inline)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: i/);
   });

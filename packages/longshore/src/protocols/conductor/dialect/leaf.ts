@@ -32,18 +32,18 @@ export function isForWorkers(operator: ReturnType<typeof operatorOf>): boolean {
 }
 
 /** A task that has no branches. */
-export function leafOf(task: WorkflowTask, common: Common): PlanNode {
+export function leafOf(task: WorkflowTask, common: Common, isData = false): PlanNode {
   const definition = task.taskDefinition ?? null;
   const operator = operatorOf(task.type);
   // Default inputs are only for workers: the author of a task definition must not change the input of the server's own operators.
-  const input = inputOf(task, isForWorkers(operator) ? definition : null);
+  const input = inputOf(task, isForWorkers(operator) ? definition : null, isData);
   const fresh = input.parameters.kind === "constant" ? {} : { freshInput: true };
   const waits = { ...common, ...fresh, retry: retryOf(task, definition), timeouts: waitTimeouts(definition) };
   switch (operator) {
     case "DYNAMIC":
       return workerNode(task, { ...common, freshInput: true }, definition, dynamicInput(task, input, definition));
     case "SUB_WORKFLOW":
-      return { ...waits, kind: "run", workflow: null, input: childInput(task, input) };
+      return { ...waits, kind: "run", workflow: null, input: childInput(task, input, isData) };
     case "TERMINATE":
       return { ...common, kind: "end", input: { kind: "input", ...input }, ending: template({ kind: "ending", input }), timeouts: {} };
     case "SET_VARIABLE": {
@@ -118,21 +118,23 @@ function waitTimeouts(definition: TaskDef | null): { claimMs?: number; totalMs?:
   return { ...(endMs === undefined ? {} : { claimMs: endMs }), ...(totalMs === undefined ? {} : { totalMs }) };
 }
 
-export function inputOf(task: WorkflowTask, definition: TaskDef | null): InputTemplate {
+/** With `isData` the parameters come from the data of a run, and so contain no expressions. */
+export function inputOf(task: WorkflowTask, definition: TaskDef | null, isData = false): InputTemplate {
   const otherwise = definition !== null && Object.keys(definition.inputTemplate).length > 0 ? definition.inputTemplate : null;
-  return { parameters: compileValue({ ...otherwise, ...task.inputParameters }), otherwise };
+  const parameters = { ...otherwise, ...task.inputParameters };
+  return { parameters: isData ? { kind: "constant", value: parameters } : compileValue(parameters), otherwise };
 }
 
 function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: TaskDef | null): ConductorTemplate {
   return { kind: "dynamic", input, task: { dynamicTaskNameParam: task.dynamicTaskNameParam, taskDefinition: definition ?? undefined } };
 }
 
-function childInput(task: WorkflowTask, input: InputTemplate): ConductorTemplate {
+function childInput(task: WorkflowTask, input: InputTemplate, isData: boolean): ConductorTemplate {
   const param = task.subWorkflowParam ?? {};
   const fields = Object.entries(param).map(([field, value]) => {
     // An inline definition is not searched for expressions: they belong to its own run.
     const inline = field === "workflowDefinition" && typeof value !== "string";
-    return [field, inline ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
+    return [field, inline || isData ? { kind: "constant" as const, value: value as unknown as Json } : compileValue(value as Json)];
   });
   return {
     kind: "child",

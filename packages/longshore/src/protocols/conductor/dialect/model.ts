@@ -67,6 +67,11 @@ export interface WorkflowTask {
   readonly taskDefinition?: TaskDef;
   readonly retryCount?: number;
   readonly loopOver?: readonly WorkflowTask[];
+  readonly loopCondition?: string;
+  /** An expression for the list of a loop over items. */
+  readonly items?: string;
+  readonly dynamicForkTasksParam?: string;
+  readonly dynamicForkTasksInputParamName?: string;
 }
 
 export interface WorkflowDef {

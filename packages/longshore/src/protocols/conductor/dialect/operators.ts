@@ -18,22 +18,13 @@ export const operators = [
   "JSON_JQ_TRANSFORM",
   "DECISION",
   "HTTP",
+  "DO_WHILE",
+  "FORK_JOIN_DYNAMIC",
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
 /** Conductor's own types that are not served. A run with one would wait without an end for a worker that cannot exist. */
-const unserved = new Set([
-  "DO_WHILE",
-  "WHILE",
-  "EVENT",
-  "EXCLUSIVE_JOIN",
-  "FORK",
-  "FORK_JOIN_DYNAMIC",
-  "JDBC",
-  "KAFKA_PUBLISH",
-  "PULL_WORKFLOW_MESSAGES",
-  "START_WORKFLOW",
-]);
+const unserved = new Set(["WHILE", "EVENT", "EXCLUSIVE_JOIN", "FORK", "JDBC", "KAFKA_PUBLISH", "PULL_WORKFLOW_MESSAGES", "START_WORKFLOW"]);
 
 /** The lane of expressions, which the server evaluates itself. The server reserves names with this prefix for this dialect (protocol.ts). */
 export const evaluateLane = "$conductor.evaluate";

@@ -36,7 +36,7 @@ export function isShown(node: PlanNode, task: Pick<TaskRow, "fault">): boolean {
 
 /** Undefined for a node without a task of the definition. */
 export function workflowTaskOf(node: PlanNode): WorkflowTask | undefined {
-  return (node.origin as WorkflowTask | null) ?? undefined;
+  return node.hidden ? undefined : ((node.origin as WorkflowTask | null) ?? undefined);
 }
 
 /** The status of a step's newest attempt. An attempt that was followed by another has its own fault: see `closedStatus`. */
@@ -98,7 +98,7 @@ export function taskTypeOf(task: WorkflowTask, input: Json): string {
   const operator = operatorOf(task.type);
   if (operator === null) return task.type;
   if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.type;
-  if (operator === "FORK_JOIN") return "FORK";
+  if (operator === "FORK_JOIN" || operator === "FORK_JOIN_DYNAMIC") return "FORK";
   return operator === "SIMPLE" ? task.name : operator;
 }
 
@@ -106,7 +106,7 @@ export function taskTypeOf(task: WorkflowTask, input: Json): string {
 export function taskDefNameOf(task: WorkflowTask, input: Json): string {
   const operator = operatorOf(task.type);
   if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.name;
-  if (operator === "FORK_JOIN") return "FORK";
+  if (operator === "FORK_JOIN" || operator === "FORK_JOIN_DYNAMIC") return "FORK";
   return operator === "JOIN" || operator === "SWITCH" || operator === "DECISION" ? operator : task.name;
 }
 

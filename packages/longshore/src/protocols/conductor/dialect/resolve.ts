@@ -8,7 +8,9 @@ import type { Ending, Plan, PlanNode, Template } from "../../../engine/run/plan.
 import { successorIdOf, taskIdOf } from "../../../engine/run/run.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
+import { forkedTasks, grownFork } from "./grow.ts";
 import { attemptIdOf } from "./ids.ts";
+import { Iterating, itemsOf, loopOf } from "./iterate.ts";
 import { javaText } from "./java-text.ts";
 import { joinOutput } from "./join.ts";
 import { dynamicDefinition } from "./placement.ts";
@@ -49,6 +51,13 @@ class Resolving {
         return this.#then(this.#input(template.switch.input), (input) => ({ value: switchPart(template.switch, template.part, input) }));
       case "selected":
         return this.#selected(template.of);
+      case "more-iterations":
+      case "loop-turn":
+      case "loop-condition":
+      case "loop-output":
+        return this.#iterating(template);
+      case "forked":
+        return this.#forked(template);
       case "join-input":
         return { value: { joinOn: [...template.joinOn] } };
       case "join-output":
@@ -89,6 +98,27 @@ class Resolving {
       const found = dynamicDefinition(template.task, input, this.#scope);
       if (!("definition" in found)) return found;
       return { value: withDefaults(input, found.definition.inputTemplate ?? {}, true) };
+    });
+  }
+
+  #iterating(template: ConductorTemplate & { loop: string }): Resolved {
+    const loop = loopOf(this.#plan, template.loop);
+    const items = loop.items === null ? { value: null } : this.#fill(loop.items);
+    if (!("value" in items)) return items;
+    const list = loop.items === null ? null : itemsOf(unquote(items.value));
+    const reads = "input" in template ? this.#input(template.input) : { value: {} };
+    return this.#then(reads, (input) =>
+      new Iterating(this.#plan, this.#scope, loop, { input: unquote(input) as JsonObject, items: list }).resolve(template),
+    );
+  }
+
+  #forked({ part, id, task, input }: ConductorTemplate & { kind: "forked" }): Resolved {
+    return this.#then(this.#input(input), (given) => {
+      const found = forkedTasks(this.#plan, { id, task }, given, this.#scope);
+      if (!("value" in found)) return found;
+      const { tasks, joinOn } = found.value as { tasks: Json; joinOn: Json };
+      if (part === "grows") return grownFork(this.#plan, id, tasks, joinOn);
+      return { value: { ...given, forkedTaskDefs: tasks, forkedTasks: joinOn } };
     });
   }
 

@@ -81,13 +81,15 @@ function definitionFor(task: WorkflowTask, taskDefs: ReadonlyMap<string, TaskDef
 }
 
 function* branches(task: WorkflowTask, complete: Complete): Sliced<Partial<WorkflowTask>> {
-  const { decisionCases, defaultCase, forkTasks } = task;
+  const { decisionCases, defaultCase, forkTasks, loopOver } = task;
   const cases: [string, WorkflowTask[]][] = [];
   for (const [key, list] of Object.entries(decisionCases ?? {})) cases.push([key, yield* complete(list)]);
   const otherwise = yield* complete(defaultCase ?? []);
   const forks: WorkflowTask[][] = [];
   for (const list of forkTasks ?? []) forks.push(yield* complete(list));
+  const body = yield* complete(loopOver ?? []);
   return {
+    ...(loopOver && { loopOver: body }),
     ...(decisionCases && { decisionCases: Object.fromEntries(cases) }),
     ...(defaultCase && { defaultCase: otherwise }),
     ...(forkTasks && { forkTasks: forks }),

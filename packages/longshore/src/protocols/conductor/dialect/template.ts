@@ -26,6 +26,21 @@ export type ConductorTemplate =
   | { readonly kind: "switch"; readonly part: "input" | "output" | "case"; readonly switch: SwitchTemplate }
   /** The case that the task `of` has evaluated. */
   | { readonly kind: "selected"; readonly of: number }
+  /** A longer definition, when the plan has no iteration after this one. */
+  | { readonly kind: "more-iterations"; readonly loop: string; readonly iteration: number }
+  /** What follows an iteration: `go`, or anything else for the end. */
+  | { readonly kind: "loop-turn"; readonly loop: string; readonly iteration: number }
+  /** What the condition of a loop reads. */
+  | { readonly kind: "loop-condition"; readonly loop: string; readonly iteration: number; readonly input: InputTemplate }
+  | { readonly kind: "loop-output"; readonly loop: string; readonly input: InputTemplate }
+  /** A FORK_JOIN_DYNAMIC: the longer definition with its tasks, or its input. */
+  | {
+      readonly kind: "forked";
+      readonly part: "grows" | "input";
+      readonly id: string;
+      readonly task: WorkflowTask;
+      readonly input: InputTemplate;
+    }
   | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }
   | { readonly kind: "variables"; readonly input: InputTemplate }

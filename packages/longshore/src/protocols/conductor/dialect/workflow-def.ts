@@ -3,7 +3,7 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
-import { checkWorkflow } from "./check.ts";
+import { checkTask, checkWorkflow } from "./check.ts";
 import { compileInSlices } from "./compile.ts";
 import { countExpressions, expressionsMax, valueExpressionsMax } from "./expression-count.ts";
 import {
@@ -46,6 +46,14 @@ export function* parseInSlices(source: unknown, path: string, options: { mayBeEm
   const violations = new Violations();
   const value = yield* new Reader(violations, expressions > valueExpressionsMax).workflow(source, path, options.mayBeEmpty ?? false);
   return value === null || violations.list.length > 0 ? { violations: violations.list } : { value };
+}
+
+/** Tasks that a run brings. Each is checked by itself: what it needs of the workflow around it is not known here. */
+export function parseTasks(source: Json, path: string): Checked<readonly WorkflowTask[]> {
+  const violations = new Violations();
+  const value = atOnce(new Reader(violations, true).tasks(source, path));
+  for (const [at, task] of value.entries()) checkTask(task, `${path}[${at}]`, violations);
+  return violations.list.length > 0 ? { violations: violations.list } : { value };
 }
 
 /** The body of `PUT /metadata/workflow`. Conductor refuses the whole list when one is wrong; here each is judged alone. */
@@ -96,6 +104,10 @@ class Reader {
     yield* checkWorkflow(definition, path, { mayBeEmpty }, this.#violations);
     if (this.#violations.list.length === before) yield* this.#tryOut(definition, path);
     return definition;
+  }
+
+  tasks(given: Json, path: string): Sliced<readonly WorkflowTask[]> {
+    return this.#list(given, path);
   }
 
   #countIn(value: Json, path: string): void {
@@ -173,6 +185,7 @@ class Reader {
     asyncComplete: flag(false),
     loopCondition: text,
     loopOver: (given, path) => this.#lists(given, path),
+    items: text,
     retryCount: optionalWhole,
     evaluatorType: text,
     expression: text,

@@ -12,7 +12,7 @@ import { choosesByScript } from "../dialect/operators.ts";
 import { unquoteJson } from "../dialect/quoting.ts";
 import { chosenInput, isSystemTask, workflowStatusOf } from "../dialect/records.ts";
 import { type Settings, settingsOf } from "../dialect/settings.ts";
-import { currentTry, earlierTry, namesOf, objectText, renderTask, type Try } from "./render-task.ts";
+import { currentTry, earlierTry, namesOf, objectText, referenceOf, renderTask, type Try } from "./render-task.ts";
 import type { DefinitionView, StepView, Views } from "./view.ts";
 
 const states: readonly RunState[] = ["running", "paused", "succeeded", "failed", "cancelled", "timed-out"];
@@ -239,7 +239,7 @@ interface Line {
 function lineOf({ shown, step }: Recorded, text: string): Line {
   const isTolerated = step.node?.onFailure === "tolerate" && shown.status === "FAILED_WITH_TERMINAL_ERROR" && isSystemTask(step.node);
   const isFailed = shown.status === "FAILED" || (shown.status === "FAILED_WITH_TERMINAL_ERROR" && !isTolerated);
-  const failed = isFailed ? { reference: step.task.taskReferenceName, name: namesOf(step, shown.input).definitionName } : null;
+  const failed = isFailed ? { reference: referenceOf(step), name: namesOf(step, shown.input).definitionName } : null;
   return { ordinal: shown.ordinal, text, changedAt: Math.max(shown.updatedAt, shown.scheduledAt), failed };
 }
 

@@ -8,6 +8,7 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { DefinitionViews } from "../../../engine/run/views.ts";
 import { dialectName } from "../dialect/compile.ts";
+import { loopsOf, type Within, withoutGrowth } from "../dialect/loops.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "../dialect/model.ts";
 import { definitionOf, workflowTaskOf } from "../dialect/records.ts";
 
@@ -16,6 +17,8 @@ export interface StepView {
   readonly task: WorkflowTask;
   readonly node: PlanNode | undefined;
   readonly definition: TaskDef | undefined;
+  /** The loop that it belongs to. */
+  readonly within: Within | undefined;
   /** JSON texts. */
   readonly taskText: string;
   readonly definitionText: string | undefined;
@@ -40,10 +43,11 @@ export function createViews(plan: (definition: Definition) => Plan): Views {
 
 function viewOf(definition: Definition, plan: Plan): DefinitionView {
   const ours = definition.dialect === dialectName;
-  const source = ours ? definitionOf(plan) : foreign(definition, plan);
-  const steps = plan.nodes.map((node) => {
+  const source = ours ? withoutGrowth(definitionOf(plan)) : foreign(definition, plan);
+  const loops = loopsOf(plan);
+  const steps = plan.nodes.map((node, at) => {
     const task = ours ? workflowTaskOf(node) : plainTask(node);
-    return task === undefined ? undefined : stepOf(task, node);
+    return task === undefined ? undefined : stepOf(task, node, ours ? loops.of(at) : undefined);
   });
   const { dialect } = definition;
   let text: string | undefined;
@@ -57,11 +61,11 @@ function viewOf(definition: Definition, plan: Plan): DefinitionView {
 }
 
 /** Texts are created when they are first shown: a definition may have thousands of steps, and a run shows only those that have started. */
-function stepOf(task: WorkflowTask, node: PlanNode | undefined): StepView {
+function stepOf(task: WorkflowTask, node: PlanNode | undefined, within?: Within): StepView {
   const definition = task.taskDefinition;
   let [taskText, definitionText]: (string | undefined)[] = [];
   return {
-    ...{ task, node, definition },
+    ...{ task, node, definition, within },
     get taskText() {
       taskText ??= writeExact(wholeTask(task));
       return taskText;

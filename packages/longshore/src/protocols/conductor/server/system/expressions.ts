@@ -26,6 +26,8 @@ export async function performExpression(task: WorkflowTask, work: LaneWork, expr
       return chosen(await evaluate("javascript", task.expression ?? ""), false);
     case "DECISION":
       return chosen(await evaluate("javascript", task.caseExpression ?? ""), true);
+    case "DO_WHILE":
+      return conditionOf(task.loopCondition ?? "", await evaluate("javascript", task.loopCondition ?? ""));
     case "LAMBDA":
       return { result: resultOf(await evaluate("javascript", `(function () { ${scriptOf(input)} })()`), true) };
     case "JSON_JQ_TRANSFORM":
@@ -47,6 +49,13 @@ async function inline(input: JsonObject, evaluate: (code: string) => Promise<Eva
 function chosen(evaluated: Evaluated, isDecision: boolean): Json {
   if ("failed" in evaluated) throw failure(evaluated.failed, { retryable: true });
   return choiceOutput(isDecision, javaText(parseExact(evaluated.output) as Json));
+}
+
+/** A condition that cannot be evaluated ends its loop, and the loop fails with this reason. */
+function conditionOf(condition: string, evaluated: Evaluated): Json {
+  if ("failed" in evaluated) return { failed: `Unable to evaluate condition ${condition}, exception ${evaluated.failed}` };
+  const value = parseExact(evaluated.output) as Json;
+  return { goesOn: typeof value === "number" ? value > 0 : value === true };
 }
 
 /** Code that fails will fail again; code that was stopped may not. */

@@ -8,7 +8,6 @@ import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import type { WorkflowTask } from "../../dialect/model.ts";
 import { callLane, evaluateLane } from "../../dialect/operators.ts";
-import { workflowTaskOf } from "../../dialect/records.ts";
 import { Evaluator } from "../evaluate/evaluator.ts";
 import { systemHolder } from "../render-task.ts";
 import { performExpression } from "./expressions.ts";
@@ -80,8 +79,9 @@ export class SystemTasks {
     const run = runId === null ? undefined : await reader.runHead(runId);
     const definition = run === undefined ? undefined : await reader.definitionById(run.definitionId);
     const found = definition === undefined ? undefined : plan(definition).nodes[node];
-    const task = found === undefined ? undefined : workflowTaskOf(found);
-    if (task === undefined) throw new LaneFailure({ error: `task ${id} is in no definition`, retryable: false });
+    // The evaluation of a condition is a hidden node of its loop.
+    const task = found?.origin as WorkflowTask | null | undefined;
+    if (task === undefined || task === null) throw new LaneFailure({ error: `task ${id} is in no definition`, retryable: false });
     return task;
   }
 }
