@@ -38,7 +38,7 @@ async function failedRuns(count: number): Promise<string[]> {
 const livesOf = async (id: string) => (await town.api<{ retries: number }>("GET", `/runs/${id}`)).retries;
 
 describe("the list of runs", () => {
-  it("retries chosen runs with the keyboard: counted first, then carried out by the server", async () => {
+  it("retries chosen runs with the keyboard: first shows how many, then the server retries them", async () => {
     const ids = await failedRuns(4);
     const { page, faults } = await openPage(browser, town.url);
     await page.goto(`${town.url}/ui/runs?q=state:failed#token=${operator}`);
@@ -90,7 +90,7 @@ describe("the list of runs", () => {
 });
 
 describe("the audit", () => {
-  it("shows who ordered what with its reason, and is filtered by its address", async () => {
+  it("shows each order with its caller and reason, and has its filter in the address", async () => {
     await town.api("POST", "/queues/pause", { lane: "train-model", labels: ["gpu"], reason: "the card is broken" });
     await town.api("POST", "/queues/resume", { lane: "train-model", labels: ["gpu"] });
     const { page, faults } = await openPage(browser, town.url);
@@ -114,7 +114,7 @@ describe("the audit", () => {
     await page.context().close();
   });
 
-  it("belongs to every token, but a token that only reads can order nothing", async () => {
+  it("can be read with every token, but a token that only allows reading can order nothing", async () => {
     const { page } = await openPage(browser, town.url);
     await page.goto(`${town.url}/ui/runs?q=state:failed#token=${reader}`);
     await page.goto(`${town.url}/ui/runs?q=state:failed`);

@@ -1,5 +1,5 @@
-// Who orders what is being done: known from the request to the transaction, however many functions are between them. So every protocol has
-// its orders in the audit without naming the caller in each call.
+// The caller of the current request, known in all functions from the request to the transaction. So the audit has the orders of every
+// protocol, and no function needs a parameter for the caller.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 

@@ -1,4 +1,4 @@
-// Routes and methods that are orders name their caller for the audit. One place for every protocol: a route cannot forget it.
+// Adds the caller of orders to the audit, for the routes and methods of every protocol, so that no route can forget it.
 
 import { type Action, actions } from "../core/actions.ts";
 import type { Orderers } from "../core/orderer.ts";

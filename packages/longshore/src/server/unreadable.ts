@@ -1,4 +1,4 @@
-// An error in what was read at the start: rows of another program. Reading them failed before any of them was served.
+// Errors in rows that are read at the start and that another program has written. Reading them fails before the server uses any of them.
 
 import { LongshoreError } from "../core/errors.ts";
 

@@ -1,4 +1,5 @@
-// The attacker is between Longshore and its NATS server, or in the place of it. The address of the server begins with `tls://`, but the attacker
+// The attacker is between Longshore and its NATS server, or answers instead of it. The address of the server begins with `tls://`, but the
+// attacker
 // greets as a server without TLS. The login was then sent as plain text.
 
 import { once } from "node:events";
@@ -37,7 +38,7 @@ async function listener() {
   return { url: (scheme: string) => `${scheme}://ada:${secret}@127.0.0.1:${port}`, over };
 }
 
-/** A server of Longshore whose queue has this address. Resolves with the first error of its connection. */
+/** A Longshore server whose queue has this address. Resolves with the first error of its connection. */
 async function connectServer(url: string): Promise<unknown> {
   const gone = new AbortController();
   const failed = new Promise<unknown>((resolve) => {
@@ -51,13 +52,13 @@ async function connectServer(url: string): Promise<unknown> {
   return failed;
 }
 
-it("a server shows its login to no NATS server without TLS when its address asks for TLS", async () => {
+it("a server sends its login to no NATS server without TLS when its address requires TLS", async () => {
   const { url, over } = await listener();
   expect(String(await connectServer(url("tls")))).toContain("tls");
   expect(await over).not.toContain(secret);
 });
 
-it("a worker does not either", async () => {
+it("a worker also sends no login", async () => {
   const { url, over } = await listener();
   const on = stepflowNats(url("tls"), { stream: "S", consumer: "c", orchestratorUrl: "http://127.0.0.1:1", env: {} });
   const started = work({ tasks: [task("echo", (input) => input)], on, clock: new TestClock(), signals: false, logger: () => {} });
@@ -65,7 +66,7 @@ it("a worker does not either", async () => {
   await (await started.catch(() => undefined))?.stop();
 });
 
-it("one of several addresses that asks for TLS is enough", async () => {
+it("it is enough that one of several addresses requires TLS", async () => {
   const { url, over } = await listener();
   expect(String(await connectServer(`${url("nats")},tls://127.0.0.1:1`))).toContain("tls");
   expect(await over).not.toContain(secret);

@@ -1,5 +1,5 @@
-// The attacker holds a read token and asks for the longest pages of lists, and for a definition with thousands of steps. Each was written as one JSON
-// text, which held up all other requests for 20 to 40 ms. What is counted is the longest text that is written at once, not time.
+// The attacker holds a read token and requests the longest pages of lists, and a definition with thousands of steps. Each was written as one
+// JSON text, which delayed all other requests for 20 to 40 ms. The test measures the longest text that is written in one piece, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { createLogger } from "../../src/core/logger.ts";
@@ -48,7 +48,7 @@ function longestWritten() {
   return written;
 }
 
-it("no page of a list is written at once, and all items are in it", async () => {
+it("no page of a list is written in one piece, and it has all items", async () => {
   const { api, wide } = await started();
   const written = longestWritten();
   for (const [path, items] of [

@@ -1,5 +1,5 @@
-// The attackers have no token and know one ClientHello, which they send on thousands of connections of a server with TLS in the same moment. To answer
-// it costs them nothing and the server a signature each: one turn of the event loop once answered all of them, and others waited.
+// The attackers have no token and send one ClientHello on thousands of connections of a server with TLS at the same time. This costs them
+// nothing, but each response costs the server a signature. One turn of the event loop once answered all of them, and other requests waited.
 
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
@@ -16,7 +16,7 @@ const tls = { cert: pem("cert"), key: pem("key") };
 /** Units of a turn; see core/slices/loop-turns.ts. */
 const handshakesOfATurn = 4_096 / handshakeUnits;
 
-/** The first bytes that a client of TLS sends. */
+/** The first bytes of a TLS client. */
 function hello(): Promise<Buffer> {
   return new Promise((resolve) => {
     const server = createServer((socket) => {
@@ -39,7 +39,7 @@ async function started(limits: { readonly strangerSessions?: number } = {}) {
   const connect = async (count: number) => {
     const clients = Array.from({ length: count }, () => new RawClient(server));
     while (clients.some(({ socket }) => socket.connecting)) await turn();
-    // An answer on a later connection: these have been accepted by then.
+    // When a later connection has received a response, these have been accepted.
     await ask(server);
     return clients;
   };
@@ -56,7 +56,7 @@ function ask({ url }: TestServer): Promise<number | undefined> {
   });
 }
 
-it("handshakes that begin together are answered a few in a turn, and all of them", async () => {
+it("a few of the handshakes that begin together are answered in each turn, and all are answered", async () => {
   const { connect } = await started();
   const bytes = await hello();
   const clients = await connect(150);
@@ -64,11 +64,11 @@ it("handshakes that begin together are answered a few in a turn, and all of them
   for (const { socket } of clients) socket.once("data", () => answered.add());
   for (const { socket } of clients) socket.write(bytes);
   while (answered.total < clients.length) await turn();
-  // What was answered in one turn may be read together with what was answered in the next.
+  // Responses of two turns may be read together.
   expect(answered.most).toBeLessThanOrEqual(2 * handshakesOfATurn);
 });
 
-it("the same when each of them comes in pieces", async () => {
+it("handshakes in pieces are also answered a few in a turn", async () => {
   const { connect } = await started();
   const bytes = await hello();
   const clients = await connect(150);
@@ -87,7 +87,7 @@ it("the same when each of them comes in pieces", async () => {
   expect(answered.most).toBeLessThanOrEqual(2 * handshakesOfATurn);
 });
 
-it("handshakes that were begun and not ended make room for others", async () => {
+it("unfinished handshakes are closed to make room for others", async () => {
   const { server, connect, broken } = await started({ strangerSessions: 5 });
   const bytes = await hello();
   const clients = await connect(20);
@@ -97,7 +97,7 @@ it("handshakes that were begun and not ended make room for others", async () => 
   expect(await ask(server)).toBe(200);
 });
 
-it("what is no beginning of TLS, or an endless one, is cut", async () => {
+it("a connection without a TLS handshake, or with an endless one, is closed", async () => {
   const { server, connect, broken } = await started();
   const record = (length: number, ...bytes: number[]) => Buffer.from([22, 3, 1, length >> 8, length & 255, ...bytes]);
   const beginnings = [
@@ -115,7 +115,7 @@ it("what is no beginning of TLS, or an endless one, is cut", async () => {
   expect(await ask(server)).toBe(200);
 });
 
-it("a beginning that does not come in time is cut", async () => {
+it("a connection whose handshake does not begin in time is closed", async () => {
   const { connect, clock, broken } = await started();
   const [client] = (await connect(1)) as [RawClient];
   client.socket.write((await hello()).subarray(0, 50));

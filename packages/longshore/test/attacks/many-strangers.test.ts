@@ -1,7 +1,7 @@
-// The attackers have no token and open thousands of connections. Then all of them send something in the same moment: pipelined requests, calls over
-// HTTP/2, many streams on each connection. One turn of the event loop once took all of it, and a thousand HTTP/2 connections with 250 streams
-// each held 1.3 GB. Now all unknown clients together begin as much in a turn as one limit allows, each has a few streams, and a client that
-// is known keeps its own part of each turn.
+// The attackers have no token and open thousands of connections. Then all of them send at the same time: pipelined requests, calls over
+// HTTP/2, many streams on each connection. One turn of the event loop once handled all of it, and a thousand HTTP/2 connections with 250
+// streams each used 1.3 GB. Now one limit applies to the work of all unknown clients in a turn, each of them has a few streams, and a known
+// client keeps its own part of each turn.
 
 import { expect, it } from "vitest";
 import { serverStream, unary } from "../../src/net/grpc/service.ts";
@@ -53,7 +53,7 @@ async function started(limits: { readonly strangerSessions?: number } = {}) {
   return { server, begun, served, connect, http2, figure };
 }
 
-it("requests of very many connections begin a bounded number in a turn, and all are answered", async () => {
+it("a limited number of requests of very many connections begin in a turn, and all are answered", async () => {
   const { begun, connect } = await started();
   const clients = await connect(400);
   const each = 4;
@@ -62,7 +62,7 @@ it("requests of very many connections begin a bounded number in a turn, and all 
   expect(begun.most).toBeLessThanOrEqual(turnRequests);
 });
 
-it("a worker's request is answered in the middle of them", async () => {
+it("a worker's request is answered between them", async () => {
   const { begun, served, connect } = await started();
   const clients = await connect(300);
   const worker = (await connect(1))[0] as RawClient;
@@ -75,7 +75,7 @@ it("a worker's request is answered in the middle of them", async () => {
   while (begun.total < clients.length * 8) await turn();
 });
 
-it("a client without a token has a few streams at a time, and more once a call of it was allowed", async () => {
+it("a client without a token has a few streams at a time, and more after one of its calls was allowed", async () => {
   const { http2 } = await started();
   const { client, send } = await http2();
   const ids = (from: number, count: number) => Array.from({ length: count }, (_, at) => from + 2 * at);
@@ -92,7 +92,7 @@ it("a client without a token has a few streams at a time, and more once a call o
   expect(goawayIn(Buffer.from(stranger.client.received, "latin1"))).toBeDefined();
 });
 
-it("streams of very many strangers hold a bounded number of calls", async () => {
+it("streams of very many unknown clients have a limited number of calls", async () => {
   const { http2, figure } = await started({ strangerSessions: 5 });
   const sessions = [];
   for (let at = 0; at < 20; at++) {
@@ -105,7 +105,7 @@ it("streams of very many strangers hold a bounded number of calls", async () => 
   expect(figure('longshore_http_broken_total{status="full"}')).toBe(15);
 });
 
-it("strangers crowd out strangers, and no worker", async () => {
+it("unknown clients displace only other unknown clients, and no worker", async () => {
   const { http2 } = await started({ strangerSessions: 5 });
   const worker = await http2();
   const before = worker.client.received.length;

@@ -1,5 +1,5 @@
-// The attacker holds a read token and opens streams of events until there are no places for readers left, or its program forgets to close them: the
-// dashboards of all others got 429. One token gets a quarter of the places, over each protocol that has such streams.
+// The attacker holds a read token and opens streams of events until no places for readers are left, or a program forgets to close its
+// streams. The dashboards of all other users then got 429. One token gets a quarter of the places, over each protocol that has such streams.
 
 import { expect, it, onTestFinished } from "vitest";
 import { TokenPlaces } from "../../src/core/token-places.ts";
@@ -11,7 +11,7 @@ const share = 125;
 const tokens = ["read:the-first-token-that-reads:first", "read:the-second-token-that-reads:second"];
 const [first, second] = tokens.map((token): Record<string, string> => ({ authorization: `Bearer ${token.split(":")[1]}` }));
 
-it("a token that has a quarter of the readers of events gets no more, and another one does", async () => {
+it("a token with a quarter of the readers of events gets no more places, but another token does", async () => {
   const server = await serve({ ephemeral: true, port: 0, tokens, logger: { level: "silent" } });
   onTestFinished(() => server.close());
   const url = server.url as string;
@@ -27,7 +27,7 @@ it("a token that has a quarter of the readers of events gets no more, and anothe
   expect((await EventReader.open(events, second)).response.statusCode).toBe(200);
 });
 
-it("places are free again after their readers, however these end", () => {
+it("places are free again after their readers, for any end of these", () => {
   const places = new TokenPlaces(8, "readers");
   const gone = new AbortController();
   const enter = (token?: string) => places.enter(token)(gone.signal);

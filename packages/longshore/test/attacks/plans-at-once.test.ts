@@ -1,6 +1,6 @@
-// The attacker holds a read token and looks at a run of a large definition whose plan is not in memory, because the server has started again or other
-// definitions have taken its place. The plan was compiled in one piece: with 10,000 steps all other requests waited for 130 ms, as often as the
-// attacker liked. What is counted is large definitions that are compiled at once.
+// The attacker holds a read token and reads a run of a large definition whose plan is not in memory, because the server has restarted or
+// other definitions have replaced it. The plan was compiled in one piece: with 10,000 steps, all other requests waited for 130 ms each time.
+// The test counts large definitions that are compiled in one piece.
 
 import { expect, it, onTestFinished } from "vitest";
 import { createLogger } from "../../src/core/logger.ts";
@@ -16,7 +16,10 @@ import { protocolsOn } from "../support/protocols.ts";
 const steps = Array.from({ length: 800 }, (_, at) => ({ id: `step-${at}`, task: "work", input: null }));
 const source = JSON.stringify({ name: "wide", steps, output: null });
 
-/** A server on this folder that has not compiled anything yet. `atOnce` counts large definitions that are compiled at once, `slices` the others. */
+/**
+ * A server on this folder that has not compiled anything yet. `atOnce` counts large definitions that are compiled in one piece, `slices` the
+ * others.
+ */
 async function open(directory: string) {
   const counted = { atOnce: 0, inSlices: 0 };
   const dialects = (await plainDialects()).map((dialect) => ({
@@ -41,7 +44,7 @@ async function open(directory: string) {
   return { engine, counted, close, url: `${port.url}/api/longshore/v1` };
 }
 
-it("no read compiles a large definition at once", async () => {
+it("no read compiles a large definition in one piece", async () => {
   const directory = temporaryFolder();
   const first = await open(directory);
   await first.engine.runs.define({ name: "wide", dialect: "code", source });
@@ -69,7 +72,7 @@ it("no read compiles a large definition at once", async () => {
   }
 }, 60_000);
 
-it("a definition that this server cannot compile hides no tasks of others", async () => {
+it("a definition that this server cannot compile does not hide tasks of other definitions", async () => {
   const { engine, url, close } = await open(temporaryFolder());
   onTestFinished(close);
   await engine.runs.define({ name: "wide", dialect: "code", source });

@@ -1,4 +1,4 @@
-// Deadlines that are far away: of waits and of runs. They are rows until their time comes near.
+// Distant deadlines of waits and of runs. They are only rows until their time is near.
 
 import { describe, expect, it } from "vitest";
 import { type Command, functionLane } from "../../src/core/turn.ts";
@@ -29,8 +29,8 @@ async function pass({ clock }: World, ms: number): Promise<void> {
 const stateOf = async (world: World, runId: string) => (await world.task(`${runId}.1`)).state;
 
 export function sleepersContract(setup: Setup): void {
-  describe("a deadline that is far away", () => {
-    it("is reached in time by sleeps, waits for signals, and runs", async () => {
+  describe("a distant deadline", () => {
+    it("ends sleeps, waits for signals, and runs in time", async () => {
       const world = await setup();
       const now = world.clock.now();
       const sleeper = await waitFor(world, { kind: "sleep", until: now + 30 * dayMs });
@@ -50,11 +50,11 @@ export function sleepersContract(setup: Setup): void {
       expect(await stateOf(world, sleeper)).toBe("done");
     });
 
-    it("is reached by more waits than are read at once, all of them due together", async () => {
+    it("ends more waits than are read at once, when all are due together", async () => {
       const world = await setup();
       const until = world.clock.now() + dayMs;
       const ids: string[] = [];
-      // As many as fit into one page, and some.
+      // More than fit into one page.
       for (let at = 0; at < 11; at++) {
         const commands = Array.from({ length: 100 }, (_, node) => ({ kind: "sleep", node: node + 1, after: 0, name: "", until }));
         await world.runs.define({ name: "f", dialect: "function", source: JSON.stringify({ name: "f", function: true }) });
@@ -70,7 +70,7 @@ export function sleepersContract(setup: Setup): void {
       for (const id of ids) expect((await world.run(id)).left).toBe(0);
     });
 
-    it("is no deadline any more when the run was cancelled", async () => {
+    it("is removed when the run is cancelled", async () => {
       const world = await setup();
       const sleeper = await waitFor(world, { kind: "sleep", until: world.clock.now() + dayMs });
       await world.runs.cancel(sleeper);
@@ -82,8 +82,8 @@ export function sleepersContract(setup: Setup): void {
 }
 
 export function sleepersRestartContract(setup: Setup): void {
-  describe("a deadline that is far away", () => {
-    it("is reached after a restart, also when it passed while no server ran", async () => {
+  describe("a distant deadline", () => {
+    it("has its effect after a restart, also when it passed while no server ran", async () => {
       let world = await setup();
       const { clock } = world;
       const reopen = async () => {
@@ -107,7 +107,7 @@ export function sleepersRestartContract(setup: Setup): void {
       expect((await world.run(delayed.id)).state).toBe("running");
     });
 
-    it("does not disturb the order of waits for one signal over a restart", async () => {
+    it("does not change the order of waits for one signal over a restart", async () => {
       const world = await setup();
       const { clock } = world;
       await world.runs.define({ name: "f", dialect: "function", source: JSON.stringify({ name: "f", function: true }) });

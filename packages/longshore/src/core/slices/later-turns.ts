@@ -1,4 +1,4 @@
-// Work on each of many things that no caller waits for, such as ending what a lost connection has left behind.
+// Work on each of many items for which no caller waits, such as ending the requests of a lost connection.
 
 /** Calls `each` for the first items now, and for the others in later turns of the event loop, `atOnce` in each. It must not throw. */
 export function inLaterTurns<Item>(items: readonly Item[], atOnce: number, each: (item: Item) => void, from = 0): void {

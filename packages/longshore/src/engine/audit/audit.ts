@@ -1,20 +1,20 @@
-// The audit: who ordered what, when, and what changed by it.
+// The audit: which caller gave which order, when, and what the order changed.
 
 import type { Lane } from "../board/task.ts";
 
-/** What an order was given to. */
+/** The object of an order. */
 export type AuditKind = "run" | "task" | "queue" | "worker" | "limit" | "schedule" | "definition" | "document" | "bulk" | "dead-letter";
 
 /** A value of an entry: a few fields, never inputs or outputs, because an audit is read by more people than a run. */
 export type AuditValue = { readonly [field: string]: string | number | boolean | null };
 
-/** An order as the code that obeys it describes it. */
+/** An order, as described by the code that performs it. */
 export interface Ordered {
   /** What was done: `cancel`, `pause`, `define`. */
   readonly verb: string;
   readonly kind: AuditKind;
   readonly target: string;
-  /** Null where there was nothing before, or is nothing afterwards. */
+  /** Null when nothing existed before, or nothing exists afterwards. */
   readonly was: AuditValue | null;
   readonly became: AuditValue | null;
   readonly reason?: string | null | undefined;

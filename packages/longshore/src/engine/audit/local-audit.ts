@@ -21,7 +21,7 @@ export interface LocalAuditDeps {
   readonly clock: Clock;
 }
 
-/** Notes an order in the transaction that obeys it. */
+/** Records an order in the transaction that performs it. */
 export interface Audit {
   note(tx: Tx, ordered: Ordered): void;
 }
@@ -49,7 +49,7 @@ export class LocalAudit implements Audit {
     this.#last = last?.number ?? 0;
   }
 
-  /** What no caller has ordered is not in the audit, such as the cancel of a child with its parent. */
+  /** Effects that no caller has ordered are not in the audit, such as the cancel of a child with its parent. */
   note(tx: Tx, ordered: Ordered): void {
     const { orderer } = tx;
     if (orderer === undefined) return;
@@ -69,7 +69,7 @@ export class LocalAudit implements Audit {
     });
   }
 
-  /** Removes what is older, or more, than is kept. Returns whether more is left to remove. */
+  /** Removes entries above the maximum age or number. Returns whether more are left to remove. */
   async prune({ ageMs, count }: Keep, now: number): Promise<boolean> {
     const { commit } = this.#deps;
     const first = { by: ["number"], limit: removedMax };

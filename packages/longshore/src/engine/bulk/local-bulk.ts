@@ -17,7 +17,7 @@ import type { Runs } from "../run/runs.ts";
 import { type BulkRow, type BulkState, bulkTable } from "../tables/bulk.ts";
 import { type BulkJob, type BulkJobs, type BulkOrder, type Refused, whyNotBulk } from "./bulk.ts";
 
-/** Runs of one slice. After a crash, a slice is looked at again. */
+/** Runs of one slice. After a crash, a slice is processed again. */
 const sliceMax = 200;
 /** Orders that are given together: they share transactions. Between two such groups, a job can be stopped. */
 const togetherMax = 20;
@@ -71,7 +71,7 @@ export class LocalBulk implements BulkJobs {
   readonly #rows: TableRows<BulkRow>;
   readonly #changes: Additions<BulkRow>;
   readonly #removals: Additions<string>;
-  /** Jobs that are carried out, and what ends each. */
+  /** Running jobs, and the function that ends each. */
   readonly #open = new Map<string, { readonly stopped: AbortController; readonly done: Promise<void> }>();
   readonly #closing = new AbortController();
 
@@ -198,7 +198,7 @@ export class LocalBulk implements BulkJobs {
       for (const [index, outcome] of outcomes.entries()) count(counts, outcome, some[index]?.run ?? "");
       if (order.perSecond !== null) await this.#pause((1_000 * some.length) / order.perSecond, stopped);
     }
-    // A process that closes leaves the rest of the slice to the next one, which finds in the audit what is done.
+    // A closing process leaves the rest of the slice to the next process, which finds in the audit what is done.
     if (this.#closing.signal.aborted && at < slice.targets.length && !stopped.aborted) return row;
     const isStopped = stopped.aborted && (at < slice.targets.length || slice.cursor !== null);
     const isOver = isStopped || slice.cursor === null || counts.done >= order.limit;
@@ -222,7 +222,7 @@ export class LocalBulk implements BulkJobs {
       const targets = ids.slice(from, to).map((run, at) => ({ run, step: steps?.[from + at] }));
       return { targets, cursor: to < ids.length ? String(to) : null, looked: null, of: ids.length };
     }
-    // Runs that begin later are not meant, such as those that the job itself starts.
+    // Runs that begin later do not count, such as those that the job itself starts.
     const created = { ...filter?.created, before: Math.min(filter?.created?.before ?? Number.POSITIVE_INFINITY, createdAt + 1) };
     const page = await this.#deps.summaries.page({
       ...filter,

@@ -1,4 +1,4 @@
-// What was left to do in a run that ended: its next life continues there.
+// The remaining work of a run that ended: its next life continues with it.
 
 import type { Plan } from "./plan.ts";
 import { backlogOf, type Run } from "./run.ts";

@@ -13,7 +13,7 @@ async function setup(max: number) {
   return { parts, families, admit: (rootId: string) => parts.commit.run((tx) => families.admit(tx, rootId)) };
 }
 
-it("has room again when a run of the family has ended, and when it lives again it counts again", async () => {
+it("has room again when a run of the family has ended, and counts the run again in its next life", async () => {
   const { families, admit } = await setup(2);
   await admit("root");
   families.changed(open(), undefined);

@@ -30,7 +30,7 @@ it("counts the open runs of small and of large workflows in each state, and read
   expect(counts).toHaveLength(1_209);
 });
 
-it("knows which workflows have open runs, from the start of a run to its end, and again when it lives again", () => {
+it("knows which workflows have open runs, from the start of a run to its end, and again in its next life", () => {
   const runs = new OpenRuns();
   const open = { workflow: "w", endedAt: null };
   const ended = { workflow: "w", endedAt: 5 };

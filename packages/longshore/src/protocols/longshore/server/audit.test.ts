@@ -22,7 +22,7 @@ async function setup(before?: Pick<AdminServer, "clock" | "data">, options: obje
 }
 
 describe("the audit", () => {
-  it("has each order to a run with its caller, its reason, and what changed", async () => {
+  it("has each order to a run with its caller, its reason, and the changes", async () => {
     const { order, audit, define, start, clock } = await setup();
     await define();
     const run = await start();
@@ -105,7 +105,7 @@ describe("the audit", () => {
     expect(JSON.stringify(items)).not.toContain("secret");
   });
 
-  it("has the orders of other protocols under the same verbs", async () => {
+  it("has the orders of other protocols with the same verbs", async () => {
     const { create, audit, send, order } = await setup(undefined, { tokens: [] });
     const workflow = await create(job("a"));
     const { id } = (await order("POST", "/runs", { workflow })).body;
@@ -118,7 +118,7 @@ describe("the audit", () => {
     ]);
   });
 
-  it("has what the program of the server orders", async () => {
+  it("has the orders of the server's own program", async () => {
     const { server, define, start, audit } = await setup();
     await define();
     const run = await start();
@@ -150,7 +150,7 @@ describe("the audit", () => {
     expect((await order("GET", "/audit?target=x")).body.error.field).toBe("query.target");
   });
 
-  it("keeps as many entries, for as long, as the retention says", async () => {
+  it("keeps entries up to the number and age of the retention", async () => {
     const { order, audit, clock } = await setup(undefined, { retention: { audit: { count: 3, ageMs: 120_000 } } });
     const start = clock.now();
     for (let n = 0; n < 3; n++) {

@@ -1,4 +1,4 @@
-// Reads who ordered what, which tokens there are, and what the data takes.
+// Reads the audit, the tokens, and the sizes of the data.
 
 import { z } from "zod";
 import type { ProtocolEngine, Serving } from "../../server-half.ts";

@@ -22,7 +22,7 @@ async function setup(options: object = {}, headers: Record<string, string> = jso
 }
 
 describe("an order to many runs", () => {
-  it("reaches every run that matches, and leaves the others out with the reason", async () => {
+  it("reaches every matching run, and omits the others with the reason", async () => {
     const { start, order, counts, api } = await setup();
     const ids = await start(450);
     await order({ action: "cancel", ids: ids.slice(0, 30) });
@@ -37,7 +37,7 @@ describe("an order to many runs", () => {
     expect((await api("GET", "/bulk?limit=2")).body.items.map(({ id }: { id: string }) => id)).toEqual([job.id, dry.id]);
   });
 
-  it("does what the dry order has counted, for each action", async () => {
+  it("has the effect that the dry run has counted, for each action", async () => {
     const { start, order, counts } = await setup();
     const ids = await start(6);
     const both = async (action: string, filter: object) => {
@@ -55,7 +55,7 @@ describe("an order to many runs", () => {
     expect(await both("remove", { workflow: "w" })).toEqual([6, { running: 6 }]);
   });
 
-  it("takes the filters of the list of runs, and at most as many runs as its limit", async () => {
+  it("accepts the filters of the list of runs, and orders at most as many runs as its limit", async () => {
     const { start, order, counts, api } = await setup();
     await start(5, { customer: "Ada" });
     await start(5, { customer: "Bob" });
@@ -82,7 +82,7 @@ describe("an order to many runs", () => {
     ]);
   });
 
-  it("is stopped between two runs, and keeps to its rate", async () => {
+  it("can be stopped between two runs, and does not exceed its rate", async () => {
     const { start, order, counts, api, clock } = await setup();
     await start(40);
     const { id } = (await api("POST", "/bulk", { action: "cancel", filter: {}, perSecond: 5 })).body;

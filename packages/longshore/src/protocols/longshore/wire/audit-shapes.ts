@@ -1,4 +1,4 @@
-// The shapes of the audit, of tokens and of what the data takes.
+// The shapes of the audit, of tokens and of the sizes of the data.
 
 import { z } from "zod";
 

@@ -35,7 +35,7 @@ port.on("message", (evaluation: Evaluation) => {
   };
   evaluated().then(
     (result) => port.postMessage({ evaluated: result }),
-    // Nothing that the code did leads here: a package is missing, or WebAssembly gave up. The thread may be unusable, so it ends.
+    // The evaluated code cannot cause this error: a package is missing, or WebAssembly has failed. The thread may be unusable, so it ends.
     (error: unknown) => {
       const { code, message } = error as { code?: string; message?: string };
       port.postMessage({ broken: { code, message } });

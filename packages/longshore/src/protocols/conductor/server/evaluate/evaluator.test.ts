@@ -1,4 +1,4 @@
-// Goal: what code of a definition can do is evaluate a value. Method: real threads, and code that tries more.
+// Code of a definition must only be able to compute a value. Real threads run code that tries to do more.
 
 import { afterAll, expect, it } from "vitest";
 import { systemClock } from "../../../../core/clock.ts";
@@ -66,7 +66,7 @@ it("stops code that does not end", async () => {
   expect(await js("1 + 1")).toEqual({ output: "2" });
 });
 
-it("bounds memory, stack and results", async () => {
+it("limits memory, stack and results", async () => {
   expect(await js("'x'.repeat(1e9)")).toMatchObject({ failed: expect.stringMatching(/memory|length/i) });
   expect(await js("function deep() { return deep() + 1; } deep()")).toMatchObject({ failed: expect.stringContaining("RangeError") });
   expect(await js("'x'.repeat(2e6)")).toMatchObject({ failed: expect.stringContaining("more than the limit of 1048576"), isLimit: true });
@@ -90,12 +90,12 @@ it("returns all results of jq, and its error when it has one", async () => {
   expect(await jq('1, error("late")')).toEqual({ failed: "late" });
 });
 
-it("shows jq no file and nothing of the environment of this process", async () => {
+it("gives jq no access to files and to the environment of this process", async () => {
   expect(await jq("$ENV.PATH, env.HOME")).toEqual({ output: '["/","/home/web_user"]' });
   expect(await jq('include "a"; .')).toMatchObject({ failed: expect.stringContaining("module not found") });
 });
 
-it("evaluates on after jq has used up its memory", async () => {
+it("continues to evaluate after jq has used up its memory", async () => {
   expect(await jq("[range(1e9)] | length")).toHaveProperty("failed");
   expect(await jq(".a", { a: 1 })).toEqual({ output: "[1]" });
   expect(await js("1 + 1")).toEqual({ output: "2" });

@@ -1,5 +1,5 @@
-// HTTP tasks against a real server on a socket. The expected outputs and reasons are those that the real Conductor server gave for the same
-// requests, without the names of its classes.
+// HTTP tasks with a real server on a socket. The expected outputs and reasons are those of the real Conductor server for the same requests,
+// without the names of its classes.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -122,7 +122,7 @@ it("follows redirects up to a limit, and checks the address of each", async () =
   expect((await refused({ uri: `${base}/away`, method: "GET" })).error).toContain("The address of 127.0.0.2 is not public");
 });
 
-it("connects to no address that is not public, however it is written", async () => {
+it("refuses every address that is not public, in any notation", async () => {
   const before = seen.length;
   const port = new URL(base).port;
   for (const host of ["127.0.0.3", "[::1]", "169.254.169.254", "0x7f000002", "2130706434"])
