@@ -245,7 +245,8 @@ export class Propagation {
     const heads = from !== undefined && this.#draft.plan.keepsCounting ? recordHeads(records) : null;
     for (const node of nodes) {
       const record = this.#skips.has(node) ? undefined : heads?.get(node);
-      const place = record !== undefined && (node === from || isCancelledAlong(record)) ? record.ordinal : undefined;
+      const isAgain = record !== undefined && (node === from || (isCancelledAlong(record) && !record.streamed));
+      const place = isAgain ? record.ordinal : undefined;
       if (place !== undefined && node !== from) this.#draft.forget(node);
       // The named step has an input of its own, so it is started in this decision.
       if (node !== from && (this.#draft.spent || this.#draft.over)) this.#later.push(node);
