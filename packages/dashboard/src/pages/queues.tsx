@@ -29,8 +29,11 @@ const columns: readonly Column<Queue>[] = [
       </>
     ),
   },
-  { name: "Ready", width: "80px", numeric: true, cell: ({ ready }) => countText(ready) },
-  { name: "Held", width: "70px", numeric: true, cell: ({ held, sent }) => countText(held + sent) },
+  { name: "Ready", width: "64px", numeric: true, cell: ({ ready }) => countText(ready) },
+  { name: "Oldest", width: "90px", numeric: true, cell: ({ oldestAt }) => (oldestAt === null ? "" : durationText(now.value - oldestAt)) },
+  { name: "Why the oldest waits", width: "minmax(140px, 3fr)", minor: true, cell: ({ waiting }) => waiting?.text ?? "" },
+  { name: "Held", width: "64px", numeric: true, minor: true, cell: ({ held, sent }) => countText(held + sent) },
+  { name: "Workers", width: "80px", numeric: true, minor: true, cell: ({ workers }) => countText(workers) },
   { name: "Limited", width: "76px", numeric: true, minor: true, cell: ({ limited }) => (limited === 0 ? "" : countText(limited)) },
   { name: "Delayed", width: "78px", numeric: true, minor: true, cell: ({ delayed }) => (delayed === 0 ? "" : countText(delayed)) },
   {
@@ -40,11 +43,20 @@ const columns: readonly Column<Queue>[] = [
     minor: true,
     cell: ({ claimedPerMinute }) => (claimedPerMinute === 0 ? "" : countText(claimedPerMinute)),
   },
-  { name: "Oldest", width: "110px", numeric: true, cell: ({ oldestAt }) => (oldestAt === null ? "" : durationText(now.value - oldestAt)) },
-  { name: "Workers", width: "80px", numeric: true, cell: ({ workers }) => countText(workers) },
   { name: "Polled", width: "110px", minor: true, cell: ({ polledAt }) => (polledAt === null ? "never" : <Time at={polledAt} />) },
-  { name: "Why the oldest waits", width: "minmax(140px, 3fr)", minor: true, cell: ({ waiting }) => waiting?.text ?? "" },
 ];
+
+/** On a phone: what waits, since when, and why. */
+function narrowRow({ lane, labels, ready, held, sent, oldestAt, waiting }: Queue) {
+  return (
+    <span class="narrow-row">
+      <span class="num">{countText(ready)}</span>
+      <span class="strong clip">{[lane, ...labels].join(" ")}</span>
+      <span class="dim num">{oldestAt === null ? "" : durationText(now.value - oldestAt)}</span>
+      <span class="clip dim">{waiting?.text ?? `${countText(held + sent)} held`}</span>
+    </span>
+  );
+}
 
 /** The lane of one worker for turns of durable functions is not worth a line while it is empty. */
 const isShown = ({ lane, ready, sent }: Queue) => ready + sent > 0 || !lane.startsWith("function.");
@@ -77,6 +89,7 @@ export function QueuesPage() {
         {rows.length > 0 && (
           <Table
             label="Lanes"
+            narrow={narrowRow}
             rows={rows}
             columns={columns}
             keyOf={keyOf}

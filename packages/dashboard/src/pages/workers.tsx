@@ -13,7 +13,7 @@ import { type Column, Table } from "../ui/table.tsx";
 import { Halted, WorkerButton } from "./halts.tsx";
 
 const columns: readonly Column<Worker>[] = [
-  { name: "Status", width: "100px", cell: ({ status }) => <State state={status} /> },
+  { name: "Status", width: "90px", cell: ({ status }) => <State state={status} /> },
   {
     name: "Worker",
     width: "minmax(140px, 2fr)",
@@ -24,10 +24,16 @@ const columns: readonly Column<Worker>[] = [
       </>
     ),
   },
-  { name: "Protocol", width: "120px", cell: ({ protocol }) => protocol },
+  { name: "Protocol", width: "120px", minor: true, cell: ({ protocol }) => protocol },
   { name: "Slots", width: "76px", numeric: true, cell: slotsText },
   { name: "Ended/min", width: "92px", numeric: true, minor: true, cell: ({ perMinute }) => (perMinute === 0 ? "" : countText(perMinute)) },
   { name: "p95", width: "80px", numeric: true, minor: true, cell: ({ p95 }) => (p95 === null ? "" : durationText(p95)) },
+  {
+    name: "What it does",
+    width: "minmax(140px, 3fr)",
+    minor: true,
+    cell: ({ does, lanes }) => (does.length > 0 ? does : lanes).join(", "),
+  },
   {
     name: "Host",
     width: "minmax(80px, 1fr)",
@@ -36,18 +42,27 @@ const columns: readonly Column<Worker>[] = [
   },
   { name: "Last heard", width: "110px", minor: true, cell: ({ seenAt }) => <Time at={seenAt} /> },
   { name: "Labels", width: "minmax(80px, 1fr)", minor: true, cell: ({ labels }) => labels.join(", ") },
-  {
-    name: "What it does",
-    width: "minmax(140px, 3fr)",
-    minor: true,
-    cell: ({ does, lanes }) => (does.length > 0 ? does : lanes).join(", "),
-  },
 ];
 
 /** `3/8`: three of its eight slots are used. */
 function slotsText({ tasks, slots }: Worker): string {
   if (slots === null) return tasks.length === 0 ? "" : String(tasks.length);
   return `${tasks.length}/${slots}`;
+}
+
+/** On a phone: whether it lives, how full it is, what it does. */
+function narrowRow(worker: Worker) {
+  const { id, status, protocol, does, lanes } = worker;
+  return (
+    <span class="narrow-row">
+      <State state={status} />
+      <span class="strong clip">{id}</span>
+      <span class="dim num">{slotsText(worker)}</span>
+      <span class="clip dim">
+        {protocol}: {(does.length > 0 ? does : lanes).join(", ")}
+      </span>
+    </span>
+  );
 }
 
 const order: Readonly<Record<Worker["status"], number>> = { busy: 0, idle: 1, unheard: 2, offline: 3 };
@@ -74,6 +89,7 @@ export function WorkersPage() {
         {rows.length > 0 && (
           <Table
             label="Workers"
+            narrow={narrowRow}
             rows={rows}
             columns={columns}
             keyOf={({ id }) => id}

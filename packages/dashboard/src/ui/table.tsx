@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly name: string;
   /** A grid track, such as `120px` or `minmax(120px, 2fr)`. */
   readonly width: string;
-  /** Hidden where the table is narrow. */
+  /** Hidden where the table is narrow: the last of them first. */
   readonly minor?: boolean;
   readonly numeric?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -40,6 +40,23 @@ const overscan = 6;
 /** Below this width, a row shows its main cells in two lines. */
 const narrowPx = 640;
 
+/** The room between two cells. */
+const gapPx = 12;
+
+/** Without the last minor columns where there is no room for them, so that none is cut off. */
+function fitting<Row>(columns: readonly Column<Row>[], px: number): readonly Column<Row>[] {
+  const least = ({ width }: Column<Row>) => Number(/(\d+)px/.exec(width)?.[1] ?? 0) + gapPx;
+  const shown = [...columns];
+  let sum = shown.reduce((total, column) => total + least(column), 2 * gapPx);
+  for (let at = shown.length - 1; at >= 0 && sum > px; at--) {
+    const column = shown[at];
+    if (column?.minor !== true) continue;
+    sum -= least(column);
+    shown.splice(at, 1);
+  }
+  return shown;
+}
+
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows, columns, keyOf, onOpen, isSelected, onSelect, onEnd, total } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -66,7 +83,7 @@ export function Table<Row>(props: TableProps<Row>) {
   }, [to, rows.length]);
   const { narrow } = props;
   const shown: readonly Column<Row>[] = !isNarrow
-    ? columns
+    ? fitting(columns, size.value.width)
     : narrow === undefined
       ? columns.filter(({ minor }) => !minor)
       : [{ name: label, width: "minmax(0, 1fr)", cell: narrow }];
