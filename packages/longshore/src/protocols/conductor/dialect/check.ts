@@ -209,8 +209,11 @@ function checkDynamicFork(task: WorkflowTask, bad: (message: string) => void): v
   bad(`${expected} is required for taskType: FORK_JOIN_DYNAMIC taskName: ${task.name}`);
 }
 
-/** The uri and the method may also come from the task definition, so a missing one fails the task. */
+/** The request may also come from the template of the task's own definition. One without a uri or a method fails the task. */
 function checkHttp(task: WorkflowTask, bad: (message: string) => void): void {
+  const given = { ...task.taskDefinition?.inputTemplate, ...task.inputParameters };
+  if (!["http_request", "uri", "method"].some((field) => Object.hasOwn(given, field)))
+    bad(`inputParameters.http_request or inputParameters.uri field is required for taskType: HTTP taskName: ${task.name}`);
   if (task.asyncComplete) bad(`HTTP with asyncComplete ${unsupported}, taskReferenceName: ${task.taskReferenceName}`);
 }
 

@@ -215,9 +215,9 @@ describe("workflow definitions", () => {
       ]);
     const script = { type: "SWITCH", evaluatorType: "python", expression: "$.x", decisionCases: { a: [] } };
     expect(messages(workflow(task("s", script)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: s/);
-    expect(messages(workflow(task("h", { type: "HTTP", asyncComplete: true })))).toEqual([
-      "HTTP with asyncComplete is not supported by this server, taskReferenceName: h",
-    ]);
+    expect(
+      messages(workflow(task("h", { type: "HTTP", asyncComplete: true, inputParameters: { uri: "http://x", method: "GET" } }))),
+    ).toEqual(["HTTP with asyncComplete is not supported by this server, taskReferenceName: h"]);
     expect(messages(workflow(task("m", { type: "LLM_CHAT_COMPLETE" })))).toEqual([]);
     const inner = { type: "DO_WHILE", loopCondition: "true", loopOver: [task("a")] };
     expect(messages(workflow(task("o", { type: "DO_WHILE", loopCondition: "true", loopOver: [task("i", inner)] })))).toEqual([
