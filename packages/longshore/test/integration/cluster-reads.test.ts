@@ -136,6 +136,8 @@ else
         [`${ours}/tasks/:id/output`]: `${ours}/tasks/${ended}.0/output`,
         [`${ours}/definitions`]: `${ours}/definitions`,
         [`${ours}/definitions/:name`]: `${ours}/definitions/twice`,
+        [`${ours}/workflows/:name/versions`]: `${ours}/workflows/twice/versions`,
+        [`${ours}/workflows/:name/versions/:range`]: `${ours}/workflows/twice/versions/1...1`,
         [`${ours}/blobs/:hash`]: `${ours}/blobs/${hash}`,
         [`${ours}/audit`]: `${ours}/audit`,
         [`${ours}/history/runs`]: `${ours}/history/runs`,
