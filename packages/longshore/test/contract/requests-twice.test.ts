@@ -228,6 +228,10 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   };
   add("POST /api/longshore/v1/runs", { body: { workflow: "own", input: {} } });
   add("POST /api/longshore/v1/runs", { body: { workflow: "own", input: {}, key: "k", delayMs: 600_000, priority: 3 } });
+  const hears = { ...source("hears"), events: [{ event: "heard" }] };
+  await owner.engine.runs.define({ name: "hears", dialect: "code", source: JSON.stringify(hears) });
+  add("POST /api/longshore/v1/events", { body: { name: "heard", payload: { n: 1 } } });
+  add("POST /api/longshore/v1/events", { body: { name: "heard", payload: { n: 2 }, key: "k" } });
   add("POST /api/longshore/v1/runs/:id/cancel", { params: { id: await own() }, body: {} });
   add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: { a: 1 } } });
   add("POST /api/longshore/v1/runs/:id/signals", { params: { id: await own() }, body: { name: "go", value: 1, key: "k" } });
