@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findLockfileProblems, type Lockfile } from "./lockfile-rule.ts";
 import { findWordProblems } from "./plain-words.ts";
-import { findQuestionProblems } from "./question-table.ts";
+import { findPathProblems, findQuestionProblems } from "./question-table.ts";
 
 // Larger tracked files are recordings or generated data, and reading them would only slow the check down.
 const FILE_BYTES_MAX = 2_000_000;
@@ -74,7 +74,10 @@ function checkRepository(root: string): string[] {
     if (/\.test\.tsx?$/.test(path)) problems.push(...findTitleProblems(path, text));
     if (isWritten(path)) problems.push(...findWordProblems(path, text));
     if (basename(path) === "package-lock.json") problems.push(...findLockfileProblems(path, JSON.parse(text) as Lockfile));
-    if (path === "ARCHITECTURE.md") problems.push(...findQuestionProblems(text, join(root, "packages/longshore/src")));
+    if (path === "ARCHITECTURE.md") {
+      const folders = ["packages/longshore/src", "packages/longshore", "."].map((folder) => join(root, folder));
+      problems.push(...findQuestionProblems(text, folders[0] as string), ...findPathProblems(text, folders));
+    }
   }
   return problems;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findQuestionProblems } from "./question-table.ts";
+import { findPathProblems, findQuestionProblems } from "./question-table.ts";
 
 const head = "# A\n\n## Follow a question through the code\n\n| question | read |\n| --- | --- |\n";
 let source: string;
@@ -44,5 +44,17 @@ describe("the table of questions", () => {
   it("ignores the sections after the table", () => {
     const document = `${head}| A worker claims. | \`board/board.ts\` |\n\n## Words\n\n| a | \`board/none.ts\` |\n`;
     expect(findQuestionProblems(document, source)).toEqual([]);
+  });
+});
+
+describe("the files that the page names elsewhere", () => {
+  it("may be in any of the folders", () => {
+    expect(findPathProblems("See `board/board.ts` and `board/`.\n", ["/nowhere", source])).toEqual([]);
+  });
+
+  it("are reported once when no folder has them", () => {
+    expect(findPathProblems("`board/lanes.ts`, then `board/lanes.ts` again.\n", [source])).toEqual([
+      "ARCHITECTURE.md: there is no board/lanes.ts",
+    ]);
   });
 });

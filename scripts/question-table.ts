@@ -15,6 +15,13 @@ export function findQuestionProblems(document: string, sourceRoot: string): stri
   return answers.flatMap((answer) => problemsOf(answer, sourceRoot));
 }
 
+/** Returns one sentence for each file of the whole page that is in none of the folders. */
+export function findPathProblems(document: string, folders: readonly string[]): string[] {
+  const paths = new Set([...document.matchAll(/`([\w.-]+\/[\w./-]*\.(?:ts|tsx|mjs))`/g)].map(([, path]) => path as string));
+  const missing = [...paths].filter((path) => !folders.some((folder) => existsSync(join(folder, path))));
+  return missing.map((path) => `ARCHITECTURE.md: there is no ${path}`);
+}
+
 function problemsOf(answer: string, sourceRoot: string): string[] {
   const problems: string[] = [];
   for (const [, path = "", names = ""] of answer.matchAll(/`([\w.-]+\/[\w./-]*)`(?: \((`[^)]+)\))?/g)) {

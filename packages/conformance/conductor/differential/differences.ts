@@ -73,11 +73,6 @@ export const differences: readonly Accepted[] = [
     when: steps("workflow-definitions", "JOIN on nobody", "FORK_JOIN without a JOIN", "SUB_WORKFLOW without a name"),
   },
   {
-    reason:
-      "An HTTP task without a request is stored, because the definition of the task may contain the request; without one, the task fails.",
-    when: steps("workflow-definitions", "HTTP without a request"),
-  },
-  {
     reason: "`inputTemplate` fills in what is missing also when no input was given at all.",
     when: (place) =>
       place.chapter === "starts" && /^template |the run by path|who created it|is version 2|domain on the task/.test(place.step),

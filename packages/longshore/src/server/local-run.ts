@@ -1,4 +1,4 @@
-// One run of a server in the program's own process.
+// The handle of one run, on a server in the program's own process.
 
 import type { RequestOptions, RunHandle, RunStatus, SentSignal, SignalOptions, WaitOptions } from "../client/client.ts";
 import { withDeadline } from "../client/deadline.ts";

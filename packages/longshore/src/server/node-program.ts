@@ -1,4 +1,5 @@
-// The part of a server that a program uses, on a node. Its calls are performed by the owner of the data.
+// What `serve()` returns to a program when its server is a node of a cluster. The node serves some reads itself; the owner of the data performs all
+// other calls.
 
 import { connect } from "../client/connect.ts";
 import { RunFailed } from "../client/run-failed.ts";
@@ -25,7 +26,7 @@ interface NodeProgram extends ProgramSide {
   defineSource(definition: FileDefinition): Promise<Definition>;
 }
 
-/** The verbs of `program` on the link. */
+/** Runs on the owner: performs a call of a program on another node. The link carries it as the call `program` with one of these verbs. */
 export async function performProgram(
   { engine, handles }: { engine: Engine; handles: object },
   verb: string,
@@ -85,7 +86,7 @@ export function nodeProgram(node: ClusterNode, table: NodeTable): { program: Nod
   return { program, handles: carriedHandles(node, table.handles) as ProtocolHandles };
 }
 
-/** A run that does not exist is not cancelled. */
+/** For a run that does not exist, `cancel` returns false. */
 function unlessUnknown(error: unknown): boolean {
   if (error instanceof LongshoreError && error.code === "LONGSHORE_NOT_FOUND") return false;
   throw error;
@@ -109,6 +110,6 @@ function carriedHandles(node: ClusterNode, handles: object): object {
 function onlyEmbedded(what: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_BAD_CONFIG",
-    `${what} needs a server that does not share its data. On PostgreSQL, connect by the URL of a server instead.`,
+    `${what} needs a server that does not share its data. A node of a cluster shares it: give a worker the URL of a server instead.`,
   );
 }

@@ -24,13 +24,18 @@ async function refusal(page: (after: number) => Json): Promise<[string, number]>
 }
 
 it.each([
-  ["a page that leads to itself", () => ({ entries: [], next: 0 }), "as the page behind 0", 1],
-  ["a page that leads back", (after: number) => ({ entries: [], next: after === 0 ? 5 : 4 }), "as the page behind 5", 2],
-  ["a next page that is not a number", () => ({ entries: [], next: "1" }), "as the page behind 0", 1],
+  ["a page that leads to itself", () => ({ entries: [], next: 0 }), "followed by the page after command 0", 1],
+  [
+    "a page that leads back",
+    (after: number) => ({ entries: [], next: after === 0 ? 5 : 4 }),
+    "the page after command 5 is followed by the page after command",
+    2,
+  ],
+  ["a next page that is not a number", () => ({ entries: [], next: "1" }), "the page after command 0 is followed by", 1],
   ["more commands than a run may have", () => ({ entries: Array.from({ length: 20_001 }, () => entry(1)) }), "more than 20000 commands", 1],
-  ["commands beyond all numbers", () => ({ entries: [entry(1), entry(1e9)] }), "number 2 behind command 0", 1],
-  ["entries that are none", () => ({ entries: [5] }), "number 1 behind command 0", 1],
-  ["a result without a place", () => ({ entries: [{ node: 1, command: "local s", result: {} }] }), "number 1 behind command 0", 1],
+  ["commands beyond all numbers", () => ({ entries: [entry(1), entry(1e9)] }), "number 2 after command 0", 1],
+  ["entries that are none", () => ({ entries: [5] }), "number 1 after command 0", 1],
+  ["a result without a place", () => ({ entries: [{ node: 1, command: "local s", result: {} }] }), "number 1 after command 0", 1],
   ["no list", () => ({ entries: { length: 5 } }), "not an object with a list", 1],
   ["no page", () => "ok", "not an object with a list", 1],
 ] as const)("%s ends the replay", async (_what, page, message, pages) => {
@@ -40,7 +45,7 @@ it.each([
 
 it("pages without an end are read up to the size of a journal", async () => {
   const [small, pages] = await refusal((after) => ({ entries: [], next: after + 1 }));
-  expect([small, pages]).toEqual([expect.stringContaining("as the page behind 20000"), 20_001]);
+  expect([small, pages]).toEqual([expect.stringContaining("the page after command 20000 is followed by"), 20_001]);
   const [large, few] = await refusal((after) => ({ entries: [entry(after + 1, "x".repeat(100_000))], next: after + 1 }));
   expect([large, few]).toEqual([expect.stringContaining("larger than 5000000 characters"), 50]);
 });

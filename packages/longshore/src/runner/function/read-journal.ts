@@ -42,12 +42,14 @@ export async function readJournal(
 
 function checkedPage(answer: Json, after: number): JournalPage {
   if (!isObject(answer) || !Array.isArray(answer.entries))
-    throw bad(`has a page behind ${after} that is not an object with a list of entries`);
+    throw bad(`has, after command ${after}, a page that is not an object with a list of entries`);
   const { entries, next } = answer;
   const wrong = entries.findIndex((entry) => !isEntry(entry));
-  if (wrong >= 0) throw bad(`has an entry that cannot be read: number ${wrong + 1} behind command ${after}`);
+  if (wrong >= 0) throw bad(`has an entry that cannot be read: number ${wrong + 1} after command ${after}`);
   if (next !== undefined && !(isCount(next) && next > after && next <= journalMax))
-    throw bad(`names ${JSON.stringify(next).slice(0, 100)} as the page behind ${after}, expected a later one`);
+    throw bad(
+      `says that the page after command ${after} is followed by the page after command ${JSON.stringify(next).slice(0, 100)}, expected a later one, at most ${journalMax}`,
+    );
   return answer as unknown as JournalPage;
 }
 

@@ -18,7 +18,7 @@ export interface Problem {
   readonly column: number | null;
 }
 
-/** What the checker of its language finds in a stored definition; `text` is its source as a file. */
+/** The warnings of the reader of definition files about a stored definition. `text` is its source, read as a file. */
 export async function problemsIn(
   { readDefinition }: { readonly readDefinition: ReadDefinition },
   { name, dialect }: Pick<Definition, "name" | "dialect">,
@@ -28,7 +28,7 @@ export async function problemsIn(
     const read = await readDefinition({ text, file: `${name}.json` });
     return read.dialect === dialect ? read.warnings.map(warningBody) : [];
   } catch (error) {
-    // A definition that was made by a program need not have the form of a file.
+    // A program may have made a definition that does not have the form of a definition file. That is no problem to show.
     if (isRefusal(error)) return [];
     throw error;
   }

@@ -6,7 +6,7 @@ import { linearPattern, PatternError } from "../../../core/pattern/linear-patter
 import { defsOf, type SchemaPlace } from "../../../core/schema/violations.ts";
 
 export interface UnusablePattern {
-  /** The path in the schema. Inside a definition, it begins with `$defs` and the name of the definition. */
+  /** The path in the schema. Inside a definition that a `$ref` names, it begins with `$defs` and the name of the definition. */
   readonly path: JsonPath;
   readonly message: string;
 }
@@ -16,29 +16,31 @@ const patternsMax = 100;
 
 /** The values of these keywords are data, not schemas. */
 const data = new Set(["default", "const", "enum", "examples"]);
+/** The values of these keywords have a schema under each name, and a name may be any text, also that of a keyword. */
+const named = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
 
 /** The first unsupported pattern of a schema, or of a schema that it refers to; null when there is none. */
 export function unusablePattern(place: SchemaPlace): UnusablePattern | null {
   const defs = defsOf(place);
-  const open: { schema: Json; path: JsonPath }[] = [{ schema: place.schema, path: [] }];
-  const seen = new Set<string>();
+  const open: { schema: Json; path: JsonPath; isNamed: boolean }[] = [{ schema: place.schema, path: [], isNamed: false }];
+  const seen = new Set<Json>();
   let patterns = 0;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { schema, path } = next;
-    if (typeof schema !== "object" || schema === null) continue;
-    if (!Array.isArray(schema)) {
+    const { schema, path, isNamed } = next;
+    if (typeof schema !== "object" || schema === null || seen.has(schema)) continue;
+    seen.add(schema);
+    if (!(isNamed || Array.isArray(schema))) {
       for (const { source, at } of patternsIn(schema, path)) {
         if (++patterns > patternsMax) return { path: at, message: `the schema has more than ${patternsMax} patterns` };
         const message = whyUnusable(source);
         if (message !== null) return { path: at, message };
       }
       const name = typeof schema.$ref === "string" ? schema.$ref.split("/").at(-1) : undefined;
-      if (name !== undefined && Object.hasOwn(defs, name) && !seen.has(name))
-        open.push({ schema: defs[name] as Json, path: ["$defs", name] });
-      if (name !== undefined) seen.add(name);
+      if (name !== undefined && Object.hasOwn(defs, name)) open.push({ schema: defs[name] as Json, path: ["$defs", name], isNamed: false });
     }
     for (const [key, inner] of Object.entries(schema)) {
-      if (!data.has(key)) open.push({ schema: inner, path: [...path, Array.isArray(schema) ? Number(key) : key] });
+      if (!isNamed && data.has(key)) continue;
+      open.push({ schema: inner, path: [...path, Array.isArray(schema) ? Number(key) : key], isNamed: !isNamed && named.has(key) });
     }
   }
   return null;

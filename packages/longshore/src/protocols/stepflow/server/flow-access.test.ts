@@ -22,6 +22,6 @@ describe("what flows may read", () => {
     for (const files of [join(folder, "f"), join(folder, "nothing"), ".", process.cwd(), "..", "/"]) {
       expect(() => flowAccess({ files })).toThrow("folder");
     }
-    for (const name of ["", "A B", "1A", "A=1"]) expect(() => flowAccess({ variables: [name] })).toThrow("no name");
+    for (const name of ["", "A B", "1A", "A=1"]) expect(() => flowAccess({ variables: [name] })).toThrow("is not a name");
   });
 });

@@ -23,10 +23,10 @@ export function textReply(status: number, text: string): HttpReply {
 export const notJsonType = "Expected request with `Content-Type: application/json`";
 export const tooLarge = "Failed to buffer the request body: length limit exceeded";
 
-/** Refuses a text that `JSON.parse` has refused, or whose mistake is known. */
+/** Refuses a text that is not JSON. `known` is its mistake, when the reader of long texts has already found it; otherwise it is searched for here. */
 export function notJson(text: string, known?: JsonFault): Refused {
   const fault = known ?? findJsonFault(text);
-  // The fault is unknown only when the text is nested too deeply for the scanner.
+  // Only when the scanner finds no mistake in a text that `JSON.parse` refuses.
   if (fault === null) return new Refused(400, "Failed to parse the request body as JSON: expected value at line 1 column 1");
   const where = fault.path === "" ? "" : `${fault.path}: `;
   return new Refused(
@@ -60,7 +60,7 @@ export function badQuery(name: string): Refused {
   return new Refused(400, `Failed to deserialize query string: ${name}: invalid digit found in string`);
 }
 
-/** True when the expected type is a whole number: then a whole number is out of range. */
+/** Whether a whole number is expected. A whole number that is refused although one is expected is out of range: its value is wrong, not its type. */
 function isCount(expected: string): boolean {
   return expected === "u64" || expected === "u32";
 }

@@ -319,8 +319,8 @@ leaseManager: { type: etcd, endpoints: ["http://etcd:2379"] }
 recovery: { enabled: true, checkIntervalSecs: 3 }
 `;
     expect(warningsOf(text)).toEqual([
-      "1:16 Storage is not chosen here: this server keeps everything in the folder of --data.",
-      "2:15 Leases by etcd are not used: one server owns its data, and no other takes over its runs.",
+      "1:16 Storage is not chosen here: this server keeps everything where --data or --store says.",
+      "2:15 Leases by etcd are not used: this server has its own way to decide which server owns the data.",
       "3:11 Recovery has no settings here: a run always continues after a restart.",
     ]);
     expect(warningsOf("leaseManager: { type: noOp }")).toEqual([]);
@@ -381,8 +381,8 @@ recovery: { enabled: true, checkIntervalSecs: 3 }
       "'maybe' is not an outcome.",
     ],
     ["retry: { backoff: { type: random } }", "retry.backoff.type", "There is no backoff 'random'."],
-    ["blobApi: { enabled: 1 }", "blobApi.enabled", "'1' is neither."],
-    ["typeCheck: yes please", "typeCheck", "'yes please' is neither."],
+    ["blobApi: { enabled: 1 }", "blobApi.enabled", "'1' is not a boolean."],
+    ["typeCheck: yes please", "typeCheck", "'yes please' is not a boolean."],
     ["routing: []", "routing", "`routing` is an older form that is not read any more."],
     ["- a", "", "This is not a map."],
     [

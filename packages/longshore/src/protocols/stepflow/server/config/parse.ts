@@ -1,5 +1,6 @@
 // Parses a Stepflow configuration file, YAML or JSON. Settings that this server handles in its own way (where data is stored, how runs
-// continue after a restart) are skipped with a warning. A plugin that it does not support is refused by name where a route needs it.
+// continue after a restart) are skipped with a warning. A plugin of type `mcp` is not
+// supported: a route to it is refused with the name of the plugin, and without such a route there is only a warning.
 
 import { resolve } from "node:path";
 import type { Backoff } from "../../../../core/backoff.ts";
@@ -13,7 +14,7 @@ import { queuesOf } from "./queues.ts";
 import { filledText } from "./variables.ts";
 
 export interface ParseOptions {
-  /** The path of the file. A name that ends with `.json` must contain JSON. */
+  /** The path of the file. When it ends with `.json`, the content must be JSON. */
   readonly file: string;
   readonly environment: Environment;
 }
@@ -21,11 +22,11 @@ export interface ParseOptions {
 const readPast = ["storageConfig", "stateStore", "leaseManager", "recovery"];
 const topKeys = ["workingDirectory", "plugins", "routes", "blobApi", "retry", "typeCheck", ...readPast];
 const delayMsMax = 3_600_000;
-/** Maximum number of tries. When so many fail, the transport is not the cause. */
+/** Maximum number of retries. When so many fail, the transport is not the cause. */
 const retriesMax = 1_000;
 
 /**
- * Guides route to `builtin` without declaring it as a plugin, because it has no settings. A declared plugin of that name takes precedence.
+ * Configurations in Stepflow's guides have routes to `builtin` but do not declare it as a plugin, because it has no settings. A declared plugin of that name takes precedence.
  */
 const builtin: Plugin | UnservedPlugin = { name: "builtin", type: "builtin" };
 
@@ -84,11 +85,11 @@ function warnUnused(place: Place | undefined, plugins: ReadonlyMap<string, Plugi
 
 function warnUnserved(top: ReadonlyMap<string, Place>): void {
   const storage = top.get("storageConfig") ?? top.get("stateStore");
-  storage?.warn("Storage is not chosen here: this server keeps everything in the folder of --data.");
+  storage?.warn("Storage is not chosen here: this server keeps everything where --data or --store says.");
   const lease = top.get("leaseManager");
   const kind = lease?.entries().find(({ key }) => key === "type")?.value.text ?? "noOp";
   if (!["noOp", "none"].includes(kind))
-    lease?.warn(`Leases by ${kind} are not used: one server owns its data, and no other takes over its runs.`);
+    lease?.warn(`Leases by ${kind} are not used: this server has its own way to decide which server owns the data.`);
   top.get("recovery")?.warn("Recovery has no settings here: a run always continues after a restart.");
 }
 
@@ -113,7 +114,7 @@ function blobApiOf(place: Place | undefined, environment: Environment): BlobApi 
 
 function switchOf(place: Place | undefined, absent: boolean): boolean {
   if (place === undefined) return absent;
-  if (place.kind !== "boolean") throw place.refuse(`'${place.text}' is neither.`, "true or false");
+  if (place.kind !== "boolean") throw place.refuse(`'${place.text}' is not a boolean.`, "true or false");
   return place.value as boolean;
 }
 
