@@ -11,6 +11,7 @@ import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
 import { Missing } from "../missing.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
+import { grownIdOf } from "./grown-ids.ts";
 import type { Grown, Placement, Plan, RunNode, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import {
@@ -217,8 +218,10 @@ export class Draft {
   }
 
   /** The run continues with this definition. No node may start any more in this decision, because its plan is the one before. */
-  grow({ id, source }: Grown): void {
+  grow(grown: Grown): void {
     const { dialect } = this.plan;
+    const { source } = grown;
+    const id = grownIdOf(this.run, grown);
     this.change({ kind: "define", definition: { id, name: `.${id}`, dialect, source } });
     this.update({ definitionId: id });
     this.#steps = stepsMax;

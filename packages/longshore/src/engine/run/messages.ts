@@ -14,6 +14,7 @@ import { runIdTable } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
 import { isCommand } from "./driven-state.ts";
+import { originIdOf } from "./grown-ids.ts";
 import { backlogOf, isRunOpen, type Message, type Run, type StartRun, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 
@@ -325,7 +326,7 @@ export class Messages {
 
 /** Whether a child run that did not succeed can continue, so that no new one has to be started. */
 function isSame(last: Run, child: NewChild | null): boolean {
-  return child !== null && !("failed" in child) && last.definitionId === child.definitionId && last.input === child.input;
+  return child !== null && !("failed" in child) && originIdOf(last) === child.definitionId && last.input === child.input;
 }
 
 /** Returns true when a message is about another attempt or life than the current one. */

@@ -158,11 +158,14 @@ export interface InstantNode extends NodeBase {
 
 /**
  * A longer definition of the same run, in the dialect of the run. Its plan begins with the nodes of the plan before, which have the same
- * places and the same ids; only what follows them may differ. Equal definitions have the same id.
+ * places and the same ids; only what follows them may differ.
  */
 export interface Grown {
-  readonly id: string;
+  /** Hexadecimal. Equal sources have the same hash. */
+  readonly hash: string;
   readonly source: string;
+  /** True when the source contains data of the run. Such a definition is removed with the run; the others are shared by all runs. */
+  readonly own: boolean;
 }
 
 /** Once started, waits until every node in `after` has settled; then its output is evaluated. */

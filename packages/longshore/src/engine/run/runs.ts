@@ -11,6 +11,7 @@ import { Slices } from "../../core/slices/slices.ts";
 import { compileInTurns, dialectOf } from "./brain.ts";
 import type { Definition, Dialect } from "./dialect.ts";
 import type { Foreseen } from "./foresight.ts";
+import { originIdOf } from "./grown-ids.ts";
 import { MessageLoop, type Starter } from "./message-loop.ts";
 import type { Plan } from "./plan.ts";
 import { isRunOpen, type Run, type RunHead } from "./run.ts";
@@ -242,11 +243,11 @@ export class Runs {
     return id;
   }
 
-  /** Starts a new run of the same version, with the same input or another one. With an id, the same call starts one run. */
+  /** Starts a new run of the same version as it was before it grew, with the same input or another one. With an id, the same call starts one run. */
   async rerun(runId: string, input?: string, newId?: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;
-    const { definitionId } = run;
+    const definitionId = originIdOf(run);
     const id = newId ?? this.#makeId(this.#clock.now());
     const workflow = run.workflow === run.id ? id : run.workflow;
     const definition = await this.#store.definitionById(definitionId);

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
-import { nodesMax, type Plan } from "../../../engine/run/plan.ts";
+import { type Grown, nodesMax, type Plan } from "../../../engine/run/plan.ts";
 import { javaText } from "./java-text.ts";
 import { type GrownDef, type Growth, growthOf, type Loop, withoutGrowth } from "./loops.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
@@ -26,8 +26,9 @@ export function moreIterations(plan: Plan, loop: Loop): Resolved {
 
 function grownBy(plan: Plan, grown: readonly Growth[]): Resolved {
   const source = writeExact({ ...withoutGrowth(definitionOf(plan)), grown } satisfies GrownDef as unknown as Json);
-  const id = `conductor-${createHash("sha256").update(source).digest("hex").slice(0, 32)}`;
-  return { value: { id, source } };
+  const hash = createHash("sha256").update(source).digest("hex").slice(0, 32);
+  const own = grown.some((one) => "fork" in one);
+  return { value: { hash, source, own } satisfies Grown };
 }
 
 /** The tasks of a fork, from its input. Fails with Conductor's texts. */
