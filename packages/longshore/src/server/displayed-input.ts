@@ -31,7 +31,7 @@ export function displayedInputBy({ dialects, read, runs, definitions }: Displaye
         const run = runs.get(tx, runId);
         return run === null ? undefined : formOf(tx, run);
       });
-      return form === undefined ? task : { ...task, input: form.taskInput(input) };
+      return form === undefined ? task : { ...task, input: form.taskInput(task) };
     },
   };
 }

@@ -92,12 +92,12 @@ export interface StepFailure {
   readonly error: string | null;
 }
 
-/** Functions to show inputs that a dialect stores in its own form. All inputs are JSON texts. */
+/** Functions to show inputs that a dialect stores in its own form, or with secret values. All inputs are JSON texts. */
 export interface ShownForm {
-  /** Returns false when a text is certainly stored as it was received. Called for inputs of every dialect. */
+  /** Returns false when a text is certainly shown as it is stored. Called for inputs of every dialect. */
   maybe(json: string): boolean;
   runInput(run: Run): string;
-  taskInput(json: string): string;
+  taskInput(task: Pick<TaskRow, "input" | "lane">): string;
 }
 
 export interface Dialect {

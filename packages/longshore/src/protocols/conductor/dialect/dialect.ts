@@ -4,6 +4,8 @@ import { atOnce } from "../../../core/slices/slice-work.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { compileSource, dialectName } from "./compile.ts";
 import type { Environment } from "./context.ts";
+import { hideCredentialsJson, namesCredential } from "./credentials.ts";
+import { callLane } from "./operators.ts";
 import { place } from "./placement.ts";
 import { hasQuoted, unquoteJson } from "./quoting.ts";
 import { explain, timeoutReason } from "./reasons.ts";
@@ -16,9 +18,12 @@ export function conductorDialect(environment: Environment = () => null): Dialect
   return {
     name: dialectName,
     shown: {
-      maybe: hasQuoted,
+      maybe: (json) => hasQuoted(json) || namesCredential(json),
       runInput: (run) => (settingsOf(run).quotedInput ? unquoteJson(run.input) : run.input),
-      taskInput: unquoteJson,
+      taskInput({ input, lane }) {
+        const unquoted = unquoteJson(input);
+        return lane?.name === callLane ? hideCredentialsJson(unquoted) : unquoted;
+      },
     },
     compile: (source) => atOnce(compileSource(source)),
     compileInSlices: compileSource,

@@ -8,6 +8,7 @@ import type { TaskRow } from "../../../engine/board/task.ts";
 import type { AttemptView, Reader } from "../../../engine/run/reader.ts";
 import { childIdOf, isRunOpen, type Run, type RunState } from "../../../engine/run/run.ts";
 import { dialectName } from "../dialect/compile.ts";
+import { hideCredentialsJson } from "../dialect/credentials.ts";
 import { choosesByScript } from "../dialect/operators.ts";
 import { unquoteJson } from "../dialect/quoting.ts";
 import { chosenInput, isSystemTask, workflowStatusOf } from "../dialect/records.ts";
@@ -204,6 +205,7 @@ export function shownVariables(run: Run, { dialect }: DefinitionView): string {
 }
 
 function shownTaskInput({ task }: StepView, { input, output }: Pick<Try, "input" | "output">): string {
+  if (task.type === "HTTP") return hideCredentialsJson(unquoteJson(input));
   if (!choosesByScript(task)) return unquoteJson(input);
   return unquoteJson(writeExact(chosenInput(task, parseExact(input) as JsonObject, parseExact(output ?? "null") as Json)));
 }

@@ -8,6 +8,7 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { DefinitionViews } from "../../../engine/run/views.ts";
 import { dialectName } from "../dialect/compile.ts";
+import { hideCredentials } from "../dialect/credentials.ts";
 import { loopsOf, type Within, withoutGrowth } from "../dialect/loops.ts";
 import type { TaskDef, WorkflowDef, WorkflowTask } from "../dialect/model.ts";
 import { definitionOf, workflowTaskOf } from "../dialect/records.ts";
@@ -88,6 +89,7 @@ function wholeTask(task: WorkflowTask): JsonObject {
     onStateChange: {},
     metadata: {},
     ...(task as unknown as JsonObject),
+    ...(task.type === "HTTP" ? { inputParameters: hideCredentials(task.inputParameters) as JsonObject } : {}),
     ...(cases.length === 0 ? {} : { decisionCases: Object.fromEntries(cases) }),
     defaultCase: inner(task.defaultCase),
     forkTasks: (task.forkTasks ?? []).map(inner),

@@ -7,6 +7,7 @@ import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import { type Reply, send } from "../../../../net/http/send.ts";
+import { credentialHeaders, hidden } from "../../dialect/credentials.ts";
 import { javaText } from "../../dialect/java-text.ts";
 import { unquote } from "../../dialect/quoting.ts";
 import { fillSecrets } from "../../dialect/secrets.ts";
@@ -28,11 +29,8 @@ const slowMs = 60_000;
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const withoutBody = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
-/** Headers that must not be sent to another server than the one that the task names. */
-const personal = new Set(["authorization", "cookie", "proxy-authorization", "x-api-key"]);
 /** Headers of a response that are credentials: their values are in no record. */
 const credentials = new Set(["set-cookie", "authorization", "proxy-authorization"]);
-const hidden = "***";
 
 interface Request {
   readonly uri: string;
@@ -80,7 +78,7 @@ export class HttpCalls {
       const location = redirects.has(reply.status) && withoutBody.has(request.method) ? reply.headers.location : undefined;
       if (typeof location !== "string" || count >= redirectsMax) return reply;
       const next = new URL(location, url);
-      request = { ...request, uri: next.href, headers: next.origin === url.origin ? request.headers : withoutPersonal(request.headers) };
+      request = { ...request, uri: next.href, headers: next.origin === url.origin ? request.headers : withoutCredentials(request.headers) };
     }
   }
 
@@ -152,8 +150,8 @@ function bodyOf(text: string): Json {
   }
 }
 
-function withoutPersonal(headers: Request["headers"]): Request["headers"] {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !personal.has(name)));
+function withoutCredentials(headers: Request["headers"]): Request["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !credentialHeaders.has(name)));
 }
 
 function reasonOf(error: unknown): string {
