@@ -1,4 +1,4 @@
-// `longshore history`: saves the journal of a run of a durable function, for `longshore replay` where no server is.
+// `longshore history`: prints or saves the journal of a run of a durable function, for `longshore replay` where no server is.
 
 import { writeFileSync } from "node:fs";
 import { Command } from "commander";

@@ -20,7 +20,7 @@ export async function diagnosePostgres(url: string): Promise<Finding[]> {
   }
 }
 
-/** The first sentence is what was seen, the rest what to do. */
+/** The text before the first of these words is what was seen; the rest is what to do. */
 function halves(message: string): Pick<Finding, "seen" | "advice"> {
   const at = message.search(/ (?:Start|Install|Give|Name|Run|In) /);
   if (at === -1) return { seen: message, advice: "Correct the address, or the rights of the role." };

@@ -78,7 +78,7 @@ export interface EngineOptions {
   /** Default: the clock of the store, or of the machine. */
   clock?: Clock;
   random?: () => number;
-  /** The ids that requests make. Default: new ones each time. */
+  /** Makes the ids of what a request starts: a request that is performed again makes the same ids again. Default: every id is a new one. */
   ids?: Pick<RequestIds, "make" | "isRepeat" | "current">;
 }
 
@@ -99,7 +99,7 @@ export interface Engine extends ProtocolEngine {
   readonly storage: StoreState;
   /** The number of delivered tasks, and of attempts that closed without a result, since the start. */
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
-  /** Names the caller of work that is an order. */
+  /** Performs work on behalf of a caller (`within`), and knows this caller in its transactions, for the audit. */
   readonly orderers: Orderers;
   openRuns(): number;
   /** Calls the listener until the returned function is called. */
@@ -199,7 +199,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const logs = new Logs(logStore);
   store.runs.signals.onMisfit.add(({ id: taskId, runId, attempt, grant }, { number }, why) => {
     const data = `${why} The step waits for another value.\n`;
-    // Without this line the log is less complete: no reason to stop.
+    // An error is ignored: it costs only one line of the log.
     const noted = logs.append({ taskId, runId, attempt, grant, chunks: [{ stream: "stderr", sequence: number, data, at: clock.now() }] });
     noted.catch(() => {});
   });

@@ -1,10 +1,10 @@
-// The sizes of the tables, measured at most once a minute, for any number of pages that show them.
+// The sizes of the tables, measured at most once a minute (again at once after an error), for any number of pages that show them.
 
 import type { Clock } from "../core/clock.ts";
 import type { StorePart } from "../engine/store.ts";
 import type { TableSizes } from "../protocols/server-half.ts";
 
-/** Measuring reads the whole data file. */
+/** With SQLite, measuring reads the whole data file. */
 const keptMs = 60_000;
 
 export function tableSizesBy(clock: Clock, read: (() => Promise<readonly StorePart[]>) | undefined): () => Promise<TableSizes | null> {

@@ -85,7 +85,7 @@ class Resolving {
     return "needs" in filled ? context.needs() : filled;
   }
 
-  /** A parameter that evaluates to null gets the value of the task's definition, unchanged. */
+  /** A parameter that evaluates to null gets its default from the `inputTemplate` of the task definition. Expressions in this default are not evaluated. */
   #input({ parameters, otherwise }: InputTemplate): Resolved {
     const filled = this.#fill(parameters);
     if (otherwise === null || !("value" in filled) || !isObject(filled.value)) return filled;
@@ -176,7 +176,7 @@ class Resolving {
   }
 
   #runOutput({ parameters, last }: ConductorTemplate & { kind: "run-output" }): Resolved {
-    // The output of a run is data from here on.
+    // The output of a run is not quoted: a text in it that looks like a reference to a secret is only data.
     if (parameters !== null) return this.#then(this.#fill(parameters), (output) => ({ value: unquote(output) }));
     if (last !== null && this.#scope.run.state === "succeeded") {
       const record = this.#scope.record(last);
@@ -194,7 +194,7 @@ class Resolving {
 
   #outputOf(at: number): Resolved {
     const known = this.#scope.record(at);
-    // Null is stored too: a step without a record in this life of the run is not requested again.
+    // Null means that the record was looked up and this life of the run has none, so it is not requested again. Undefined means that it is not loaded.
     const record = known === undefined ? this.#scope.records()?.get(at) : known;
     if (record === undefined) return { needs: [], records: [at] };
     return { value: record === null ? {} : outputOf(this.#plan.nodes[at] as PlanNode, record) };
@@ -225,9 +225,9 @@ function isEmpty(value: Json): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A run's output, as JSON text, with the successor after its failure: its id, or why there is none. */
-export function withFollower(output: string | null, said: string): string {
-  return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: said });
+/** A run's output, as JSON text, in which the id of the successor is replaced by the reason why the successor could not be started. */
+export function withFollower(output: string | null, reason: string): string {
+  return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: reason });
 }
 
 const followerKey = "conductor.failure_workflow";

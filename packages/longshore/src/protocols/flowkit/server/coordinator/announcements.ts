@@ -1,4 +1,4 @@
-// Handles announcements: workers connect and leave. A worker that connects again and lists its runs has stopped them: free workers get them.
+// Handles announcements: workers connect and leave. An announcement may name a run that the worker had not ended before its restart: this attempt is closed as lost, and can be tried again at once, on any free worker.
 
 import type { Subscription } from "../../../../bus/bus.ts";
 import { readAnnouncement } from "../../wire/decode.ts";
