@@ -148,7 +148,7 @@ export class LocalBoard implements BoardStore {
     const { tasks, unwritten } = this;
     this.#recovery = new LocalRecovery({
       ...{ store: options.store, commit: options.commit, clock: options.clock, deadline: options.deadline },
-      ...{ tasks, lanes: this.lanes, limits: this.limits, handOuts: this.#handOuts, life: this.#life },
+      ...{ tasks, queues: this.#queues, limits: this.limits, handOuts: this.#handOuts, life: this.#life },
     });
     this.#renewals = new LocalRenewals({ tasks, commit: options.commit, clock: options.clock, fence: (...args) => this.#fence(...args) });
     this.#expiry = new LocalExpiry({

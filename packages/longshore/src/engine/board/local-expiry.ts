@@ -60,7 +60,7 @@ export class LocalExpiry {
       life.wake(tx, task, closing);
     else if (passed === null) {
       // Its delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
-      if (task.state === "queued" && task.dueAt <= now) queues.join(tx, task, now);
+      if (task.state === "queued" && task.dueAt <= now) queues.due(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => deadline(id, next));
     } else if (task.state === "cancelling")

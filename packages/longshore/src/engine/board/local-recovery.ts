@@ -7,9 +7,8 @@ import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import { openTasks } from "../tables/reading.ts";
 import { type OpenTask, openTaskTable, taskHeadTable } from "../tables/task.ts";
 import type { HandOuts } from "./hand-outs.ts";
-import type { Lanes } from "./lanes.ts";
 import type { Limits } from "./limits.ts";
-import { placeOf } from "./ready-queues.ts";
+import type { ReadyQueues } from "./ready-queues.ts";
 import { dueAfterRestart, restored } from "./restart.ts";
 import { nextDeadline, type TaskRow } from "./task.ts";
 import type { TaskLife } from "./task-life.ts";
@@ -22,7 +21,7 @@ export interface RecoveryDeps {
   readonly commit: GroupCommit;
   readonly clock: Clock;
   readonly tasks: Rows<TaskRow>;
-  readonly lanes: Lanes;
+  readonly queues: ReadyQueues;
   readonly limits: Limits;
   readonly handOuts: HandOuts;
   readonly life: TaskLife;
@@ -89,7 +88,7 @@ export class LocalRecovery {
 
   /** Puts a task back on its lane. */
   #restore(task: OpenTask, now: number, due: (readonly [id: string, at: number])[]): void {
-    if (task.state === "queued" && task.lane !== null && task.dueAt <= now) this.#deps.lanes.push(task.lane, placeOf(task));
+    if (task.state === "queued") this.#deps.queues.restore(task, now);
     const next = nextDeadline(task, now);
     if (next !== null) due.push([task.id, next]);
   }

@@ -54,6 +54,8 @@ export class ReadyQueues {
   #ahead: Ahead | null = null;
   /** A task that is queued and, for now, handed to no one. */
   #heldBack: { readonly id: string; task: TaskRow | null } | null = null;
+  /** Queued tasks that are not on their lane yet, because their delay has not ended. */
+  readonly #delayed = new Set<string>();
 
   constructor(options: ReadyQueuesOptions) {
     this.#options = options;
@@ -115,7 +117,9 @@ export class ReadyQueues {
 
   /** Hands a queued task that is due to a waiting claim, or else puts it on its lane. */
   join(tx: Tx, task: TaskRow, now: number): void {
-    if (task.lane === null || task.dueAt > now) return;
+    if (task.lane === null) return;
+    if (task.dueAt > now) return this.#delay(tx, task.id);
+    this.#endDelay(tx, task.id);
     const { lanes } = this.#options;
     if (this.#heldBack?.id === task.id && lanes.pauseOf(task.lane) === undefined) {
       this.#heldBack.task = task;
@@ -144,6 +148,30 @@ export class ReadyQueues {
       // If the store cannot be written now, the hold expires.
       this.#options.giveBack(id, grant).catch(() => {});
     });
+  }
+
+  /**
+   * The time of a queued task may have come. It joins its lane when its delay has ended, or when it was parked. Any other task is on its
+   * lane already: a second place there would be counted as a second task.
+   */
+  due(tx: Tx, task: TaskRow, now: number): void {
+    if (this.#delayed.has(task.id) || this.#unpark(tx, task)) this.join(tx, task, now);
+  }
+
+  /** Called at start, for each queued task. */
+  restore(task: Pick<TaskRow, "lane" | "dueAt"> & Place, now: number): void {
+    if (task.lane === null) return;
+    if (task.dueAt > now) this.#delayed.add(task.id);
+    else this.#options.lanes.push(task.lane, placeOf(task));
+  }
+
+  #delay(tx: Tx, id: string): void {
+    this.#delayed.add(id);
+    tx.undo(() => this.#delayed.delete(id));
+  }
+
+  #endDelay(tx: Tx, id: string): void {
+    if (this.#delayed.delete(id)) tx.undo(() => this.#delayed.add(id));
   }
 
   /**
@@ -192,9 +220,13 @@ export class ReadyQueues {
   /** The task leaves its lane. If it was held, its permits are returned, and tasks that waited for them are tried again. */
   leave(tx: Tx, task: TaskRow, now: number): void {
     const { limits } = this.#options;
+    this.#endDelay(tx, task.id);
     if (task.limits.length === 0) return;
-    // It may have been the next task to try.
-    if (task.state === "queued") return this.#wakeAlike(tx, task, now);
+    if (task.state === "queued") {
+      this.#unpark(tx, task);
+      // It may have been the next task to try.
+      return this.#wakeAlike(tx, task, now);
+    }
     limits.giveBack(task.limits);
     tx.undo(() => limits.hold(task.limits));
     for (const { key } of task.limits) this.#wake(tx, limits.parked(key), now);
@@ -266,6 +298,19 @@ export class ReadyQueues {
     });
     tx.undo(() => waiter.reserve());
     return () => waiter.leave();
+  }
+
+  /** Returns whether the task was parked. */
+  #unpark(tx: Tx, task: TaskRow): boolean {
+    const { limits } = this.#options;
+    const { lane } = task;
+    const place = placeOf(task);
+    const keys = lane === null ? [] : task.limits.map((limit) => parkingKey(limit, lane)).filter((key) => limits.isParked(key, place));
+    for (const key of keys) {
+      limits.unpark(key, place);
+      tx.undo(() => limits.park(key, place));
+    }
+    return keys.length > 0;
   }
 
   #park(tx: Tx, task: TaskRow, blocked: Blocked, now: number): void {

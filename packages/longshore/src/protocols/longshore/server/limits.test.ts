@@ -43,7 +43,7 @@ describe("a limit", () => {
     expect(await limit("bank")).toMatchObject({ rate: { count: 2, windowMs: 60_000, used: 2 }, freeAt: at + 60_000, waiting: 1 });
     await clock.advance(60_000);
     expect(await limit("bank")).toMatchObject({ freeAt: null, rate: { used: 0 } });
-    expect(await queue()).toMatchObject({ limited: 0, limits: [] });
+    expect(await queue()).toMatchObject({ ready: 3, limited: 0, limits: [] });
   });
 
   it("that an operator raises hands out the tasks that wait, also after a restart; taken back, it is as before", async () => {
