@@ -217,3 +217,50 @@ export function livesContract(setup: Setup): void {
     });
   });
 }
+
+export function livesRestartContract(setup: Setup): void {
+  describe("a child that was cancelled with its parent, which waits for it again,", () => {
+    for (const restarts of [false, true]) {
+      const title = restarts ? "also after a restart before each message" : "without a restart";
+      it(`does not end its parent with the end of its earlier life, ${title}`, async () => {
+        const family = await startFamily(setup);
+        const { parent, left, right } = family;
+        let { world } = family;
+        const restart = async () => {
+          if (!restarts) return;
+          await world.close();
+          world = await setup({ place: world.place, clock: world.clock, carries: false });
+        };
+        await family.fail("left");
+        // The end of the left child ends the parent, and that cancels the right one.
+        expect(await waiting(world)).toEqual(["settle-task"]);
+        await deliverOne(world);
+        expect(await waiting(world)).toEqual(["cancel-child"]);
+        await deliverOne(world);
+        expect(await waiting(world)).toEqual(["settle-task"]);
+        expect([await stateOf(world, parent), await stateOf(world, right)]).toEqual(["failed", "cancelled"]);
+        await world.runs.tell(left, { kind: "retry" });
+        // The end of the right child is still on its way, and its next life has not begun.
+        expect(await waiting(world)).toEqual(["settle-task", "start-run"]);
+        await restart();
+        await deliverOne(world);
+        expect(await world.task(`${parent}.1`)).toMatchObject({ state: "queued", attempt: 0 });
+        expect([await stateOf(world, parent), await stateOf(world, right)]).toEqual(["running", "cancelled"]);
+        await restart();
+        while (await deliverOne(world));
+        expect(await world.run(right)).toMatchObject({ state: "running", retries: 1 });
+        await workOff(world);
+        expect([await stateOf(world, parent), await stateOf(world, right)]).toEqual(["succeeded", "succeeded"]);
+        expect(await world.run(parent)).toMatchObject({ retries: 1 });
+      });
+    }
+  });
+}
+
+async function waiting(world: World): Promise<string[]> {
+  return (await world.store.runs.messages()).map(({ message }) => message.kind);
+}
+
+async function stateOf(world: World, runId: string): Promise<string> {
+  return (await world.run(runId)).state;
+}

@@ -9,7 +9,7 @@ import { delayContract, delayRestartContract } from "./store-delays.ts";
 import { endingsContract } from "./store-endings.ts";
 import { functionContract } from "./store-functions.ts";
 import { lineContract } from "./store-lines.ts";
-import { livesContract } from "./store-lives.ts";
+import { livesContract, livesRestartContract } from "./store-lives.ts";
 import { offerContract } from "./store-offers.ts";
 import { partContract } from "./store-parts.ts";
 import { powerCutContract } from "./store-power-cut.ts";
@@ -52,6 +52,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     if (!kind.keeps) return livesContract(setup);
     restartContract(setup);
     delayRestartContract(setup);
+    livesRestartContract(setup);
     sleepersRestartContract(setup);
     powerCutContract(setup, kind);
   });
