@@ -37,7 +37,14 @@ async function open() {
     },
   });
   for (const one of [small, large]) await commit.run((tx) => definitions.keep(tx, one));
-  return { commit, definitions, calls, made, planOf: (id: string) => commit.run((tx) => definitions.plan(tx, definitions.byId(tx, id)!)) };
+  return {
+    commit,
+    db,
+    definitions,
+    calls,
+    made,
+    planOf: (id: string) => commit.run((tx) => definitions.plan(tx, definitions.byId(tx, id)!)),
+  };
 }
 
 it("an operation that needs the plan of a large definition waits for it, and no other does", async () => {
@@ -50,6 +57,16 @@ it("an operation that needs the plan of a large definition waits for it, and no 
   expect(await Promise.all(waiting)).toEqual([plan, plan]);
   expect(await planOf("large")).toBe(plan);
   expect(calls.sort()).toEqual(["at once small", "in turns large"]);
+});
+
+it("a definition that was removed with its run is stored again when it is needed again", async () => {
+  const { commit, db, definitions } = await open();
+  const count = () => db.prepare("SELECT count(*) AS rows FROM definition WHERE id = 'small'").get()?.rows;
+  db.exec("DELETE FROM definition WHERE id = 'small'");
+  expect(count()).toBe(0);
+  await commit.run((tx) => definitions.keep(tx, small));
+  await commit.run((tx) => definitions.keep(tx, small));
+  expect(count()).toBe(1);
 });
 
 it("a caller gets a large definition with its plan", async () => {

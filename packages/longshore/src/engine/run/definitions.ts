@@ -6,7 +6,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import type { RowStore, TableRows } from "../rows.ts";
-import { definitionTable } from "../tables/definition.ts";
+import { definitionIdTable, definitionTable } from "../tables/definition.ts";
 import type { Later, ReadTx, Tx } from "../tx.ts";
 import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
@@ -38,6 +38,7 @@ export class Definitions {
   readonly #known = new DefinitionCache<Definition>();
   readonly #newest = new DefinitionCache<Definition>();
   readonly #stored: TableRows<Definition>;
+  readonly #ids: TableRows<Pick<Definition, "id">>;
   readonly #clock: Clock;
   readonly #brain: Brain;
 
@@ -45,6 +46,7 @@ export class Definitions {
     this.#clock = clock;
     this.#brain = brain;
     this.#stored = store.table(definitionTable);
+    this.#ids = store.table(definitionIdTable);
     this.#rows = new Rows<Definition>(commit, {
       load: (tx, id) => this.#known.get(id) ?? this.#learn(this.#stored.get(tx, id)),
       save: (row) => this.#stored.insert([row]),
@@ -76,9 +78,9 @@ export class Definitions {
    */
   keep(tx: Tx, wanted: NewDefinition): Definition {
     const same = this.byId(tx, wanted.id);
-    if (same !== null) return same;
+    if (same !== null && this.#isStored(tx, wanted.id)) return same;
     const newest = this.newest(tx, wanted.name);
-    if (newest !== null && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
+    if (newest !== null && newest.id !== wanted.id && newest.dialect === wanted.dialect && newest.source === wanted.source) return newest;
     checkName(wanted.id, "id");
     checkName(wanted.name, "name");
     const definition: Definition = { ...wanted, version: (newest?.version ?? 0) + 1, createdAt: this.#clock.now() };
@@ -131,6 +133,11 @@ export class Definitions {
   /** A short source may have a plan of thousands of nodes. */
   #keepPlan(definition: Definition, plan: Plan): Plan {
     return this.#plans.set(definition.id, plan, definition, Math.max(definition.source.length, plan.nodes.length * nodeChars));
+  }
+
+  /** A definition that grew in a run is removed with the run (remains.ts), and may still be in memory. */
+  #isStored(tx: ReadTx, id: string): boolean {
+    return this.#rows.pending(tx).some((row) => row.id === id) || this.#ids.get(tx, id) !== null;
   }
 
   #readNewest(tx: ReadTx, name: string): Definition | null {

@@ -104,6 +104,8 @@ function tablesOf(stored: StoredBytes): RemnantTable[] {
       ...{ texts: ["input", "output", "error"], room: stored.of("attempts") },
     },
     { name: "task", key: ["id"], column: "id", of: "tasks", texts: ["input", "output"] },
+    // Definitions that have grown in the run: their ids begin with the id of the run, as those of tasks do (grown-ids.ts).
+    { name: "definition", key: ["id"], column: "id", of: "tasks", texts: ["source"] },
   ];
 }
 

@@ -265,6 +265,10 @@ const migrations: readonly string[] = [
   CREATE INDEX run_open ON run (workflow, id, ended_at) WHERE ended_at IS NULL;
   ${countPlaces}
   `,
+  `
+  -- A definition that has grown in a run is removed with the run: then SQLite looks whether another run refers to it.
+  CREATE INDEX run_definition ON run (definition_id);
+  `,
 ];
 
 export const schemaVersion = migrations.length;

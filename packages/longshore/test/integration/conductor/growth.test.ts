@@ -1,7 +1,9 @@
 // Runs of loops and dynamic forks whose definitions have grown, over retries, reruns, restarts and restarts of the server.
 
+import { join as pathOf } from "node:path";
 import { expect, it } from "vitest";
 import { graph } from "../../../src/graph.ts";
+import { openDatabase } from "../../../src/store/sqlite/driver.ts";
 import { type ConductorServer, startConductor } from "../../support/conductor-rest.ts";
 import { operator, simple } from "../../support/conductor-world.ts";
 
@@ -178,4 +180,22 @@ it("starts a run again with the definition as it was before it grew", async () =
   expect(await iterate(c, [1, 2, 3])).toHaveLength(3);
   for (const name of ["a", "b", "c"]) await c.work(name);
   expect(await c.status(again)).toBe("COMPLETED");
+});
+
+it("removes the definitions that a dynamic fork has made with their run", async () => {
+  const c = await conductor();
+  const id = await c.begin([loop, ...fork], { start: { input: { items: [1, 2, 3], tasks: forked } } });
+  await iterate(c, [1, 2, 3]);
+  for (const name of ["a", "b", "c"]) await c.work(name);
+  expect(await c.status(id)).toBe("COMPLETED");
+  const grown = async () => {
+    const db = await openDatabase(pathOf(c.data, "longshore.db"), { readOnly: true });
+    const rows = db.prepare("SELECT id FROM definition WHERE id LIKE '%+grown-%'").all();
+    db.close();
+    return rows.map((row) => String(row.id).startsWith(`${id}.`)).sort();
+  };
+  // The definitions of loops contain no data of a run, and all runs share them.
+  expect(await grown()).toEqual([false, true]);
+  await c.ask("DELETE", `/workflow/${id}/remove`);
+  expect(await grown()).toEqual([false]);
 });
