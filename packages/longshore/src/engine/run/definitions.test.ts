@@ -59,6 +59,15 @@ it("an operation that needs the plan of a large definition waits for it, and no 
   expect(calls.sort()).toEqual(["at once small", "in turns large"]);
 });
 
+it("the plan of a definition that has grown is compiled in turns, however short its source is", async () => {
+  const { commit, definitions, planOf, calls, made } = await open();
+  const id = "small+grown-0";
+  await commit.run((tx) => definitions.keep(tx, { ...small, id, name: `.${id}` }));
+  made.resolve(plan);
+  expect(await planOf(id)).toBe(plan);
+  expect(calls).toEqual([`in turns ${id}`]);
+});
+
 it("a definition that was removed with its run is stored again when it is needed again", async () => {
   const { commit, db, definitions } = await open();
   const count = () => db.prepare("SELECT count(*) AS rows FROM definition WHERE id = 'small'").get()?.rows;

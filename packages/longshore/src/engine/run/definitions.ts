@@ -10,6 +10,7 @@ import { definitionIdTable, definitionTable } from "../tables/definition.ts";
 import type { Later, ReadTx, Tx } from "../tx.ts";
 import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition, NewDefinition } from "./dialect.ts";
+import { isGrown } from "./grown-ids.ts";
 import { atOnceCharsMax, type Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
@@ -92,7 +93,7 @@ export class Definitions {
   plan(_tx: ReadTx, definition: Definition): Plan {
     const known = this.#plans.get(definition.id);
     if (known !== undefined) return known;
-    if (definition.source.length > atOnceCharsMax) throw new Postponed(this.#planLater(definition));
+    if (!isShort(definition)) throw new Postponed(this.#planLater(definition));
     return this.#keepPlan(definition, this.#brain.plan(definition));
   }
 
@@ -111,7 +112,7 @@ export class Definitions {
 
   /** Returns the definition when its plan is ready. A mistake in it is reported when the plan is used. */
   readonly withPlan: PlannedDefinitions["withPlan"] = (definition) => {
-    if (definition.source.length <= atOnceCharsMax || this.#plans.has(definition.id)) return definition;
+    if (isShort(definition) || this.#plans.has(definition.id)) return definition;
     return this.#planLater(definition).then(
       () => definition,
       () => definition,
@@ -153,4 +154,9 @@ export class Definitions {
   #learnNewest(row: Definition | null): Definition | null {
     return row === null ? null : this.#newest.set(row.name, this.#known.set(row.id, row, row), row);
   }
+}
+
+/** Whether its plan is compiled at once. A short source that has grown may say that a loop has a thousand iterations. */
+function isShort({ id, source }: Definition): boolean {
+  return source.length <= atOnceCharsMax && !isGrown(id);
 }

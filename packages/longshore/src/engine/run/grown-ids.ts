@@ -18,3 +18,7 @@ export function originIdOf({ id, definitionId }: Defined): string {
   if (origin === undefined) return definitionId;
   return origin.startsWith(`${id}.`) ? origin.slice(id.length + 1) : origin;
 }
+
+export function isGrown(definitionId: string): boolean {
+  return grownFrom.test(definitionId);
+}
