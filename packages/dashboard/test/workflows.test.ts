@@ -99,7 +99,8 @@ it("a start begins with the input of an earlier run, has a form, and shows the s
   await page.getByText(/curl [\s\S]*"customer":\s*"Ada"/).waitFor();
   expect(await axe(page)).toEqual([]);
   await page.getByRole("button", { name: "Start", exact: true }).last().click();
-  await page.getByRole("heading", { name: "formal" }).waitFor();
+  await page.waitForURL(/\/ui\/runs\/./);
+  await page.getByRole("heading", { name: "formal" }).first().waitFor();
   const { items } = await town.api<{ items: { input: unknown }[] }>("GET", "/runs?workflow=formal");
   expect(items.map((run) => run.input)).toContainEqual({ customer: "Ada", express: true });
   expect(faults).toEqual([]);

@@ -33,13 +33,16 @@ const languages: readonly (readonly [sign: RegExp, language: string])[] = [
   [/ruby|faraday/i, "Ruby"],
 ];
 
+/** What a worker of ours says about itself in the comment of its header. */
+const fields = { host: /[(; ]host ([\w.-]+)/, pid: /[(; ]pid ([\w.-]+)/, slots: /[(; ]slots ([\w.-]+)/ };
+
 /** The id of one of our workers has host and process, unless its program has chosen another one. */
 const idShape = /^(.+)-(\d{1,10})-[0-9a-f]{8}$/;
 
 export function readAgent(agent: string | null, workerId: string): WorkerAgent {
   const text = agent ?? "";
   const inId = idShape.exec(workerId);
-  const field = (name: string) => new RegExp(`[(; ]${name} ([\\w.-]+)`).exec(text)?.[1] ?? null;
+  const field = (name: keyof typeof fields) => fields[name].exec(text)?.[1] ?? null;
   const pid = field("pid") ?? inId?.[2] ?? null;
   return {
     language: languages.find(([sign]) => sign.test(text))?.[1] ?? (inId === null ? null : "JavaScript"),

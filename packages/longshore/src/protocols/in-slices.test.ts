@@ -18,7 +18,7 @@ const many = 3_000;
 const numbers = Array.from({ length: many }, (_, at) => at);
 const before = (at: number, name: string) => (at === 0 ? [] : [`${name}${at - 1}`]);
 const task = (at: number) => ({ name: "t", taskReferenceName: `r${at}`, type: "SIMPLE", inputParameters: { a: "${workflow.input.x}" } });
-const workflow = { name: "w", version: 1, schemaVersion: 2, outputParameters: {} };
+const workflow = { name: "w", version: 1, schemaVersion: 2, inputParameters: [], inputTemplate: {}, outputParameters: {} };
 const forkTasks = numbers.map((at) => [task(at)]);
 const decisionCases = Object.fromEntries(numbers.map((at) => [`c${at}`, [task(at)]]));
 const choice = { name: "s", taskReferenceName: "s", type: "SWITCH", evaluatorType: "value-param", expression: "x", inputParameters: {} };

@@ -16,6 +16,7 @@ const madeHere = new Map([
   ["cli/find-files.ts", "a pattern that the caller of the command wrote, on names of their own files"],
   ["cli/terminal.ts", "a constant that would hold a control character as a literal"],
   ["core/pattern/pattern-parser.ts", "a property of characters, asked for one character at a time"],
+  ["protocols/conductor/dialect/credentials.ts", "a choice of constant names"],
   ["protocols/flowkit/server/batch-head.ts", "a constant in parts, on at most a kilobyte"],
 ]);
 

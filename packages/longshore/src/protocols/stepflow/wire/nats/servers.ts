@@ -39,7 +39,7 @@ export function serversOf(url: string): NatsServers {
 
 /** A percent sign without two digits stays a percent sign. */
 function decoded(text: string): string {
-  return decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, "%25"));
+  return decodeURIComponent(text.replaceAll(/%([\da-f]{2})?/gi, (all, digits?: string) => (digits === undefined ? "%25" : all)));
 }
 
 function parse(text: string, all: string): URL {
