@@ -1,5 +1,6 @@
-// Reads a whole body as text. Each piece is counted against the budget of all bodies and the limits of the route, and decoded when it
-// arrives. So no large work is left for the end, and a body that is too large is never in memory.
+// Reads a whole body as text. Each piece is counted against the budget of all bodies and the limits of the route when it arrives. The
+// first piece is decoded when a second one or the end arrives, each later piece at once. So little work is left for the end, and a body that is too
+// large is never completely in memory.
 
 import type { ByteBudget } from "../../core/byte-budget.ts";
 import { JsonScan } from "../../core/json/json-scan.ts";
@@ -9,7 +10,7 @@ import { bodyTooLarge, noRoomForBody, notUtf8, problemError, tooManyValues } fro
 
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** The limit of JSON values, including names of members. Bodies of up to `unscannedBytes` are not scanned. */
+  /** The limit of JSON values, including names of members. A body that arrives in one piece of at most `unscannedBytes` is not scanned. */
   readonly valuesMax: number;
   /** With `keep` false, the bytes are only counted. */
   readonly keep: boolean;
@@ -34,8 +35,8 @@ export class BodyReading implements Moving {
   size = 0;
 
   /**
-   * Calls `done` once, but never after `stop`, or when the client disconnects before the end. After a refusal, the rest of the body flows
-   * to the stream again. The text still occupies `held` bytes of the budget, which the caller gives back.
+   * Calls `done` at most once: not after `stop`, and not when the client disconnects before the end. After a refusal, the rest of the body goes
+   * to the request's own stream. When the outcome is a text, it still occupies `held` bytes of the budget, which the caller must give back.
    */
   constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome, held: number) => void) {
     this.#request = request;
@@ -95,7 +96,7 @@ export class BodyReading implements Moving {
 }
 
 /**
- * The same for a body that was opened as a stream, which waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT.
+ * Reads a whole body as text, like `BodyReading`, but from a body that was opened as a stream. Such a stream waits while it is not read. Rejects with LONGSHORE_LIMIT or LONGSHORE_BAD_INPUT.
  */
 export async function collectText(
   stream: AsyncIterable<Buffer>,

@@ -26,7 +26,7 @@ export type OperatorName = (typeof operators)[number];
 /** Conductor's own types that are not served. A run with one would wait without an end for a worker that cannot exist. */
 const unserved = new Set(["WHILE", "EVENT", "EXCLUSIVE_JOIN", "FORK", "JDBC", "KAFKA_PUBLISH", "PULL_WORKFLOW_MESSAGES", "START_WORKFLOW"]);
 
-/** The lane of expressions, which the server evaluates itself. The server reserves names with this prefix for this dialect (protocol.ts). */
+/** The lane of expressions, which the server evaluates itself. The server reserves names that begin with `$conductor.` for this dialect (protocol.ts). */
 export const evaluateLane = "$conductor.evaluate";
 
 /** The lane of calls to other servers. */

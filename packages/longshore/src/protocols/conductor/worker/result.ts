@@ -9,8 +9,8 @@
 //
 // After a shutdown the task returns to the queue at once, and no attempt is used up.
 //
-// The values that the handler set on its context are merged in. For a key of the output that both have, the result's value is used. Logs
-// come after the result's logs. The callback time takes precedence over the result's callback time.
+// The values that the handler set on its context are merged in. When the context and the result have the same key of the output, the result's value is used. The context's logs
+// come after the result's logs. The context's callback time takes precedence over the result's callback time. After a shutdown, only the logs are added.
 
 import { type Context, currentContext, type Deferral, type Ending } from "../../../core/context.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -136,6 +136,6 @@ export function inProgress(output?: unknown, callbackAfterSeconds: number = inPr
 
 export function seconds(value: number): number {
   if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
-  const message = `callbackAfterSeconds is ${JSON.stringify(value)}, expected seconds from 0.`;
+  const message = `callbackAfterSeconds is ${JSON.stringify(value)}, expected a number of seconds, 0 or more.`;
   throw new LongshoreError("LONGSHORE_BAD_OUTPUT", message, { detail: { field: "callbackAfterSeconds" } });
 }

@@ -111,7 +111,7 @@ describe("a handler's requests to a Stepflow orchestrator", () => {
 
   it.each([
     ["evaluate", {}, "flowId is undefined, expected a text."],
-    ["submitRun", { flowId: "f", input: 1 }, "input is 1, expected a list with one element for each item."],
+    ["submitRun", { flowId: "f", input: 1 }, "input is 1, expected a list: the run has one item for each element."],
     ["getRun", { runId: 7 }, "runId is 7, expected a text."],
     ["weather", {}, 'A Stepflow orchestrator has no call "weather"'],
     ["toString", {}, 'A Stepflow orchestrator has no call "toString"'],

@@ -37,7 +37,7 @@ export interface AskedBy {
 
 /** How long one call waits at the orchestrator for a run before it is repeated. Proxies close a silent call later than this. */
 const waitSecs = 50;
-/** The pause before the next call when an orchestrator replied earlier although the run is still open. */
+/** When an orchestrator replies faster than this although the run is still open, the next call waits this long. */
 const askAgainMs = 1_000;
 
 /** Serves the calls of one task. */
@@ -72,7 +72,7 @@ export class Answers {
     const submission = await this.#submission(question, [question.input ?? null]);
     let askedMs = clock.now();
     let run = await this.#calls.submitRun({ ...submission, wait: true, timeoutSecs: waitSecs });
-    while (isUnder(run)) {
+    while (isUnderWay(run)) {
       if (clock.now() - askedMs < askAgainMs) await pause(clock, askAgainMs, signal);
       signal.throwIfAborted();
       askedMs = clock.now();
@@ -99,7 +99,7 @@ export class Answers {
   }
 }
 
-function isUnder({ status }: RunStatus): boolean {
+function isUnderWay({ status }: RunStatus): boolean {
   return status === "running" || status === "paused" || status === "unspecified";
 }
 
@@ -128,10 +128,14 @@ function text(question: JsonObject, field: string): string {
 function list(question: JsonObject, field: string): readonly Json[] {
   const value = question[field];
   if (Array.isArray(value)) return value;
-  throw refusal("LONGSHORE_BAD_INPUT", `${field} is ${JSON.stringify(value)}, expected a list with one element for each item.`, field);
+  throw refusal(
+    "LONGSHORE_BAD_INPUT",
+    `${field} is ${JSON.stringify(value)}, expected a list: the run has one item for each element.`,
+    field,
+  );
 }
 
-/** A UUID of version 5 made from a text. The reference's keys have this form. */
+/** A UUID in the form of version 5, made from a text without a namespace. The reference's keys have this form. */
 function keyOf(name: string): string {
   const hash = createHash("sha1").update(name).digest();
   hash[6] = ((hash[6] as number) & 0x0f) | 0x50;

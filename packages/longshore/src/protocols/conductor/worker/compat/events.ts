@@ -47,7 +47,7 @@ export interface TaskExecutionCompleted extends ExecutionEvent {
   outputSizeBytes?: number;
 }
 
-/** A worker function has thrown. */
+/** A worker function has thrown, was stopped, or could not be called (then without a TaskExecutionStarted). */
 export interface TaskExecutionFailure extends ExecutionEvent {
   cause: Error;
   durationMs: number;

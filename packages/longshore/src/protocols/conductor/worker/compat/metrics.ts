@@ -1,4 +1,4 @@
-// The SDK's metrics collector and its server, on the worker's own instruments. There is one surface, the canonical one.
+// The SDK's metrics collector and its server, on the worker's own instruments. It always collects the metrics that the SDK calls canonical; there is no other set.
 
 import { writeFileSync } from "node:fs";
 import { type Metrics, metricsContentType } from "../../../../core/metrics.ts";
@@ -40,7 +40,7 @@ export interface MetricsCollectorInterface extends Told.TaskRunnerEventsListener
 const fileWriteMsDefault = 5_000;
 const unknown = "unknown";
 
-/** Families of the SDK that only a program's own calls of `record...` count: a worker acknowledges nothing and starts no workflow. */
+/** Families of the SDK that our worker never updates, because it acknowledges nothing and starts no workflow. Only a program's own calls of `record...` change them. */
 function handMetrics(registry: Metrics) {
   return {
     ackErrors: registry.counter("task_ack_error_total", "Acknowledgements that failed.", ["taskType", "exception"]),
@@ -228,7 +228,7 @@ export function createMetricsCollector(config?: MetricsCollectorConfig): Canonic
   return new CanonicalMetricsCollector(config);
 }
 
-/** Serves a collector's metrics at `/metrics`, and `/health`; only to this machine by default, where the SDK listens on every address. */
+/** Serves a collector's metrics at `/metrics`, and also `/health`. By default it listens on 127.0.0.1 only; the SDK's server listens on every address. */
 export class MetricsServer {
   readonly #collector: MetricsCollectorInterface;
   readonly #port: number;

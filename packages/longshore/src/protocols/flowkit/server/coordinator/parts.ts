@@ -50,7 +50,7 @@ export interface CoordinatorLog {
 export interface CoordinatorCounts {
   /** Events of workers that were read. */
   events: number;
-  /** Batches in events: those that were recorded, and those that failed. */
+  /** Batches by how they ended: done (also those that were stored without an event), and failed. */
   batches: number;
   batchesFailed: number;
   /** Events of attempts that have ended, or of unknown tasks. */
