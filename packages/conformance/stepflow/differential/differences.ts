@@ -138,7 +138,7 @@ export const differences: readonly Accepted[] = [
   },
   {
     reason:
-      'A run\'s id may have another form than a UUID, because runs of other protocols have other ids. An id that is no UUID is therefore answered with "not found" when no run has it.',
+      'A run\'s id may have another form than a UUID, because runs of other protocols have other ids. An id that is not a UUID is therefore answered with "not found" when no run has it.',
     when: steps("refused-runs", "a bad run id", "cancel by a bad id"),
   },
   {
