@@ -115,11 +115,18 @@ export class PostgresBlobs implements BlobContents {
 
   async *#read(reading: Reading, parts: number): AsyncGenerator<Uint8Array> {
     for (let part = 0; part < parts; part++) {
-      await this.#renames;
-      const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", reading.name, String(part));
-      if (row === undefined) throw new Error(`Part ${part} of the blob ${reading.name} is not there.`);
-      yield decode("bytea", row[0] ?? null) as Uint8Array;
+      yield await this.#piece(reading, part);
     }
+  }
+
+  async #piece(reading: Reading, part: number): Promise<Uint8Array> {
+    await this.#renames;
+    const { name } = reading;
+    const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", name, String(part));
+    if (row !== undefined) return decode("bytea", row[0] ?? null) as Uint8Array;
+    // The blob may have been taken away while the query was sent: on another connection, its new name can come first.
+    if (reading.name !== name) return this.#piece(reading, part);
+    throw new Error(`Part ${part} of the blob ${name} is not there.`);
   }
 
   async #leave(reading: Reading): Promise<void> {
