@@ -12,6 +12,8 @@ const textHeaders = { "content-type": "text/plain;charset=UTF-8" } as const;
 
 export const nothing: HttpReply = { status: 200 };
 export const noContent: HttpReply = { status: 204 };
+/** The real server sends no body here. */
+export const noSecret: HttpReply = { status: 404 };
 
 export function text(body: string): HttpReply {
   return { status: 200, headers: textHeaders, body };

@@ -30,6 +30,7 @@ import { objectOf, textIn } from "./request.ts";
 import { Search } from "./search.ts";
 import { Starter } from "./start.ts";
 import { Tasks } from "./tasks.ts";
+import { unserved, unservedCalls } from "./unserved.ts";
 import { createViews } from "./view.ts";
 import { Workflows } from "./workflows.ts";
 
@@ -66,39 +67,19 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
   });
   const references = new ReportsByReference({ ...awaiting, board, runs });
   const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
-  const environment = new Environment(process.env);
   const routes = [
     ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
     ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     ...unservedRoutes,
-    route("GET", "/secrets", "setting.read", "none", environment.secrets),
-    route("GET", "/environment", "setting.read", "none", environment.settings),
-    route("GET", "/environment/:name", "setting.read", "none", environment.setting),
+    ...environmentRoutes(new Environment(process.env)),
     route("POST", "/token", "token.check", "text", (request) => token(request, deps.tokens)),
     route("GET", "/health", "server.health", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
     route("GET", "/version", "server.version", "none", () => text(deps.version)),
   ];
   return { name: "conductor", routes, unserved, refuse: (problem: Problem) => refuse(problem) };
 }
-
-/** Conductor's paths that this server does not serve. */
-const unserved = {
-  "/api/event": "event handlers",
-  "/api/scheduler": "Conductor's scheduler API (longshore schedules does this here)",
-  "/api/queue": "the administration of queues",
-  "/api/admin": "the administration API",
-  "/api/files": "file storage",
-  "/api/agent": "agents and model calls",
-} as const;
-
-/** Paths that are listed because another route would read them as the name or id of a workflow or task. */
-export const unservedCalls = [
-  ["POST", "/workflow/test", "definition.check", "tests of a workflow with mocked tasks"],
-  ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
-  ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],
-] as const;
 
 const unservedRoutes = unservedCalls.map(([method, path, action, what]) =>
   route(method, path, action, "none", () => {
@@ -194,6 +175,20 @@ function bulkRoutes(bulk: Bulk): Route[] {
     route("DELETE", "/workflow/bulk/remove", "run.remove", "text", bulk.remove),
     route("DELETE", "/workflow/bulk/terminate-remove", "run.remove", "text", bulk.terminateAndRemove),
     route("POST", "/workflow/bulk/search", "run.read", "text", bulk.search),
+  ];
+}
+
+function environmentRoutes(environment: Environment): Route[] {
+  return [
+    route("GET", "/secrets", "setting.read", "none", environment.secrets),
+    route("POST", "/secrets", "setting.read", "none", environment.secrets),
+    route("GET", "/secrets/v2", "setting.read", "none", environment.secretsWithParts),
+    route("GET", "/secrets/:name", "secret.read", "none", environment.secret),
+    route("GET", "/secrets/:name/exists", "setting.read", "none", environment.hasSecret),
+    route("PUT", "/secrets/:name", "secret.read", "none", environment.changeSecret),
+    route("DELETE", "/secrets/:name", "secret.read", "none", environment.changeSecret),
+    route("GET", "/environment", "setting.read", "none", environment.settings),
+    route("GET", "/environment/:name", "setting.read", "none", environment.setting),
   ];
 }
 

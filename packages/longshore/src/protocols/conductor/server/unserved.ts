@@ -1,0 +1,26 @@
+// What Conductor's API has and this server does not serve, each with its reason. The refusal of a request contains both.
+
+import type { Action } from "../../../core/actions.ts";
+import type { Route } from "../../../net/http/http.ts";
+
+/** Paths, with everything below them. */
+export const unserved: Readonly<Record<string, string>> = {
+  "/api/event": "event handlers",
+  "/api/scheduler": "Conductor's scheduler API (longshore schedules does this here)",
+  "/api/queue": "the administration of queues",
+  "/api/admin": "the administration API",
+  "/api/files": "file storage",
+  "/api/agent": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
+  "/api/a2a": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
+  "/api/providers": "the list of model providers, because it calls no model: tasks of model calls go to workers of yours",
+  "/context.js": "the settings of Conductor's web pages, because it has pages of its own at /ui",
+};
+
+/** Calls that are listed one by one because another route would read them as the name or id of a workflow, task or secret. */
+export const unservedCalls: readonly (readonly [method: Route["method"], path: string, action: Action, what: string])[] = [
+  ["POST", "/workflow/test", "definition.check", "tests of a workflow with mocked tasks"],
+  ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
+  ["GET", "/workflow/external-storage-location", "run.read", "external payload storage"],
+  ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],
+  ["GET", "/tasks/external-storage-location", "task.look", "external payload storage"],
+];
