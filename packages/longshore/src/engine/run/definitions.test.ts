@@ -6,7 +6,8 @@ import { TestClock } from "../../testing/clock.ts";
 import { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
 import { Definitions } from "./definitions.ts";
-import { atOnceCharsMax, makePlan, type Plan } from "./plan.ts";
+import { makePlan } from "./make-plan.ts";
+import { atOnceCharsMax, type Plan } from "./plan.ts";
 
 const committed = { isOperation: false, loaded: new Map() };
 const plan = makePlan({ dialect: "d", nodes: [], output: null });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { atOnce, sliceItems } from "../../core/slices/slice-work.ts";
-import { makePlan, type Plan, type PlanNode } from "./plan.ts";
+import { makePlan } from "./make-plan.ts";
+import type { Plan, PlanNode } from "./plan.ts";
 import { tryOnce } from "./retry.ts";
 import { edgesMax, planGraph } from "./run-graph.ts";
 

@@ -3,7 +3,8 @@
 import { parseInSlices } from "../../../core/json/json-slices.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
-import { findCycle, makePlanInSlices, nodesMax, type Plan } from "../../../engine/run/plan.ts";
+import { findCycle, makePlanInSlices } from "../../../engine/run/make-plan.ts";
+import { nodesMax, type Plan } from "../../../engine/run/plan.ts";
 import { Compiler } from "./compiler.ts";
 import { compileValue } from "./expression.ts";
 import { bad } from "./leaf.ts";

@@ -4,7 +4,8 @@
 import type { JsonObject } from "../../../core/json/json.ts";
 import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { LimitKey } from "../../../engine/board/limits.ts";
-import { findCycle, makePlanInSlices, type OnFailure, type Plan, type PlanNode, type RetryPolicy } from "../../../engine/run/plan.ts";
+import { findCycle, makePlanInSlices } from "../../../engine/run/make-plan.ts";
+import type { OnFailure, Plan, PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
 import { refusal } from "./fields.ts";
 import { functionType, type Graph, type GraphNode } from "./graph.ts";
 import type { FlowkitTemplate } from "./resolve.ts";

@@ -5,7 +5,8 @@ import type { Json } from "../../../core/json/json.ts";
 import { functionLane } from "../../../core/turn.ts";
 import type { Dialect } from "../../../engine/run/dialect.ts";
 import { driverRetry } from "../../../engine/run/driver-retry.ts";
-import { makePlan, type Plan } from "../../../engine/run/plan.ts";
+import { makePlan } from "../../../engine/run/make-plan.ts";
+import type { Plan } from "../../../engine/run/plan.ts";
 import { checkReported } from "./reported.ts";
 import type { FunctionSource } from "./source.ts";
 

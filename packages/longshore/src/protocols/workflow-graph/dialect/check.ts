@@ -4,7 +4,8 @@
 import { LongshoreError } from "../../../core/errors.ts";
 import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";
-import { findCycle, nodesMax } from "../../../engine/run/plan.ts";
+import { findCycle } from "../../../engine/run/make-plan.ts";
+import { nodesMax } from "../../../engine/run/plan.ts";
 import { readCommand } from "../wire/command.ts";
 import type { GraphJob, GraphSource } from "./source.ts";
 

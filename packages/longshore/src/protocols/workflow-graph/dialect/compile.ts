@@ -11,7 +11,8 @@ import { atOnce, mapInSlices, type Sliced } from "../../../core/slices/slice-wor
 import { laneOf } from "../../../engine/board/lanes.ts";
 import { ownLane } from "../../../engine/board/reserved-lanes.ts";
 import type { Dialect, Resolved, Scope } from "../../../engine/run/dialect.ts";
-import { makePlanInSlices, type Plan, type TaskNode, type Template } from "../../../engine/run/plan.ts";
+import { makePlanInSlices } from "../../../engine/run/make-plan.ts";
+import type { Plan, TaskNode, Template } from "../../../engine/run/plan.ts";
 import { handlerLabelOf, readCommand } from "../wire/command.ts";
 import type { Outputs, WireBackoff } from "../wire/shapes.ts";
 import { checkInSlices, refuse } from "./check.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { newTask } from "../../../engine/board/new-task.ts";
 import type { TaskRow, TaskState } from "../../../engine/board/task.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
-import { makePlan } from "../../../engine/run/plan.ts";
+import { makePlan } from "../../../engine/run/make-plan.ts";
 import type { Run } from "../../../engine/run/run.ts";
 import { workflowGraphDialect } from "../dialect/compile.ts";
 import { encodeSource, type GraphJob, plainJob } from "../dialect/source.ts";

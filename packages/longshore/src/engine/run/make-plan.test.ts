@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findCycle, makePlan, type PlanNode } from "./plan.ts";
+import { findCycle, makePlan } from "./make-plan.ts";
+import type { PlanNode } from "./plan.ts";
 
 const node = (id: string, after: number[]): PlanNode => ({
   kind: "run",

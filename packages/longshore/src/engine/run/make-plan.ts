@@ -1,0 +1,151 @@
+// Builds a plan from the nodes that a dialect has compiled: the indexes that the decider needs, and the check for cycles.
+
+import type { EventTrigger } from "../../core/event-trigger.ts";
+import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
+import { namedBy, type Plan, type PlanNode, type Template } from "./plan.ts";
+
+interface PlanFields {
+  dialect: string;
+  nodes: readonly PlanNode[];
+  output: Template;
+  /**
+   * Makes the plan lazy: only some nodes run. These are wanted from the start, with all that they demand; others become wanted when they
+   * are chosen.
+   */
+  wanted?: readonly number[];
+  timeoutMs?: number | null;
+  outputAlways?: boolean;
+  judgedByOutput?: boolean;
+  successor?: boolean;
+  keepsCounting?: boolean;
+  reopensParent?: boolean;
+  waitsTakeReports?: boolean;
+  driven?: boolean;
+  inputSchema?: JsonSchema | undefined;
+  inputForm?: JsonSchema | undefined;
+  events?: readonly EventTrigger[] | undefined;
+  origin?: unknown;
+}
+
+export function makePlan(parts: PlanFields): Plan {
+  return atOnce(makePlanInSlices(parts));
+}
+
+/** Builds a plan. `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
+export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
+  const unique = yield* mapInSlices(parts.nodes, withoutRepeats);
+  const nodes = parts.wanted === undefined ? unique : yield* markDemanded(unique, parts.wanted);
+  const dependents: number[][] = nodes.map(() => []);
+  const index = new Map<string, number>();
+  yield* eachInSlices(nodes, ({ id, after }, at) => {
+    index.set(id, at);
+    for (const upstream of after) dependents[upstream]?.push(at);
+  });
+  yield;
+  return {
+    dialect: parts.dialect,
+    nodes,
+    index,
+    dependents,
+    onFirstPart: onFirstPartOf(nodes),
+    starters: startersOf(nodes, dependents),
+    output: parts.output,
+    lazy: parts.wanted !== undefined,
+    timeoutMs: parts.timeoutMs ?? null,
+    outputAlways: parts.outputAlways ?? false,
+    judgedByOutput: parts.judgedByOutput ?? false,
+    successor: parts.successor ?? false,
+    keepsCounting: parts.keepsCounting ?? false,
+    reopensParent: parts.reopensParent ?? false,
+    waitsTakeReports: parts.waitsTakeReports ?? false,
+    driven: parts.driven ?? false,
+    inputSchema: parts.inputSchema,
+    inputForm: parts.inputForm ?? parts.inputSchema,
+    events: parts.events,
+    origin: parts.origin,
+  };
+}
+
+function withoutRepeats(node: PlanNode): PlanNode {
+  if (node.after.length < 2) return node;
+  const after = new Set(node.after);
+  return after.size === node.after.length ? node : { ...node, after: [...after] };
+}
+
+function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
+  const found = new Map<number, Set<number>>();
+  nodes.forEach(({ id, after, onFirstPart, threshold = 1 }, at) => {
+    if (threshold < 1 || (after.length > 0 && threshold > after.length))
+      throw new Error(`Node ${id} has a threshold of ${threshold}, expected 1 to ${after.length}.`);
+    if (onFirstPart === undefined) return;
+    const known = new Set(after);
+    for (const source of onFirstPart) {
+      if (!known.has(source)) throw new Error(`Node ${id} waits for a part of node ${source}, but not for the node.`);
+      const waiting = found.get(source);
+      if (waiting === undefined) found.set(source, new Set([at]));
+      else waiting.add(at);
+    }
+  });
+  return found;
+}
+
+function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly number[])[]): Map<number, number[]> {
+  const starters = new Map<number, number[]>();
+  nodes.forEach((node, at) => {
+    const named = namedBy(node);
+    if (named.length === 0) return;
+    const waiting = new Set(dependents[at]);
+    for (const next of named) {
+      if (waiting.has(next)) continue;
+      const known = starters.get(next);
+      if (known === undefined) starters.set(next, [at]);
+      else known.push(at);
+    }
+  });
+  return starters;
+}
+
+/**
+ * Some nodes are wanted from the start, independent of choices. They need no counter in each run, so only the other nodes are marked as
+ * demanded.
+ */
+function* markDemanded(nodes: readonly PlanNode[], wanted: readonly number[]): Sliced<PlanNode[]> {
+  const certain = new Set(wanted);
+  let walked = 0;
+  // The loop also visits entries that it adds.
+  for (const at of certain) {
+    if (++walked % sliceItems === 0) yield;
+    for (const demanded of nodes[at]?.demands ?? []) certain.add(demanded);
+  }
+  return yield* mapInSlices(nodes, (node, at): PlanNode => {
+    const known = node.demands ?? [];
+    const demands = known.filter((other) => !certain.has(other));
+    if (certain.has(at) && demands.length === known.length) return node;
+    return { ...node, ...(node.demands === undefined ? {} : { demands }), ...(certain.has(at) ? {} : { demanded: true }) };
+  });
+}
+
+/** The ids along one cycle of `after` references, or null. It is iterative, so a long chain does not overflow the stack. */
+export function findCycle(nodes: readonly { id: string; after: readonly number[] }[]): string[] | null {
+  const state = new Uint8Array(nodes.length);
+  for (let root = 0; root < nodes.length; root++) {
+    if (state[root] !== 0) continue;
+    const path: { node: number; next: number }[] = [{ node: root, next: 0 }];
+    state[root] = 1;
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const upstream = nodes[top.node]?.after[top.next++];
+      if (upstream === undefined) {
+        state[top.node] = 2;
+        path.pop();
+      } else if (state[upstream] === 1) {
+        const ids = path.slice(path.findIndex((entry) => entry.node === upstream)).map((entry) => nodes[entry.node]?.id ?? "");
+        return [...ids, nodes[upstream]?.id ?? ""];
+      } else if (state[upstream] === 0) {
+        state[upstream] = 1;
+        path.push({ node: upstream, next: 0 });
+      }
+    }
+  }
+  return null;
+}
