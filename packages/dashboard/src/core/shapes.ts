@@ -19,15 +19,13 @@ import type {
   chunkShape,
   definitionShape,
   journalShape,
-  limitShape,
-  queueShape,
   runShape,
-  signalShape,
   stepShape,
   taskShape,
-  workerShape,
 } from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
+import type { signalShape } from "../../../longshore/src/protocols/longshore/wire/signal-shapes.ts";
 import type { countsShape, errorGroupsShape, statsShape } from "../../../longshore/src/protocols/longshore/wire/stats-shapes.ts";
+import type { limitShape, queueShape, workerShape } from "../../../longshore/src/protocols/longshore/wire/worker-shapes.ts";
 import type {
   checkShape,
   diffShape,

@@ -3,18 +3,10 @@
 import type { z } from "zod";
 import type { bulkShape } from "../protocols/longshore/wire/bulk-shapes.ts";
 import type { scheduleShape, tickShape, wholeScheduleShape } from "../protocols/longshore/wire/schedule-shapes.ts";
-import type {
-  chunkShape,
-  definitionShape,
-  nodeShape,
-  queueShape,
-  runShape,
-  sentSignalShape,
-  signalShape,
-  stepShape,
-  taskShape,
-  workerShape,
-} from "../protocols/longshore/wire/shapes.ts";
+import type { nodeShape } from "../protocols/longshore/wire/server-shapes.ts";
+import type { chunkShape, definitionShape, runShape, stepShape, taskShape } from "../protocols/longshore/wire/shapes.ts";
+import type { sentSignalShape, signalShape } from "../protocols/longshore/wire/signal-shapes.ts";
+import type { queueShape, workerShape } from "../protocols/longshore/wire/worker-shapes.ts";
 
 export type BulkJob = z.output<typeof bulkShape>;
 export type Run = z.output<typeof runShape>;

@@ -5,7 +5,7 @@ import { eventNameMax } from "../../../core/event-trigger.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { checkEvent, eventKeyMax } from "../../../engine/event/store.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { emittedShape } from "../wire/shapes.ts";
+import { emittedShape } from "../wire/signal-shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 
 /** Control characters in a name would break logs and terminals, and SQLite may cut a text at NUL. */

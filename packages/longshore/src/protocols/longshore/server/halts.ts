@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { laneOf } from "../../../engine/board/lanes.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { haltShape } from "../wire/shapes.ts";
+import { haltShape } from "../wire/worker-shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 
 const nameCharsMax = 512;

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { LimitView } from "../../../engine/board/limit-changes.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { limitShape, pageOf } from "../wire/shapes.ts";
+import { pageOf } from "../wire/shapes.ts";
+import { limitShape } from "../wire/worker-shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 
 const tag = "queues";

@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { nodeShape, pageOf } from "../wire/shapes.ts";
+import { nodeShape } from "../wire/server-shapes.ts";
+import { pageOf } from "../wire/shapes.ts";
 import { json, type Operation, operation } from "./operation.ts";
 
 export function nodeOperations({ nodes }: Pick<ProtocolEngine, "nodes">): Operation[] {

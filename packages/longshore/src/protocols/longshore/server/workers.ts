@@ -12,7 +12,8 @@ import type { TaskRowHead } from "../../../engine/board/task.ts";
 import type { Arrival, WorkerView } from "../../../engine/board/worker-view.ts";
 import type { WorkerFigures } from "../../../engine/stats/statistics.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
-import { pageOf, queueShape, workerShape } from "../wire/shapes.ts";
+import { pageOf } from "../wire/shapes.ts";
+import { queueShape, workerShape } from "../wire/worker-shapes.ts";
 import { json, jsonText, type Operation, operation } from "./operation.ts";
 import { limit, position } from "./query.ts";
 

@@ -1,9 +1,7 @@
 // Lists of runs without their data, as pages show them in tables.
 
 import { z } from "zod";
-import { runShape, runStates, runWaitingShape } from "./shapes.ts";
-
-const time = z.number().int();
+import { maybeTime, runShape, runStates, runWaitingShape, time } from "./shapes.ts";
 
 export const runSummaryShape = z
   .object({
@@ -14,8 +12,8 @@ export const runSummaryShape = z
     dialect: z.string().nullable().describe("The language of the definition; null when it was removed."),
     state: z.enum(runStates),
     createdAt: time,
-    startAt: time.nullable().describe("When a run that was started with a delay begins; null once it has begun."),
-    endedAt: time.nullable(),
+    startAt: maybeTime.describe("When a run that was started with a delay begins; null once it has begun."),
+    endedAt: maybeTime,
     durationMs: z.number().int().nullable().describe("From the creation to the end; null while it is open."),
     steps: z.number().int().describe("The number of started steps; a step that was started twice counts twice."),
     left: z.number().int().describe("Steps that have not settled."),

@@ -1,6 +1,7 @@
 // The shapes of what a server reports about itself and about the caller.
 
 import { z } from "zod";
+import { time } from "./shapes.ts";
 
 const scope = z.enum(["read", "worker", "operator"]);
 
@@ -65,3 +66,20 @@ export const hintsShape = z
     asksToken: z.boolean().describe("Whether the server requires a token; the programs then read it from LONGSHORE_TOKEN."),
   })
   .meta({ id: "Hints" });
+
+export const nodeShape = z
+  .object({
+    id: z.string(),
+    url: z.string().nullable().describe("Where the other servers reach it; null for a server without a port."),
+    version: z.string(),
+    state: z.enum(["owner", "member"]).describe("The owner performs the requests of all of them."),
+    startedAt: time,
+    seenAt: time.describe("When it last renewed its row in the database."),
+    epoch: z
+      .number()
+      .int()
+      .nullable()
+      .describe("Counts the owners of the data. Null for a member, and for a server that does not share its data."),
+    leaseMs: z.number().int().nullable().describe("How long the owner's lease lasts without a renewal."),
+  })
+  .meta({ id: "Node" });

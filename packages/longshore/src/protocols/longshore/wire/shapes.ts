@@ -1,12 +1,12 @@
-// The shapes of the responses of our own API: the server documents them, and the command line reads them. Times are epoch milliseconds.
-// Inputs and outputs are the JSON values themselves.
+// The shapes of runs, steps and definitions in the responses of our own API: the server documents them, and the command line reads them.
+// Times are epoch milliseconds. Inputs and outputs are the JSON values themselves.
 
 import { z } from "zod";
 
 export { apiPrefix } from "./prefix.ts";
 
-const time = z.number().int();
-const maybeTime = time.nullable();
+export const time = z.number().int();
+export const maybeTime = time.nullable();
 export const value = z.unknown();
 
 export const runStates = ["running", "paused", "blocked", "succeeded", "failed", "cancelled", "timed-out"] as const;
@@ -24,7 +24,7 @@ export const taskStates = [
 ] as const;
 const aboutWaits = "`sleeping`: it waits for a time. `awaiting`: it waits for a signal, a child run, or the steps of a function.";
 
-const waitingShape = z
+export const waitingShape = z
   .object({
     reason: z.enum(["not-due", "paused", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
     text: z.string().describe("For people."),
@@ -228,43 +228,6 @@ export const attemptShape = z
   })
   .meta({ id: "Attempt" });
 
-export const signalShape = z
-  .object({
-    runId: z.string(),
-    number: z.number().int().describe("Place among the signals of its run, from 1."),
-    name: z.string(),
-    key: z.string().nullable().describe("A second signal with the same key changes nothing."),
-    state: z
-      .enum(["kept", "taken"])
-      .describe("`kept`: no step has taken it yet. `taken`: a step has it, or has dropped it because it did not fit its schema."),
-    value: value.describe("Null for a signal that was taken: the output of the step is its value."),
-    sentAt: time,
-    takenAt: maybeTime,
-    taskId: z.string().nullable().describe("The step that has taken it; null for a signal that was dropped."),
-    attempt: z.number().int().nullable().describe("The attempt of this step, from 1."),
-  })
-  .meta({ id: "Signal" });
-
-/** What an event has started. */
-export const emittedShape = z
-  .object({
-    event: z.string(),
-    runs: z.array(
-      z.object({
-        workflow: z.string(),
-        id: z.string(),
-        created: z.boolean().describe("False when an earlier event with the same key has started it."),
-      }),
-    ),
-  })
-  .meta({ id: "EmittedEvent" });
-
-export const sentSignalShape = signalShape
-  .extend({
-    awaited: z.array(z.string()).optional().describe("Of a signal that is kept: the names of the signals that steps of the run wait for."),
-  })
-  .meta({ id: "SentSignal" });
-
 const definitionFields = {
   id: z.string(),
   name: z.string(),
@@ -307,102 +270,3 @@ export const chunkShape = z
     data: z.string().describe("Text with its line ends."),
   })
   .meta({ id: "LogChunk" });
-
-export const haltShape = z
-  .object({
-    reason: z.string().nullable(),
-    by: z.string().nullable().describe("The name of the token that ordered it."),
-    at: time,
-  })
-  .meta({ id: "Halt" });
-
-export const workerShape = z
-  .object({
-    id: z.string(),
-    protocol: z.string(),
-    status: z
-      .enum(["idle", "busy", "unheard", "offline"])
-      .describe("`unheard`: the server knew it before its last start, and it has been silent since."),
-    labels: z.array(z.string()),
-    lanes: z.array(z.string()).describe("The names of its recent claims; empty when it has not claimed since the server started."),
-    does: z
-      .array(z.string())
-      .describe(
-        "Its abilities, in the terms of its protocol: handlers, types of tasks, components or roles. `workflow NAME`: it has the code of this durable function.",
-      ),
-    registeredAt: time,
-    seenAt: time,
-    cordoned: haltShape.nullable().describe("Since when it gets no more tasks, and why; null for most."),
-    slots: z.number().int().nullable().describe("How many tasks it can hold at the same time; null when it has not said so."),
-    host: z.string().nullable().describe("Of its process, as far as it says so; the same for `pid`, `language` and `version`."),
-    pid: z.number().int().nullable(),
-    language: z.string().nullable(),
-    version: z.string().nullable().describe("Of its client."),
-    perMinute: z.number().int().describe("Attempts that it ended in the last minute."),
-    failed: z.number().int().describe("Its attempts of the last 15 minutes that failed."),
-    p95: z.number().nullable().describe("Of 100 attempts, 95 took at most this many milliseconds; null before the first."),
-    tasks: z.array(z.object({ taskId: z.string(), runId: z.string().nullable(), step: z.string(), claimedAt: time })),
-  })
-  .meta({ id: "Worker" });
-
-const rateShape = z.object({ count: z.number().int(), windowMs: z.number().int() });
-
-export const limitShape = z
-  .object({
-    key: z.string(),
-    held: z.number().int().describe("Tasks that are held under this key."),
-    max: z.number().int().nullable().describe("How many may be held at the same time; null for any number."),
-    rate: rateShape.extend({ used: z.number().int() }).nullable().describe("How many may be handed out in any window, and how many were."),
-    waiting: z.number().int().describe("Tasks that wait for room under this key."),
-    lanes: z.array(z.string()).describe("The lanes of these tasks."),
-    freeAt: time.nullable().describe("When the window has room again; null when it has, or when a held task must end first."),
-    change: z
-      .object({
-        held: z.number().int().nullable().optional(),
-        rate: rateShape.nullable().optional(),
-        reason: z.string().nullable(),
-        by: z.string().nullable(),
-        at: time,
-      })
-      .nullable()
-      .describe("What an operator has changed; null while the limits are those of the tasks."),
-  })
-  .meta({ id: "Limit" });
-
-export const queueShape = z
-  .object({
-    lane: z.string(),
-    labels: z.array(z.string()),
-    ready: z.number().int().describe("Tasks that could be taken now."),
-    sent: z.number().int().describe("Tasks that the server sends to workers that do not poll, and that no worker has started yet."),
-    oldestAt: time.nullable().describe("Since when the oldest ready or sent task has been waiting."),
-    held: z.number().int().describe("Tasks that workers hold."),
-    delayed: z.number().int().describe("Tasks whose delay has not ended, among the newest 1,000 queued tasks of all lanes."),
-    limited: z.number().int().describe("Tasks that wait for room under a limit."),
-    limits: z.array(z.string()).describe("The keys of these limits."),
-    claimedPerMinute: z.number().int().describe("Hand-outs of the last minute, of all lanes with this name."),
-    workP95: z.number().nullable().describe("Of 100 attempts of the last 15 minutes, 95 took at most this many milliseconds."),
-    pollers: z.number().int().describe("Claims that wait for this lane."),
-    workers: z.number().int().describe("Live workers that could take from this lane."),
-    polledAt: time.nullable().describe("When a worker last claimed from this lane."),
-    paused: haltShape.nullable().describe("Since when nothing is handed out, and why; null for most."),
-    waiting: waitingShape.nullable().describe("Why no worker has taken the oldest task; null when there is none."),
-  })
-  .meta({ id: "Queue" });
-
-export const nodeShape = z
-  .object({
-    id: z.string(),
-    url: z.string().nullable().describe("Where the other servers reach it; null for a server without a port."),
-    version: z.string(),
-    state: z.enum(["owner", "member"]).describe("The owner performs the requests of all of them."),
-    startedAt: time,
-    seenAt: time.describe("When it last renewed its row in the database."),
-    epoch: z
-      .number()
-      .int()
-      .nullable()
-      .describe("Counts the owners of the data. Null for a member, and for a server that does not share its data."),
-    leaseMs: z.number().int().nullable().describe("How long the owner's lease lasts without a renewal."),
-  })
-  .meta({ id: "Node" });

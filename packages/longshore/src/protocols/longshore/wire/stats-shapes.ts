@@ -1,10 +1,9 @@
 // The statistics of the server: numbers of runs, figures over time, groups of errors.
 
 import { z } from "zod";
-import { runStates } from "./shapes.ts";
+import { runStates, time } from "./shapes.ts";
 
 const count = z.number().int();
-const time = z.number().int();
 
 export const countsShape = z
   .object({

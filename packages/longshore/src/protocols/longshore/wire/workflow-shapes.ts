@@ -1,9 +1,8 @@
 // The catalogue of workflows: of every language, with how their last runs ended.
 
 import { z } from "zod";
-import { planStepShape, runStates, value } from "./shapes.ts";
+import { planStepShape, runStates, time, value } from "./shapes.ts";
 
-const time = z.number().int();
 const ms = z.number().int().nullable();
 
 const endShape = z.object({
