@@ -7,6 +7,9 @@ import type { ReadTx } from "./tx.ts";
 
 export type Value = string | number | null | Uint8Array;
 
+/** Above every text in the order of bytes. */
+export const lastText = "\u{10ffff}";
+
 /** A row of the database, by column name. */
 export type Row = { readonly [column: string]: unknown };
 

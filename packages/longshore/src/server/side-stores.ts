@@ -22,11 +22,11 @@ import { LocalReader } from "../engine/run/local-reader.ts";
 import { LocalRetention } from "../engine/run/local-retention.ts";
 import { LocalSummaries } from "../engine/run/local-summaries.ts";
 import type { RunTally, RunWatcher } from "../engine/run/local-tally.ts";
-import type { WalkDeps } from "../engine/run/local-walk.ts";
 import type { Reader } from "../engine/run/reader.ts";
 import type { RetentionStore } from "../engine/run/retention.ts";
 import type { Run } from "../engine/run/run.ts";
 import type { RunSummaries } from "../engine/run/run-summary.ts";
+import type { ReadDeps } from "../engine/sliced-reads.ts";
 import type { DataStore } from "./data-store.ts";
 
 export interface SideStores {
@@ -69,7 +69,7 @@ export function openSideStores(store: DataStore, { clock, slices, watcher }: Sid
   const busLog = new LocalBus({ store: store.rows, commit, performed, clock, stored });
   const registry = new LocalWorkers({ store: store.rows, commit, clock, slices, cordonOf: (worker) => store.board.halts.cordonOf(worker) });
   const { workers } = registry;
-  const reads = { store: store.rows, read: (work) => commit.read(work), slices } satisfies WalkDeps;
+  const reads = { store: store.rows, read: (work) => commit.read(work), slices } satisfies ReadDeps;
   return {
     logs: new LocalLogs({ store: store.rows, commit, performed, stored, slices }),
     blobs,

@@ -1,9 +1,9 @@
 // Reads the audit from its rows, newest first: also on a server that does not own the data.
 
-import { type Slices, wholeRow } from "../../core/slices/slices.ts";
-import type { RowStore, Scan } from "../rows.ts";
+import { wholeRow } from "../../core/slices/slices.ts";
+import type { Scan } from "../rows.ts";
+import { allRows, type ReadDeps } from "../sliced-reads.ts";
 import { auditTable } from "../tables/audit.ts";
-import type { ReadRows } from "../tx.ts";
 import type { AuditEntry, AuditPage, AuditQuery, AuditReader } from "./audit.ts";
 
 /** Entries that are read without a pause. */
@@ -11,21 +11,15 @@ const rowsAtOnce = 200;
 /** Entries that one page visits: with a filter that nothing matches, a page is empty and has a next. */
 const visitedMax = 5_000;
 
-export interface StoredAuditDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
-  readonly slices: Pick<Slices, "turn">;
-}
-
-export function storedAudit({ store, read, slices }: StoredAuditDeps): AuditReader {
-  const rows = store.table(auditTable);
+export function storedAudit(deps: ReadDeps): AuditReader {
+  const rows = deps.store.table(auditTable);
   return {
     async page(query): Promise<AuditPage> {
       const items: AuditEntry[] = [];
       let before = query.before ?? Number.MAX_SAFE_INTEGER;
       for (let visited = 0; visited < visitedMax; visited += rowsAtOnce) {
-        await slices.turn(rowsAtOnce * wholeRow);
-        const some = await read((tx) => [...rows.scan(tx, { ...scanOf(query), below: [before], backwards: true, limit: rowsAtOnce })]);
+        await deps.slices.turn(rowsAtOnce * wholeRow);
+        const some = await allRows(deps, rows, { ...scanOf(query), below: [before], backwards: true, limit: rowsAtOnce });
         for (const entry of some) {
           if (query.since !== undefined && entry.at < query.since) return { items, next: null };
           if (!matches(entry, query)) continue;

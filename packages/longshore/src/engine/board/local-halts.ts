@@ -8,7 +8,7 @@ import type { Audit } from "../audit/local-audit.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Once } from "../performed.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { lastText, type RowStore, type TableRows } from "../rows.ts";
 import { type Property, propertyTable } from "../tables/endings.ts";
 import type { Tx } from "../tx.ts";
 import type { Halt, HaltOrder, Halts } from "./halts.ts";
@@ -63,7 +63,7 @@ export class LocalHalts implements Halts {
       eachRow(
         commit,
         this.#rows,
-        { by: ["name"], below: [`${prefix}\u{10ffff}`] },
+        { by: ["name"], below: [`${prefix}${lastText}`] },
         {
           from: [prefix],
           at: ({ name }) => [name],

@@ -7,7 +7,7 @@ import type { Audit } from "../audit/local-audit.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Once } from "../performed.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { lastText, type RowStore, type TableRows } from "../rows.ts";
 import { type Property, propertyTable } from "../tables/endings.ts";
 import type { Tx } from "../tx.ts";
 import type { LimitChange, LimitChanges, LimitOrder, LimitView } from "./limit-changes.ts";
@@ -47,7 +47,7 @@ export class LocalLimits implements LimitChanges {
   /** Must be called once, before tasks are put on their lanes. */
   recover(): Promise<void> {
     const { commit, limits } = this.#deps;
-    const scan = { by: ["name"], below: [`${prefix}\u{10ffff}`] };
+    const scan = { by: ["name"], below: [`${prefix}${lastText}`] };
     const take = ({ name, value }: Property) => limits.change(name.slice(prefix.length), JSON.parse(value) as LimitChange);
     return eachRow(commit, this.#rows, scan, { from: [prefix], at: ({ name }) => [name], take });
   }

@@ -1,8 +1,7 @@
 // Names of definitions in the order in which they were first defined: pages of them stay as they are when more are added.
 
-import type { Slices } from "../../core/slices/slices.ts";
 import type { Scan, TableRows, Value } from "../rows.ts";
-import type { ReadRows } from "../tx.ts";
+import { allRows, type ReadDeps } from "../sliced-reads.ts";
 import type { DefinitionName } from "./catalogue.ts";
 import { limited, scanMax } from "./list-page.ts";
 
@@ -12,10 +11,7 @@ export interface NamesPage {
   readonly dialect?: string;
 }
 
-interface NamesDeps {
-  readonly read: ReadRows;
-  readonly slices: Slices;
-}
+type NamesDeps = Pick<ReadDeps, "read" | "slices">;
 
 /** Without those that are never started by name. */
 export async function* namesInOrder(
@@ -32,11 +28,11 @@ export async function* namesInOrder(
 }
 
 /** The first version of each name. */
-export async function* eachName({ read, slices }: NamesDeps, rows: TableRows<DefinitionName>): AsyncGenerator<DefinitionName> {
+export async function* eachName(deps: NamesDeps, rows: TableRows<DefinitionName>): AsyncGenerator<DefinitionName> {
   for (let above: Value[] | undefined; ; ) {
-    await slices.turn(scanMax);
+    await deps.slices.turn(scanMax);
     const scan: Scan = { by: ["created_at", "name"], only: { version: 1 }, above, limit: scanMax };
-    const some = await read((tx) => [...rows.scan(tx, scan)]);
+    const some = await allRows(deps, rows, scan);
     for (const each of some) if (!each.name.startsWith(".")) yield each;
     const final = some.at(-1);
     if (final === undefined || some.length < scanMax) return;

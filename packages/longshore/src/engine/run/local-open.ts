@@ -2,14 +2,12 @@
 // few counts, for any number of sleeping runs.
 
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, Value } from "../rows.ts";
+import { lastText, type RowStore, type Value } from "../rows.ts";
 import { runPlaceTable } from "../tables/run.ts";
 import type { Run, RunState } from "./run.ts";
 
 /** Rows per page. A workflow that fills the rest of a page is counted, and not read. */
 const pageRows = 500;
-/** Above every id in the order of bytes. */
-const last = "\u{10ffff}";
 /** Open states with an index of their own: few runs are in one of them. */
 const halted: readonly RunState[] = ["paused", "blocked"];
 
@@ -37,7 +35,7 @@ export async function countOpenRuns(
       return [{ state: "running" as const, count: some.reduce((left, { count }) => left - count, all) }, ...some];
     });
     for (const { state, count } of counts) if (count > 0) take(large, state, count);
-    above = [large, last];
+    above = [large, lastText];
   }
 }
 

@@ -3,17 +3,18 @@
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
-import { type Slices, wholeRow } from "../../core/slices/slices.ts";
+import { wholeRow } from "../../core/slices/slices.ts";
 import type { Lanes } from "../board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
-import type { RowStore, Scan, TableRows } from "../rows.ts";
-import { attemptOrder, currentAttempt } from "../tables/attempt.ts";
+import { lastText, type Scan } from "../rows.ts";
+import { allRows, firstRow, pagesById, type ReadDeps } from "../sliced-reads.ts";
 import { openTasks, type ReaderTables, readerTables, runsIn, scanOpen } from "../tables/reading.ts";
 import type { TaskPlace } from "../tables/task.ts";
-import type { ReadRows, ReadTx } from "../tx.ts";
+import type { ReadTx } from "../tx.ts";
 import { type PlannedDefinitions, planned } from "./definitions.ts";
 import type { Definition } from "./dialect.ts";
 import { limited, listPage, matching, rowsOfPage, scanMax, textOf, withoutTexts } from "./list-page.ts";
+import { attemptsOf, lastErrorOf } from "./local-attempts.ts";
 import { namesInOrder } from "./local-names.ts";
 import { type FoundRuns, searchRuns } from "./local-search.ts";
 import {
@@ -31,8 +32,6 @@ import type { Run, RunHead, RunState } from "./run.ts";
 
 /** Whole rows that are read without a pause. */
 const wholeRowsMax = 250;
-/** Above every id in the order of bytes. */
-const last = "\u{10ffff}";
 
 /** Rows in memory. They include changes that are not yet written to the tables. */
 interface MemoryRows<R> {
@@ -43,17 +42,12 @@ interface MemoryRows<R> {
   kept(key: string): R | undefined;
 }
 
-export interface LocalReaderDeps {
-  readonly store: RowStore;
-  /** Reads rows that memory may have. */
-  readonly read: ReadRows;
+export interface LocalReaderDeps extends ReadDeps {
   readonly tasks: MemoryRows<TaskRow>;
   readonly runs: Pick<MemoryRows<Run>, "get" | "kept">;
   readonly definitions: PlannedDefinitions & { newest(tx: ReadTx, name: string): Definition | null };
   readonly lanes: Pick<Lanes, "all">;
   readonly counts: CountsView & { counted(): Promise<void> };
-  /** Limits the work of all readers together in one turn of the event loop. */
-  readonly slices: Slices;
 }
 
 export class LocalReader implements Reader {
@@ -89,7 +83,7 @@ export class LocalReader implements Reader {
     return { items, next };
   }
 
-  async #runIds({ workflow, state, before = last, limit }: RunQuery): Promise<{ ids: string[]; next: string | null }> {
+  async #runIds({ workflow, state, before = lastText, limit }: RunQuery): Promise<{ ids: string[]; next: string | null }> {
     await this.#options.slices.turn(state === undefined ? limited(limit) : scanMax);
     const index = runsIn(workflow, state, this.#options.counts.openRuns);
     const scan: Scan = { ...index, below: [before], backwards: true, limit: rowsOfPage(limit, state !== undefined) };
@@ -110,42 +104,37 @@ export class LocalReader implements Reader {
   }
 
   async *#under<T>(prefix: string, each: (ids: readonly string[]) => AsyncGenerator<T>): AsyncGenerator<T, void, void> {
-    for (let after = prefix; ; ) {
-      await this.#options.slices.turn(scanMax);
-      const scan: Scan = { by: ["id"], above: [after], below: [`${prefix}${last}`], limit: scanMax };
-      const ids = (await this.#all(this.#tables.runStates, scan)).map(({ id }) => id);
-      yield* each(ids);
-      if (ids.length < scanMax) return;
-      after = ids.at(-1) as string;
-    }
+    const under: Scan = { by: ["id"], below: [`${prefix}${lastText}`] };
+    for await (const rows of pagesById(this.#options, this.#tables.runStates, under, prefix)) yield* each(rows.map(({ id }) => id));
   }
 
   async statesUnder(prefix: string): Promise<Map<RunState, number>> {
     const states = new Map<RunState, number>();
-    const under: Scan = { by: ["id"], below: [`${prefix}${last}`] };
-    await this.#walk(this.#tables.runStates, under, prefix, ({ state }) => states.set(state, (states.get(state) ?? 0) + 1));
+    const under: Scan = { by: ["id"], below: [`${prefix}${lastText}`] };
+    for await (const rows of pagesById(this.#options, this.#tables.runStates, under, prefix))
+      for (const { state } of rows) states.set(state, (states.get(state) ?? 0) + 1);
     return states;
   }
 
   childOf(taskId: string, attempt: number): Promise<Run | undefined> {
-    return this.#first(this.#tables.runs, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
+    return firstRow(this.#options, this.#tables.runs, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
   }
 
   childHeadOf(taskId: string, attempt: number): Promise<RunHead | undefined> {
-    return this.#first(this.#tables.runHeads, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
+    return firstRow(this.#options, this.#tables.runHeads, { by: ["parent_task_id", "parent_attempt"], equal: [taskId, attempt] });
   }
 
   newestRun(workflow: string): Promise<Run | undefined> {
-    return this.#first(this.#tables.runs, { by: ["workflow", "id"], equal: [workflow], backwards: true });
+    return firstRow(this.#options, this.#tables.runs, { by: ["workflow", "id"], equal: [workflow], backwards: true });
   }
 
   async openRuns(workflow: string, limit: number = pageMax): ReturnType<Reader["openRuns"]> {
     const heads: Awaited<ReturnType<Reader["openRuns"]>> = [];
-    for (let before = last; heads.length < limit; ) {
+    for (let before = lastText; heads.length < limit; ) {
       await this.#options.slices.turn(scanMax);
       const some = Math.min(scanMax, limit - heads.length);
       const open: Scan = { by: ["workflow", "id"], equal: [workflow], without: "ended_at", below: [before], backwards: true, limit: some };
-      const rows = await this.#all(this.#tables.runHeads, open);
+      const rows = await allRows(this.#options, this.#tables.runHeads, open);
       for (const { id, createdAt, settings } of rows) heads.push({ id, createdAt, settings });
       if (rows.length < some) break;
       before = rows.at(-1)?.id as string;
@@ -154,14 +143,14 @@ export class LocalReader implements Reader {
   }
 
   runByAlias(alias: string): Promise<Run | undefined> {
-    return this.#first(this.#tables.runs, { by: ["alias", "id"], equal: [alias], backwards: true });
+    return firstRow(this.#options, this.#tables.runs, { by: ["alias", "id"], equal: [alias], backwards: true });
   }
 
   async *records(runId: string): AsyncGenerator<TaskRow, void, void> {
     const places: { id: string; node: number }[] = [];
-    await this.#walk(this.#tables.taskPlaces, { by: ["id"], below: [`${runId}/`] }, `${runId}.`, ({ id, node }) =>
-      places.push({ id, node }),
-    );
+    const ofRun: Scan = { by: ["id"], below: [`${runId}/`] };
+    for await (const rows of pagesById(this.#options, this.#tables.taskPlaces, ofRun, `${runId}.`))
+      for (const { id, node } of rows) places.push({ id, node });
     const ids = places.sort((a, b) => a.node - b.node).map(({ id }) => id);
     yield* this.#each(ids, (id) => this.task(id));
   }
@@ -227,28 +216,12 @@ export class LocalReader implements Reader {
   }
 
   async attempts(taskId: string, charsMax = pageCharsMax): Promise<AttemptView[]> {
-    const { slices } = this.#options;
     const task = charsMax > 0 ? await this.task(taskId) : await this.taskHead(taskId);
-    if (task === undefined) return [];
-    const newestFirst = [currentAttempt({ input: "", output: null, ...task })];
-    let chars = 0;
-    for (let before: AttemptView | undefined; ; ) {
-      const attempt = await this.#attemptBefore(taskId, before, chars < charsMax);
-      if (attempt === undefined) break;
-      await slices.turn(wholeRow);
-      before = attempt;
-      const size = (attempt.input?.length ?? 0) + (attempt.output?.length ?? 0) + (attempt.error?.length ?? 0);
-      slices.spent(size);
-      chars += size;
-      newestFirst.push(attempt);
-    }
-    return newestFirst.reverse();
+    return task === undefined ? [] : attemptsOf(this.#options, this.#tables, task, charsMax);
   }
 
-  async lastError(taskId: string): Promise<string | null> {
-    await this.#options.slices.turn(wholeRow);
-    const failed = await this.#first(this.#tables.attemptHeads, { by: attemptOrder, equal: [taskId], having: "error", backwards: true });
-    return failed?.error ?? null;
+  lastError(taskId: string): Promise<string | null> {
+    return lastErrorOf(this.#options, this.#tables, taskId);
   }
 
   async definitions(page: { limit: number; offset?: number; dialect?: string }): Promise<Definition[]> {
@@ -287,9 +260,8 @@ export class LocalReader implements Reader {
 
   async queued(): Promise<Map<string, number>> {
     const queued = new Map<string, number>();
-    await this.#walk(this.#tables.taskPlaces, openTasks, "", ({ state, lane }) => {
-      if (state === "queued" && lane !== null) queued.set(lane, (queued.get(lane) ?? 0) + 1);
-    });
+    for await (const rows of pagesById(this.#options, this.#tables.taskPlaces, openTasks, ""))
+      for (const { state, lane } of rows) if (state === "queued" && lane !== null) queued.set(lane, (queued.get(lane) ?? 0) + 1);
     return queued;
   }
 
@@ -358,39 +330,13 @@ export class LocalReader implements Reader {
     }
   }
 
-  /** Entries of an index in the order of their ids, from the one that follows `after`, some at a time. */
-  async #walk<R extends { readonly id: string }>(rows: TableRows<R>, scan: Scan, after: string, look: (row: R) => void): Promise<void> {
-    for (let behind = after; ; ) {
-      await this.#options.slices.turn(scanMax);
-      const some = await this.#all(rows, { ...scan, above: [behind], limit: scanMax });
-      for (const row of some) look(row);
-      if (some.length < scanMax) return;
-      behind = some.at(-1)?.id as string;
-    }
-  }
-
-  #all<R>(rows: TableRows<R>, scan: Scan): Promise<R[]> {
-    return this.#options.read((tx) => [...rows.scan(tx, scan)]);
-  }
-
-  #first<R>(rows: TableRows<R>, scan: Scan): Promise<R | undefined> {
-    return this.#options.read((tx) => [...rows.scan(tx, { ...scan, limit: 1 })][0]);
-  }
-
   /** A hold may have been renewed in memory since its row was written. */
   #newest(tx: ReadTx, stored: TaskRow): TaskRowHead {
     return this.#options.tasks.newest(tx, stored.id, stored) ?? stored;
   }
 
-  /** The attempt before another one, or the last. */
-  #attemptBefore(taskId: string, before: AttemptView | undefined, withTexts: boolean): Promise<AttemptView | undefined> {
-    const below = before === undefined ? undefined : [before.grant, before.attempt];
-    const { attempts, attemptHeads } = this.#tables;
-    return this.#first(withTexts ? attempts : attemptHeads, { by: attemptOrder, equal: [taskId], below, backwards: true });
-  }
-
   #taskPage(query: TaskQuery): Promise<{ ids: string[]; next: string | null }> {
-    const { runId, state, lane, before = last, limit } = query;
+    const { runId, state, lane, before = lastText, limit } = query;
     const end = `${runId}/`;
     const isOfRun = runId !== undefined;
     const bounds = isOfRun ? { above: [`${runId}.`], below: [before < end ? before : end] } : { below: [before] };

@@ -5,8 +5,9 @@ import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import { hasTextInSlices } from "../../core/text-search.ts";
 import { readAll, type Scan, type TableRows, type TableSpec } from "../rows.ts";
+import type { ReadDeps } from "../sliced-reads.ts";
 import { runHeadTable, runTable } from "../tables/run.ts";
-import { byId, sizesOf, turnsOf, type WalkDeps, walkRuns } from "./local-walk.ts";
+import { byId, sizesOf, turnsOf, walkRuns } from "./local-walk.ts";
 import { type RunSearch, searchMax } from "./reader.ts";
 import type { Run, RunHead, RunState } from "./run.ts";
 
@@ -24,7 +25,7 @@ export interface FoundRuns {
   heads: AsyncIterable<RunHead>;
 }
 
-export async function searchRuns({ store, read, slices }: WalkDeps, search: RunSearch): Promise<FoundRuns> {
+export async function searchRuns({ store, read, slices }: ReadDeps, search: RunSearch): Promise<FoundRuns> {
   const { by, down } = search.order ?? { by: "created", down: true };
   const hits: Hit[] = [];
   const matches = matching(search);
@@ -88,7 +89,7 @@ const candidateTable = candidates([]);
 const candidateTextTable = candidates(["input", "output", "error"]);
 
 /** Ids in the order of the search. Each list is a slice whose rows may be read now. */
-async function* idsInSlices(deps: WalkDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
+async function* idsInSlices(deps: ReadDeps, search: RunSearch): AsyncGenerator<readonly string[]> {
   if (search.ids !== undefined) {
     const named = [...new Set(search.ids)].sort().reverse().slice(0, searchMax);
     for await (const rows of sizesOf(deps, named))

@@ -10,13 +10,14 @@ import { wholeHead } from "../../core/text.ts";
 import { hasTextInSlices } from "../../core/text-search.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import { readAll, type TableRows, type TableSpec } from "../rows.ts";
+import type { ReadDeps } from "../sliced-reads.ts";
 import { definitionHeadTable } from "../tables/definition.ts";
 import { runsInAll, scanOpen } from "../tables/reading.ts";
 import { taskHeadTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import type { DefinitionHead } from "./catalogue.ts";
 import { limited, scanMax } from "./list-page.ts";
-import { byId, byParent, type Walk, type WalkDeps, walkRuns } from "./local-walk.ts";
+import { byId, byParent, type Walk, walkRuns } from "./local-walk.ts";
 import type { RunState } from "./run.ts";
 import {
   type Bounds,
@@ -39,7 +40,7 @@ const openTasksMax = 5;
 /** A text of this length is parsed in a separate turn of the event loop. */
 const longChars = 16_384;
 
-export interface LocalSummariesDeps extends WalkDeps {
+export interface LocalSummariesDeps extends ReadDeps {
   readonly clock: Clock;
   /** Returns the newest version of a task in memory; null when it was removed. */
   readonly tasks: { newest(tx: ReadTx, id: string, stored: TaskRow): TaskRow | null };

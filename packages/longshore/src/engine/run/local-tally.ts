@@ -3,7 +3,7 @@
 
 import { type Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { lastText, type RowStore, type TableRows } from "../rows.ts";
 import type { RunCount } from "../stats/statistics.ts";
 import { runPlaceTable } from "../tables/run.ts";
 import { countOpenRuns } from "./local-open.ts";
@@ -11,8 +11,6 @@ import { isRunOpen, type Run, type RunState } from "./run.ts";
 
 /** Rows that are counted without a pause. Only the first columns of each row are read. */
 const sliceMax = 500;
-/** Above every id in the order of bytes. */
-const last = "\u{10ffff}";
 
 export type TalliedRun = Pick<Run, "id" | "workflow" | "state">;
 
@@ -99,13 +97,13 @@ export class RunTally {
 
   async #count(): Promise<void> {
     const { commit, slices } = this.#deps;
-    while (this.#upTo !== last) {
+    while (this.#upTo !== lastText) {
       await slices.turn(sliceMax * (wholeRow / 2));
       await commit.read((tx) => {
         const some = [...this.#rows.scan(tx, { by: ["id"], above: [this.#upTo], limit: sliceMax })];
         // In the same read, so that no change happens in between.
         for (const run of some) if (!isRunOpen(run.state)) this.#cellOf(run).count++;
-        this.#upTo = some.length < sliceMax ? last : (some.at(-1) as TalliedRun).id;
+        this.#upTo = some.length < sliceMax ? lastText : (some.at(-1) as TalliedRun).id;
       });
     }
   }

@@ -1,12 +1,12 @@
 // Reads records and attempts of a run for its graph and its timeline, in slices.
 
-import type { Slices } from "../../core/slices/slices.ts";
 import { sortInSlices } from "../../core/slices/sort-slices.ts";
 import type { TaskRow } from "../board/task.ts";
-import { type RowStore, readAll, type TableRows } from "../rows.ts";
+import { readAll, type TableRows } from "../rows.ts";
+import { allRows, type ReadDeps } from "../sliced-reads.ts";
 import { attemptOrder } from "../tables/attempt.ts";
 import { attemptTimesTable, recordTimesTable } from "../tables/record-times.ts";
-import type { ReadRows, ReadTx } from "../tx.ts";
+import type { ReadTx } from "../tx.ts";
 import type { LocalReaderDeps } from "./local-reader.ts";
 import type { AttemptTimes, RecordReader, RecordTimes, TimedRecord } from "./record-times.ts";
 import { taskIdOf } from "./run.ts";
@@ -16,11 +16,8 @@ const rowsAtOnce = 250;
 /** The weight of such a row in a turn of the event loop: it has a third of the columns of a whole row. */
 const rowWeight = 2;
 
-export interface LocalRecordTimesDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
+export interface LocalRecordTimesDeps extends ReadDeps {
   readonly tasks: Pick<LocalReaderDeps["tasks"], "newest">;
-  readonly slices: Slices;
 }
 
 export class LocalRecordTimes implements RecordReader {
@@ -77,12 +74,12 @@ export class LocalRecordTimes implements RecordReader {
   }
 
   async #earlier({ id }: RecordTimes): Promise<AttemptTimes[]> {
-    const { slices, read } = this.#deps;
+    const { slices } = this.#deps;
     const found: AttemptTimes[] = [];
     for (let above: readonly [number, number] | undefined; ; ) {
       await slices.turn(rowWeight);
       const scan = { by: attemptOrder, equal: [id], limit: rowsAtOnce, ...(above === undefined ? {} : { above }) };
-      const page = await read((tx) => [...this.#attempts.scan(tx, scan)]);
+      const page = await allRows(this.#deps, this.#attempts, scan);
       found.push(...page);
       if (page.length < rowsAtOnce) return found;
       await slices.turn(page.length * rowWeight);

@@ -5,8 +5,8 @@
 // The walk may need several indexes, for example one for each of three states. Their rows are merged by the id.
 
 import { rowBytes, type Slices } from "../../core/slices/slices.ts";
-import { type RowStore, readAll, type Scan, type TableRows, type TableSpec, type Value } from "../rows.ts";
-import type { ReadRows } from "../tx.ts";
+import { lastText, readAll, type Scan, type TableRows, type TableSpec, type Value } from "../rows.ts";
+import type { ReadDeps } from "../sliced-reads.ts";
 import { type Sized, type SizedSlice, slicesOf } from "./sized-slices.ts";
 
 /** How many lengths are read at once. */
@@ -14,14 +14,6 @@ const lengthsMax = 1_000;
 /** The limits of the rows and bytes that one statement reads. */
 const rowsMax = 200;
 const bytesMax = 524_288;
-/** Above every id in the order of bytes. */
-const last = "\u{10ffff}";
-
-export interface WalkDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
-  readonly slices: Slices;
-}
 
 /** A run with its place in the order of the walk. */
 interface Place extends Sized {
@@ -86,7 +78,7 @@ export interface WalkSlice {
 }
 
 /** Returns each slice after it got its turn of the event loop. */
-export async function* walkRuns(deps: WalkDeps, walk: Walk): AsyncGenerator<WalkSlice, void, void> {
+export async function* walkRuns(deps: ReadDeps, walk: Walk): AsyncGenerator<WalkSlice, void, void> {
   const { order } = walk;
   for await (const places of pagesOf(deps, walk)) {
     let passed = 0;
@@ -108,7 +100,7 @@ export async function* turnsOf(slices: Slices, rows: readonly Sized[], searched 
 }
 
 /** The sizes of runs whose ids are known, some at a time. */
-export async function* sizesOf({ store, read, slices }: WalkDeps, ids: readonly string[]): AsyncGenerator<readonly Sized[], void, void> {
+export async function* sizesOf({ store, read, slices }: ReadDeps, ids: readonly string[]): AsyncGenerator<readonly Sized[], void, void> {
   const rows = store.table(byId.table);
   for (let from = 0; from < ids.length; from += lengthsMax) {
     await slices.turn(lengthsMax);
@@ -127,7 +119,7 @@ interface Source {
 }
 
 async function* pagesOf(
-  { store, read, slices }: WalkDeps,
+  { store, read, slices }: ReadDeps,
   { order, scans, before, few }: Walk,
 ): AsyncGenerator<readonly Place[], void, void> {
   const rows = store.table(order.table);
@@ -148,7 +140,7 @@ async function* pagesOf(
 }
 
 function placesBelow(tx: Parameters<TableRows<Place>["scan"]>[0], rows: TableRows<Place>, { scan, below }: Source, limit: number): Place[] {
-  return [...rows.scan(tx, { ...scan, below: below ?? [last], backwards: true, limit })];
+  return [...rows.scan(tx, { ...scan, below: below ?? [lastText], backwards: true, limit })];
 }
 
 function refill(source: Source, found: readonly Place[], most: number): void {

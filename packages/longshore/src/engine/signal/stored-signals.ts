@@ -1,11 +1,12 @@
 // Signals as their rows show them: also for a server that does not own the data, because nothing about them is in memory only.
 
-import { type Slices, turnRows } from "../../core/slices/slices.ts";
-import type { RowStore, Scan } from "../rows.ts";
+import { turnRows } from "../../core/slices/slices.ts";
+import type { Scan } from "../rows.ts";
 import { limited } from "../run/list-page.ts";
 import { pageAtOnceCharsMax } from "../run/reader.ts";
+import type { ReadDeps } from "../sliced-reads.ts";
 import { signalTable } from "../tables/signal.ts";
-import type { ReadRows, ReadTx } from "../tx.ts";
+import type { ReadTx } from "../tx.ts";
 import type { Signal } from "./signal.ts";
 import type { SignalPage, SignalQuery, SignalStore } from "./store.ts";
 
@@ -15,13 +16,7 @@ const filters: { readonly [State in NonNullable<SignalQuery["state"]>]: Pick<Sca
   taken: { having: "taken_at" },
 };
 
-export interface StoredSignalsDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
-  readonly slices: Pick<Slices, "turn">;
-}
-
-export function storedSignals({ store, read, slices }: StoredSignalsDeps): Pick<SignalStore, "list"> {
+export function storedSignals({ store, read, slices }: ReadDeps): Pick<SignalStore, "list"> {
   const rows = store.table(signalTable);
   const scanned = (tx: ReadTx, runId: string, { state, after = 0, limit }: SignalQuery) =>
     rows.scan(tx, { ...order, ...(state === undefined ? {} : filters[state]), equal: [runId], above: [after], limit: limit + 1 });

@@ -3,7 +3,7 @@
 
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import { lastText, type RowStore, type TableRows } from "../rows.ts";
 import { type Property, propertyTable } from "../tables/endings.ts";
 import type { Sample } from "./series.ts";
 
@@ -34,7 +34,7 @@ export class LocalRing {
     await eachRow(
       this.#deps.commit,
       this.#rows,
-      { by: ["name"], below: [`${prefix}\u{10ffff}`] },
+      { by: ["name"], below: [`${prefix}${lastText}`] },
       { from: [prefix], at: ({ name }) => [name], take: ({ value }) => found.push(JSON.parse(value) as Sample) },
     );
     return found;

@@ -2,14 +2,13 @@
 // number of ready and held tasks every second. It only runs while there are events.
 
 import type { Clock } from "../../core/clock.ts";
-import type { Slices } from "../../core/slices/slices.ts";
 import { functionOfLane } from "../../core/turn.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { AttemptEnd, WorkListener } from "../board/work-listener.ts";
-import type { RowStore, TableSpec } from "../rows.ts";
+import type { TableSpec } from "../rows.ts";
 import type { RunTally, RunWatcher } from "../run/local-tally.ts";
 import type { Run, RunState } from "../run/run.ts";
-import type { ReadRows } from "../tx.ts";
+import type { ReadDeps } from "../sliced-reads.ts";
 import { ErrorGroups, type FailedRun, hourMs, hoursKept } from "./error-groups.ts";
 import type { LocalRing } from "./local-ring.ts";
 import { RecentWork } from "./recent-work.ts";
@@ -62,10 +61,7 @@ const endings: Readonly<Partial<Record<RunState, Ending>>> = {
   "timed-out": "timedOut",
 };
 
-export interface LocalStatisticsDeps {
-  readonly store: RowStore;
-  readonly read: ReadRows;
-  readonly slices: Slices;
+export interface LocalStatisticsDeps extends ReadDeps {
   readonly clock: Clock;
   readonly lanes: { all(): Iterable<{ readonly lane: { readonly name: string }; readonly ready: { readonly size: number } }> };
   readonly counts: { readonly claimed: number };
