@@ -135,9 +135,11 @@ else
     });
 
     it("no longer relies on its memory when the session with its lock ends", async () => {
-      const { engine, store, schema } = await setup();
+      const { engine, store, proxy, schema } = await setup();
       const hold = await held(engine, "t");
       expect(store.rows.isOwned()).toBe(true);
+      // It would have the lock again within a millisecond.
+      proxy.refuse();
       await endSessions(schema, "lease");
       await untilElsewhere(() => !store.rows.isOwned());
       // It still owns the data, and a commit confirms every response.
@@ -209,6 +211,8 @@ else
       const hold = await held(engine, "t");
       const other = await held(engine, "u");
       proxy.silence("write", "lease", "read");
+      // The take-over ends the session with the lock. On a new connection, the first engine could get the lock again before the second has it.
+      proxy.refuse();
       // It is being sent when the lease ends.
       const late = engine.board.complete(hold, '"late"').catch(refused);
       const second = await takeOver(url);

@@ -21,11 +21,11 @@ export interface PostgresProxy {
   lose(next: Loss): void;
   /** Delays what the connections of these roles send and receive from now on. This does not apply to connections that are opened later. */
   silence(...roles: Role[]): void;
-  /** Delivers the delayed data. */
+  /** Delivers the delayed data, and lets new connections through again. */
   wake(): void;
   /** Lets a late request arrive; resolves when the server has responded to it. */
   deliver(): Promise<void>;
-  /** From now on no connection gets through; those that are open stay. */
+  /** No new connection gets through until `wake`; those that are open stay. */
   refuse(): void;
   close(): void;
 }
@@ -102,6 +102,7 @@ export async function openProxy(serverPort: number): Promise<PostgresProxy> {
       for (const each of joined) if (each.role !== null && roles.includes(each.role)) each.kept ??= [];
     },
     wake() {
+      refuses = false;
       for (const each of joined) {
         const kept = each.kept ?? [];
         each.kept = null;
