@@ -11,7 +11,20 @@ import type { Resolved, Scope } from "./dialect.ts";
 import { type Draft, type Failing, startSteps } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
-import type { Ending, EndNode, Grown, InstantNode, JoinNode, Placement, PlanNode, RunNode, TaskNode, Template, WaitNode } from "./plan.ts";
+import {
+  type Ending,
+  type EndNode,
+  type Grown,
+  type InstantNode,
+  type JoinNode,
+  type Placement,
+  type PlanNode,
+  type RunNode,
+  requiredOf,
+  type TaskNode,
+  type Template,
+  type WaitNode,
+} from "./plan.ts";
 import { tryOnce } from "./retry.ts";
 import type { Settled, StartRun } from "./run.ts";
 import type { Skips } from "./skips.ts";
@@ -197,10 +210,22 @@ export class NodeStart {
     if (set !== null) this.#draft.setVariables(set.value);
     const chosen = node.choice === undefined || by === null ? [] : chosenBy(node.choice, by.value);
     const started = [...chosen, ...(node.starts ?? [])];
+    if (node.grows !== undefined) this.#countAnew(started);
     if (this.#draft.plan.lazy) this.#onward.wanted(started);
     else this.activateAll(started);
     // The chosen branch is itself an edge to the following nodes.
     this.#onward.settled({ node: at, succeeded: true, chose: chosen.length > 0 });
+  }
+
+  /**
+   * What these joins wait for has come with this node. A counter that exists already is from an earlier life of the run: it was set when the
+   * plan was shorter, or for other nodes.
+   */
+  #countAnew(started: readonly number[]): void {
+    for (const at of started) {
+      const node = this.#draft.plan.nodes[at] as PlanNode;
+      if (node.kind === "join") this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
+    }
   }
 
   /** While the output of a step is evaluated, the step is not recorded yet, but its input is known. */
