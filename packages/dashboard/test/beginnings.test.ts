@@ -4,22 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { startProgram } from "../../longshore/test/support/cli.ts";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
+import { axe, openPage } from "./support/browser.ts";
 import { openTown } from "./support/port-town.ts";
+import { useBrowser } from "./support/suite.ts";
 
-let browser: Browser;
+const ui = useBrowser();
 const token = "first-steps-secret-0123456789";
-
-beforeAll(async () => {
-  if (chromiumMissing === undefined) browser = await startBrowser();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(() => browser?.close());
 
 /** A project with the package, as `npm install longshore` leaves it. */
 function projectFolder(): string {
@@ -40,7 +32,7 @@ it.each(["TypeScript", "workflow-graph", "Conductor", "Stepflow", "FlowKit"])(
     const tokens = tab === "TypeScript" ? [`worker,operator,read:${token}:first`] : [];
     const town = await openTown(tokens.length === 0 ? {} : { tokens }, { isEmpty: true });
     onTestFinished(() => town.close());
-    const { page, faults } = await openPage(browser, town.url, { permissions: ["clipboard-read", "clipboard-write"] });
+    const { page, faults } = await openPage(ui.browser, town.url, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${town.url}/ui${tokens.length === 0 ? "" : `#token=${token}`}`);
     await page.getByRole("tab", { name: tab, exact: true }).click();
     const done = page.locator(".ticks li[data-done=true]");

@@ -6,43 +6,22 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { chromiumMissing, openPage, startBrowser, textOf, watched } from "./support/browser.ts";
-import { apiOf, goodOrder, openTown, type Town, untilTrue } from "./support/port-town.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { openPage, textOf, watched } from "./support/browser.ts";
+import { apiOf, goodOrder, untilTrue } from "./support/port-town.ts";
+import { useTown } from "./support/suite.ts";
 
 const tokens = { operator: "operator-secret-0123456789", read: "read-secret-0123456789" };
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  const given = [`worker,operator,read:${tokens.operator}:crew`, `read:${tokens.read}:guest`];
-  [browser, town] = await Promise.all([startBrowser(), openTown({ tokens: given }, { token: tokens.operator })]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
-
-async function signedIn(path: string, token = tokens.operator) {
-  const opened = await openPage(browser, town.url);
-  await opened.page.goto(`${town.url}${path}#token=${token}`);
-  await opened.page.locator("#title").waitFor();
-  return opened;
-}
+const ui = useTown({ tokens: [`worker,operator,read:${tokens.operator}:crew`, `read:${tokens.read}:guest`] }, { token: tokens.operator });
+const signedIn = (path: string, token = tokens.operator) => ui.openAt(path, token);
 
 describe("the list of runs", () => {
   it("shows a new run and its end without a reload", async () => {
     const { page, faults } = await signedIn("/ui/runs");
-    const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
+    const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
     const row = page.getByRole("row").filter({ has: page.locator(`a[href$="${id}"]`) });
     await row.getByText("running").waitFor();
-    await town.api("POST", `/runs/${id}/cancel`, {});
+    await ui.town.api("POST", `/runs/${id}/cancel`, {});
     await row.getByText("cancelled").waitFor();
     expect(faults).toEqual([]);
   });
@@ -51,7 +30,7 @@ describe("the list of runs", () => {
     const { page } = await signedIn("/ui/runs");
     await page.getByRole("grid", { name: "Runs" }).focus();
     const before = await page.locator(".table-row a").first().getAttribute("href");
-    const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: goodOrder });
+    const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: goodOrder });
     await page.getByRole("button", { name: /newer run/ }).waitFor();
     expect(await page.locator(".table-row a").first().getAttribute("href")).toBe(before);
     await page.getByRole("button", { name: /newer run/ }).click();
@@ -59,7 +38,9 @@ describe("the list of runs", () => {
   });
 
   it("keeps only the visible rows in the document", async () => {
-    const starts = Array.from({ length: 150 }, () => town.api("POST", "/runs", { workflow: "training", input: null, delayMs: 3_600_000 }));
+    const starts = Array.from({ length: 150 }, () =>
+      ui.town.api("POST", "/runs", { workflow: "training", input: null, delayMs: 3_600_000 }),
+    );
     await Promise.all(starts);
     const { page } = await signedIn("/ui/runs");
     await page.locator(".table-row").nth(10).waitFor();
@@ -106,7 +87,7 @@ it("with the keyboard alone, a user finds a failed run and its cause, runs it ag
   await page.getByRole("button", { name: "Start", exact: true }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("succeeded").first().waitFor();
-  await page.goto(`${town.url}/ui/runs/${town.runs.approval}`);
+  await page.goto(`${ui.town.url}/ui/runs/${ui.town.runs.approval}`);
   await page.getByText('is waiting for signal "approve"').waitFor();
   const cancel = page.getByRole("button", { name: "Cancel", exact: true });
   await cancel.focus();
@@ -124,18 +105,18 @@ it("with the keyboard alone, a user finds a failed run and its cause, runs it ag
 });
 
 it("the preview of a bulk action shows what the action then does", async () => {
-  const { page, faults } = await signedIn(`/ui/runs/${town.runs.done}?step=price`);
+  const { page, faults } = await signedIn(`/ui/runs/${ui.town.runs.done}?step=price`);
   await page.getByRole("button", { name: "Run again from here" }).click();
   const expected = page.getByRole("group", { name: "What will happen" });
   await expected.getByText(/charge/).waitFor();
   const said = await expected.innerText();
   const again = /Begin again \(\d+\): (.*)/.exec(said)?.[1]?.split(", ").sort();
   const kept = /Keep their results \(\d+\): (.*)/.exec(said)?.[1]?.split(", ").sort();
-  const before = await stepsOf(town.runs.done);
+  const before = await stepsOf(ui.town.runs.done);
   await page.getByRole("button", { name: "Run again", exact: true }).last().click();
   await page.locator("dialog[open]").waitFor({ state: "detached" });
-  await untilTrue(async () => (await stepsOf(town.runs.done)).every(({ state }) => state === "done"));
-  const changed = (await stepsOf(town.runs.done)).filter(
+  await untilTrue(async () => (await stepsOf(ui.town.runs.done)).every(({ state }) => state === "done"));
+  const changed = (await stepsOf(ui.town.runs.done)).filter(
     ({ id, startedAt }) => startedAt !== before.find((step) => step.id === id)?.startedAt,
   );
   expect(changed.map(({ id }) => id).sort()).toEqual(again);
@@ -144,12 +125,12 @@ it("the preview of a bulk action shows what the action then does", async () => {
 });
 
 async function stepsOf(run: string) {
-  return (await town.api<{ items: { id: string; state: string; startedAt: number | null }[] }>("GET", `/runs/${run}/steps`)).items;
+  return (await ui.town.api<{ items: { id: string; state: string; startedAt: number | null }[] }>("GET", `/runs/${run}/steps`)).items;
 }
 
 describe("a token", () => {
   it("that only allows reading shows every page, and disables what it does not allow, with the reason", async () => {
-    const { page, faults } = await signedIn(`/ui/runs/${town.runs.failed}`, tokens.read);
+    const { page, faults } = await signedIn(`/ui/runs/${ui.town.runs.failed}`, tokens.read);
     const retry = page.getByRole("button", { name: /^Retry/ });
     await retry.waitFor();
     await page.getByText("Your token guest has read").first().waitFor({ state: "attached" });
@@ -159,7 +140,7 @@ describe("a token", () => {
     await page.keyboard.press("Enter");
     expect(await page.locator("dialog[open]").count()).toBe(0);
     for (const path of ["/ui", "/ui/runs", "/ui/workflows", "/ui/queues", "/ui/workers", "/ui/schedules", "/ui/settings"]) {
-      await page.goto(town.url + path);
+      await page.goto(ui.town.url + path);
       await page.locator("#title").waitFor();
       expect(await page.getByRole("alert").count()).toBe(0);
     }
@@ -168,9 +149,9 @@ describe("a token", () => {
 
   it("that is unknown to the server makes the page ask for another, and no token is in an address, the document or a log", async () => {
     const logs: string[] = [];
-    const { page, requests } = await openPage(browser, town.url);
+    const { page, requests } = await ui.open();
     page.on("console", (message) => logs.push(message.text()));
-    await page.goto(`${town.url}/ui/runs`);
+    await page.goto(`${ui.town.url}/ui/runs`);
     await page.getByLabel("Token").fill("a-token-that-is-wrong");
     await page.keyboard.press("Enter");
     await page.getByText("The server does not know this token.").waitFor();
@@ -194,9 +175,9 @@ it("eight tabs of a browser share one stream, and another tab takes it over", as
   await page.getByText("Live").waitFor();
   const others = await Promise.all(
     Array.from({ length: 7 }, async () => {
-      const tab = await watched(await page.context().newPage(), town.url);
+      const tab = await watched(await page.context().newPage(), ui.town.url);
       await tab.page.addInitScript(`sessionStorage.setItem("longshore.token", ${JSON.stringify(tokens.operator)})`);
-      await tab.page.goto(`${town.url}/ui/runs`);
+      await tab.page.goto(`${ui.town.url}/ui/runs`);
       await tab.page.getByText("Live").waitFor();
       return tab;
     }),
@@ -206,7 +187,7 @@ it("eight tabs of a browser share one stream, and another tab takes it over", as
   expect(others.map((tab) => streams(tab.requests))).toEqual([0, 0, 0, 0, 0, 0, 0]);
   await page.close();
   await untilTrue(async () => others.some((tab) => streams(tab.requests) > 0));
-  const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: goodOrder });
+  const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: goodOrder });
   for (const tab of others) await tab.page.locator(`a[href$="${id}"]`).waitFor();
 });
 
@@ -238,7 +219,7 @@ describe("a server that is killed", () => {
     const api = apiOf(url);
     await api("POST", "/definitions?name=wait", { name: "wait", on: "demand", jobs: { a: { run: "echo a" } } });
     const first = await api<{ id: string }>("POST", "/runs", { workflow: "wait" });
-    const { page, faults } = await openPage(browser, url);
+    const { page, faults } = await openPage(ui.browser, url);
     await page.goto(`${url}/ui/runs`);
     await page.locator(`a[href$="${first.id}"]`).waitFor();
     await page.evaluate("globalThis.isSamePage = true");

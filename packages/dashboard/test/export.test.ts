@@ -1,27 +1,13 @@
 // The export of a run: one file that opens without a server, has the same steps, log and data, and none of what was taken out.
 
 import { readFileSync, renameSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { redact } from "../src/run/redact.ts";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { openTown, type Town } from "./support/port-town.ts";
+import { axe } from "./support/browser.ts";
+import { useTown } from "./support/suite.ts";
 
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  [browser, town] = await Promise.all([startBrowser(), openTown()]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
+const ui = useTown();
 
 /** Saves the export, and opens it in a new profile without a network. */
 async function exported(page: Page, names?: string) {
@@ -35,7 +21,7 @@ async function exported(page: Page, names?: string) {
   // A browser shows a file as a page only when its name ends with .html.
   const file = `${await download.path()}.html`;
   renameSync(await download.path(), file);
-  const context = await browser.newContext({ offline: true, viewport });
+  const context = await ui.browser.newContext({ offline: true, viewport });
   const other = await context.newPage();
   const faults: string[] = [];
   other.on("request", (request) => !request.url().startsWith("file:") && faults.push(request.url()));
@@ -51,8 +37,8 @@ const viewport = { width: 1280, height: 2_000 };
 const text = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
 
 it("an exported run has the same steps, log and data as the page", async () => {
-  const { page, faults } = await openPage(browser, town.url, { viewport });
-  await page.goto(`${town.url}/ui/runs/${town.runs.failed}?pane=steps`);
+  const { page, faults } = await ui.open({ viewport });
+  await page.goto(`${ui.town.url}/ui/runs/${ui.town.runs.failed}?pane=steps`);
   await page.getByRole("gridcell", { name: "ship", exact: true }).waitFor();
   const { other, faults: otherFaults } = await exported(page);
   await other.getByText("ECONNREFUSED").first().waitFor();
@@ -77,13 +63,13 @@ it("an exported run has the same steps, log and data as the page", async () => {
 
 it("an exported run has nowhere what was taken out, also where a log or an error repeats it", async () => {
   const secret = "hunter2-and-more";
-  const { id } = await town.api<{ id: string }>("POST", "/runs", {
+  const { id } = await ui.town.api<{ id: string }>("POST", "/runs", {
     workflow: "hostile",
     input: { said: secret, card: { number: 4_111_222_233 } },
   });
-  await town.ended(id);
-  const { page } = await openPage(browser, town.url, { viewport });
-  await page.goto(`${town.url}/ui/runs/${id}`);
+  await ui.town.ended(id);
+  const { page } = await ui.open({ viewport });
+  await page.goto(`${ui.town.url}/ui/runs/${id}`);
   await page.getByText(secret).first().waitFor();
   const { other, bytes, said } = await exported(page, "said, card.number");
   expect(said).toContain("2 values left out.");

@@ -1,10 +1,9 @@
 // The log pane with a log of the largest size that a task may have.
 
 import { readFileSync } from "node:fs";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { openTown, type Town } from "./support/port-town.ts";
+import { beforeAll, expect, it } from "vitest";
+import { chromiumMissing } from "./support/browser.ts";
+import { useTown } from "./support/suite.ts";
 
 /** 15.9 of the 16 MiB that a task may log; its step fails once, so that there are two attempts. */
 const lines = 150_000;
@@ -13,15 +12,13 @@ const lineChars = 105;
 const lineOf = (at: number) =>
   `${String(at).padStart(6, "0")} ${"the crane lifts another box from the quay to the ship ".repeat(2)}`.slice(0, lineChars);
 
-let browser: Browser;
-let town: Town;
+const ui = useTown({}, { isEmpty: true });
 let run: string;
 
 beforeAll(async () => {
   if (chromiumMissing !== undefined) return;
-  [browser, town] = await Promise.all([startBrowser(), openTown({}, { isEmpty: true })]);
   const send = (path: string, body: unknown) =>
-    fetch(`${town.url}/api${path}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    fetch(`${ui.town.url}/api${path}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   const claim = async () => {
     const answer = await send("/jobs/claim", { worker_id: "writer", labels: [], lease_ttl_secs: 600, wait_secs: 20 });
     return (await answer.json()) as { lease: { lease_id: string; workflow_id: string; job_id: string } };
@@ -30,8 +27,8 @@ beforeAll(async () => {
     const chunk = { workflow_id: lease.workflow_id, job_id: lease.job_id, sequence, timestamp_ms: Date.now(), stream, data };
     expect((await send(`/jobs/${lease.lease_id}/logs`, { chunks: [chunk] })).ok).toBe(true);
   };
-  await town.api("POST", "/definitions", { name: "talking", on: "demand", jobs: { talk: { run: "talk", retries: 1 } } });
-  run = (await town.api<{ id: string }>("POST", "/runs", { workflow: "talking", input: null })).id;
+  await ui.town.api("POST", "/definitions", { name: "talking", on: "demand", jobs: { talk: { run: "talk", retries: 1 } } });
+  run = (await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "talking", input: null })).id;
   const first = await claim();
   await push(first, 0, "stderr", "the first try\n");
   await send(`/jobs/${first.lease.lease_id}/fail`, { error: "once more", retryable: true });
@@ -41,19 +38,12 @@ beforeAll(async () => {
     await push(second, from / linesAtOnce, "stdout", some.join(""));
   }
   await send(`/jobs/${second.lease.lease_id}/complete`, { outputs: {} });
-  await town.ended(run);
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
+  await ui.town.ended(run);
 });
 
 async function openedLog(query = "") {
-  const opened = await openPage(browser, town.url);
-  await opened.page.goto(`${town.url}/ui/runs/${run}?pane=log${query}`);
+  const opened = await ui.open();
+  await opened.page.goto(`${ui.town.url}/ui/runs/${run}?pane=log${query}`);
   await opened.page.getByText(lineOf(lines - 1).slice(0, 30)).waitFor();
   return opened;
 }
@@ -86,6 +76,6 @@ it("the whole log can be downloaded, and one attempt shown alone", async () => {
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download the whole log" }).click()]);
   const text = readFileSync(await file.path(), "utf8");
   expect(text.match(/^\d{6} the crane/gm)).toHaveLength(lines);
-  await page.goto(`${town.url}/ui/runs/${run}?pane=log&step=talk&tab=log&attempt=1`);
+  await page.goto(`${ui.town.url}/ui/runs/${run}?pane=log&step=talk&tab=log&attempt=1`);
   await page.getByRole("region", { name: "Step talk" }).getByText("the first try").waitFor();
 });

@@ -1,48 +1,33 @@
 // Orders to many runs, and the audit of orders, with the keyboard.
 
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { goodOrder, openTown, type Town, untilTrue } from "./support/port-town.ts";
+import { describe, expect, it } from "vitest";
+import { axe } from "./support/browser.ts";
+import { goodOrder, untilTrue } from "./support/port-town.ts";
+import { useTown } from "./support/suite.ts";
 
 const operator = "operator-secret-0123456789";
 const reader = "reader-secret-0123456789";
 
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  const tokens = [`worker,operator:${operator}:anna`, `read:${reader}:rea`];
-  [browser, town] = await Promise.all([startBrowser(), openTown({ tokens }, { token: operator })]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
+const ui = useTown({ tokens: [`worker,operator:${operator}:anna`, `read:${reader}:rea`] }, { token: operator });
 
 async function failedRuns(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n++) {
-    const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: { ...goodOrder, customer: "Mallory" } });
+    const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "order", input: { ...goodOrder, customer: "Mallory" } });
     ids.push(id);
   }
-  await Promise.all(ids.map((id) => town.ended(id)));
+  await Promise.all(ids.map((id) => ui.town.ended(id)));
   return ids;
 }
 
-const livesOf = async (id: string) => (await town.api<{ retries: number }>("GET", `/runs/${id}`)).retries;
+const livesOf = async (id: string) => (await ui.town.api<{ retries: number }>("GET", `/runs/${id}`)).retries;
 
 describe("the list of runs", () => {
   it("retries chosen runs with the keyboard: first shows how many, then the server retries them", async () => {
     const ids = await failedRuns(4);
-    const { page, faults } = await openPage(browser, town.url);
-    await page.goto(`${town.url}/ui/runs?q=state:failed#token=${operator}`);
-    await page.goto(`${town.url}/ui/runs?q=state:failed`);
+    const { page, faults } = await ui.open();
+    await page.goto(`${ui.town.url}/ui/runs?q=state:failed#token=${operator}`);
+    await page.goto(`${ui.town.url}/ui/runs?q=state:failed`);
     await page.getByRole("row").nth(4).waitFor();
     await page.locator("[data-list]").focus();
     await page.keyboard.press("j");
@@ -67,9 +52,9 @@ describe("the list of runs", () => {
 
   it("orders all runs that match, names those that are left out, and can be stopped", async () => {
     await failedRuns(3);
-    const { page, faults } = await openPage(browser, town.url);
-    await page.goto(`${town.url}/ui/runs?q=workflow:order#token=${operator}`);
-    await page.goto(`${town.url}/ui/runs?q=workflow:order`);
+    const { page, faults } = await ui.open();
+    await page.goto(`${ui.town.url}/ui/runs?q=workflow:order#token=${operator}`);
+    await page.goto(`${ui.town.url}/ui/runs?q=workflow:order`);
     await page.getByRole("row").nth(3).waitFor();
     await page.locator("[data-list]").focus();
     await page.keyboard.press("j");
@@ -79,11 +64,11 @@ describe("the list of runs", () => {
     await page.getByText("1 has succeeded").waitFor();
     await page.keyboard.press("Escape");
     await page.locator("dialog[open]").waitFor({ state: "detached" });
-    const { id } = await town.api<{ id: string }>("POST", "/bulk", { action: "rerun", filter: { workflow: "order" }, perSecond: 1 });
+    const { id } = await ui.town.api<{ id: string }>("POST", "/bulk", { action: "rerun", filter: { workflow: "order" }, perSecond: 1 });
     await page.reload();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Stopped.").waitFor();
-    expect((await town.api<{ state: string }>("GET", `/bulk/${id}`)).state).toBe("stopped");
+    expect((await ui.town.api<{ state: string }>("GET", `/bulk/${id}`)).state).toBe("stopped");
     expect(faults).toEqual([]);
     await page.context().close();
   });
@@ -91,10 +76,10 @@ describe("the list of runs", () => {
 
 describe("the audit", () => {
   it("shows each order with its caller and reason, and has its filter in the address", async () => {
-    await town.api("POST", "/queues/pause", { lane: "train-model", labels: ["gpu"], reason: "the card is broken" });
-    await town.api("POST", "/queues/resume", { lane: "train-model", labels: ["gpu"] });
-    const { page, faults } = await openPage(browser, town.url);
-    await page.goto(`${town.url}/ui/settings#token=${reader}`);
+    await ui.town.api("POST", "/queues/pause", { lane: "train-model", labels: ["gpu"], reason: "the card is broken" });
+    await ui.town.api("POST", "/queues/resume", { lane: "train-model", labels: ["gpu"] });
+    const { page, faults } = await ui.open();
+    await page.goto(`${ui.town.url}/ui/settings#token=${reader}`);
     await page.getByText("rea", { exact: true }).first().waitFor();
     await page.getByText("Disk use by table").waitFor();
     await page.getByText("The server would remove 0 runs").waitFor();
@@ -115,9 +100,9 @@ describe("the audit", () => {
   });
 
   it("can be read with every token, but a token that only allows reading can order nothing", async () => {
-    const { page } = await openPage(browser, town.url);
-    await page.goto(`${town.url}/ui/runs?q=state:failed#token=${reader}`);
-    await page.goto(`${town.url}/ui/runs?q=state:failed`);
+    const { page } = await ui.open();
+    await page.goto(`${ui.town.url}/ui/runs?q=state:failed#token=${reader}`);
+    await page.goto(`${ui.town.url}/ui/runs?q=state:failed`);
     await page.getByRole("row").nth(1).waitFor();
     await page.locator("[data-list]").focus();
     await page.keyboard.press("j");

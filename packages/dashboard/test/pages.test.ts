@@ -1,26 +1,12 @@
 // Every page, in both themes and on a wide and a narrow screen: axe finds no fault, nothing violates the content security policy, and no
 // request goes to another host.
 
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
+import { describe, expect, it } from "vitest";
+import { axe, openPage } from "./support/browser.ts";
 import { openTown, type Town, untilTrue } from "./support/port-town.ts";
+import { useTown } from "./support/suite.ts";
 
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  [browser, town] = await Promise.all([startBrowser(), openTown()]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
+const ui = useTown();
 
 /** The address, and a text that is there when the page has read its data. */
 const pages: readonly (readonly [path: (runs: Town["runs"]) => string, shows: string])[] = [
@@ -56,11 +42,11 @@ describe("the pages", () => {
     ["dark", 390],
   ] as const) {
     it(`have no fault in the ${colorScheme} theme at ${width} px`, async () => {
-      const { page, faults } = await openPage(browser, town.url, { colorScheme, viewport: { width, height: 800 } });
+      const { page, faults } = await ui.open({ colorScheme, viewport: { width, height: 800 } });
       const found: string[] = [];
       for (const [path, shows] of pages) {
-        const address = path(town.runs);
-        await page.goto(town.url + address);
+        const address = path(ui.town.runs);
+        await page.goto(ui.town.url + address);
         await page.getByText(shows).first().waitFor();
         for (const violation of await axe(page)) found.push(`${address}: ${violation}`);
         const scrolls = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
@@ -72,8 +58,8 @@ describe("the pages", () => {
   }
 
   it("compute the layout of a graph of 300 steps in a worker, and keep few elements in the document", async () => {
-    const { page, faults } = await openPage(browser, town.url);
-    await page.goto(`${town.url}/ui/runs/${town.runs.wide}`);
+    const { page, faults } = await ui.open();
+    await page.goto(`${ui.town.url}/ui/runs/${ui.town.runs.wide}`);
     await untilTrue(async () => (await page.evaluate("performance.getEntriesByName('longshore:graph').length")) !== 0);
     expect(page.workers().map((worker) => new URL(worker.url()).pathname)).toEqual([expect.stringMatching(/^\/ui\/assets\/layout-/)]);
     await page.getByText("300", { exact: true }).first().waitFor();
@@ -91,7 +77,7 @@ describe("the pages", () => {
   });
 
   it("have no fault with open dialogs", async () => {
-    const { page, faults } = await openPage(browser, town.url, { colorScheme: "dark" });
+    const { page, faults } = await ui.open({ colorScheme: "dark" });
     const found: string[] = [];
     const look = async (name: string) => {
       await page.locator("dialog[open]").waitFor();
@@ -99,7 +85,7 @@ describe("the pages", () => {
       await page.keyboard.press("Escape");
       await page.locator("dialog[open]").waitFor({ state: "detached" });
     };
-    await page.goto(`${town.url}/ui/runs/${town.runs.approval}`);
+    await page.goto(`${ui.town.url}/ui/runs/${ui.town.runs.approval}`);
     await page.getByRole("button", { name: "Cancel" }).click();
     await look("cancel");
     await page.getByRole("button", { name: "Signal", exact: true }).click();
@@ -111,7 +97,7 @@ describe("the pages", () => {
     await page.keyboard.press("Control+k");
     await page.keyboard.type("work");
     await look("palette");
-    await page.goto(`${town.url}/ui/schedules`);
+    await page.goto(`${ui.town.url}/ui/schedules`);
     await page.getByRole("button", { name: "New schedule" }).first().click();
     await look("schedule");
     expect({ found, faults }).toEqual({ found: [], faults: [] });
@@ -119,7 +105,7 @@ describe("the pages", () => {
 
   it("show how to start the first run on an empty server", async () => {
     const fresh = await openTown({}, { isEmpty: true });
-    const { page, faults } = await openPage(browser, fresh.url);
+    const { page, faults } = await openPage(ui.browser, fresh.url);
     await page.goto(`${fresh.url}/ui`);
     await page.getByText("Nothing has run here yet").waitFor();
     expect(await axe(page)).toEqual([]);
@@ -134,9 +120,9 @@ describe("what workers and clients send", () => {
   const hostile = `<img src=x onerror="alert(1)">"><svg onload=alert(2)>\u001b[31mred\u001b[0m\u202Etxet`;
 
   it("is shown as text, wherever it appears", async () => {
-    const { page, faults } = await openPage(browser, town.url);
-    const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "hostile", input: { [hostile]: hostile } });
-    await town.ended(id);
+    const { page, faults } = await ui.open();
+    const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "hostile", input: { [hostile]: hostile } });
+    await ui.town.ended(id);
     for (const path of [
       "",
       "?pane=data",
@@ -145,11 +131,11 @@ describe("what workers and clients send", () => {
       "?pane=timeline&step=say&tab=data",
       "?step=say&tab=attempts",
     ]) {
-      await page.goto(`${town.url}/ui/runs/${id}${path}`);
+      await page.goto(`${ui.town.url}/ui/runs/${id}${path}`);
       await page.getByText("img src=x").first().waitFor();
     }
     for (const path of ["/ui", "/ui/runs"]) {
-      await page.goto(town.url + path);
+      await page.goto(ui.town.url + path);
       await page.getByText("img src=x").first().waitFor();
     }
     expect(await page.evaluate("document.querySelectorAll('img, [onerror], [onload]').length")).toBe(0);

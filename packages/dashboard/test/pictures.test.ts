@@ -4,29 +4,21 @@
 import { mkdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { chromiumMissing, openPage } from "./support/browser.ts";
 import { openTown, type Town } from "./support/port-town.ts";
+import { useTown } from "./support/suite.ts";
 
 const folder = process.env.LONGSHORE_PICTURES ?? join(tmpdir(), "longshore-pictures");
-let browser: Browser;
-let town: Town;
+const ui = useTown();
 let empty: Town;
 
 beforeAll(async () => {
   if (chromiumMissing !== undefined) return;
   mkdirSync(folder, { recursive: true });
-  [browser, town, empty] = await Promise.all([startBrowser(), openTown(), openTown({}, { isEmpty: true })]);
-  await town.settled();
+  empty = await openTown({}, { isEmpty: true });
 });
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await Promise.all([town?.close(), empty?.close()]);
-});
+afterAll(() => empty?.close());
 
 /** The name of the picture, the address, and a text that is there when the page has read its data. */
 const pages: readonly (readonly [name: string, path: (runs: Town["runs"]) => string, shows: string])[] = [
@@ -52,7 +44,7 @@ for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [1280, 390]) {
     it(`every page has its picture in the ${colorScheme} theme at ${width} px`, async () => {
       const options = { colorScheme, viewport: { width, height: width === 390 ? 844 : 800 }, reducedMotion: "reduce" } as const;
-      const { page, faults } = await openPage(browser, town.url, options);
+      const { page, faults } = await ui.open(options);
       const shoot = async (name: string, url: string, shows: string) => {
         await page.goto(url);
         await page.getByText(shows).first().waitFor();
@@ -63,7 +55,7 @@ for (const colorScheme of ["light", "dark"] as const) {
         await page.screenshot({ path });
         expect(statSync(path).size).toBeGreaterThan(5_000);
       };
-      for (const [name, path, shows] of pages) await shoot(name, town.url + path(town.runs), shows);
+      for (const [name, path, shows] of pages) await shoot(name, ui.town.url + path(ui.town.runs), shows);
       expect(faults).toEqual([]);
       await page.context().close();
     });
@@ -71,7 +63,7 @@ for (const colorScheme of ["light", "dark"] as const) {
 }
 
 it("a new server has its picture", async () => {
-  const { page } = await openPage(browser, empty.url);
+  const { page } = await openPage(ui.browser, empty.url);
   await page.goto(`${empty.url}/ui`);
   await page.getByText("A worker was seen").waitFor();
   await page.screenshot({ path: join(folder, "overview-empty-light-1280.png") });

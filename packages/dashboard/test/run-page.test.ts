@@ -2,38 +2,17 @@
 
 import { readFileSync } from "node:fs";
 import { graph, task, work } from "longshore";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { goodOrder, openTown, type Town, untilTrue } from "./support/port-town.ts";
+import { expect, it } from "vitest";
+import { axe } from "./support/browser.ts";
+import { goodOrder, untilTrue } from "./support/port-town.ts";
+import { useTown } from "./support/suite.ts";
 
 const token = "run-page-secret-0123456789";
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  const tokens = [`worker,operator,read:${token}:harbour-master`];
-  [browser, town] = await Promise.all([startBrowser(), openTown({ tokens }, { token })]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
-
-async function opened(path: string) {
-  const all = await openPage(browser, town.url);
-  await all.page.goto(`${town.url}${path}#token=${token}`);
-  await all.page.locator("#title").waitFor();
-  return all;
-}
+const ui = useTown({ tokens: [`worker,operator,read:${token}:harbour-master`] }, { token });
+const opened = (path: string) => ui.openAt(path, token);
 
 it("an earlier moment is shown in the graph and in the timeline, and is in the address", async () => {
-  const { page, faults } = await opened(`/ui/runs/${town.runs.failed}?step=charge`);
+  const { page, faults } = await opened(`/ui/runs/${ui.town.runs.failed}?step=charge`);
   await page.getByRole("button", { name: /^charge, failed/ }).waitFor();
   const moment = page.getByRole("slider", { name: "Moment" });
   await moment.focus();
@@ -50,8 +29,8 @@ it("an earlier moment is shown in the graph and in the timeline, and is in the a
 });
 
 it("the history names who ordered what, and why", async () => {
-  const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
-  await town.api("POST", `/runs/${id}/cancel`, { reason: "the ship has left" });
+  const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "approval", input: goodOrder });
+  await ui.town.api("POST", `/runs/${id}/cancel`, { reason: "the ship has left" });
   const { page, faults } = await opened(`/ui/runs/${id}?pane=history`);
   const history = page.getByRole("list", { name: "What happened to the run" });
   await history.getByText("cancel by harbour-master").waitFor();
@@ -73,9 +52,9 @@ it("a delay before the next try can be ended", async () => {
     return "moored";
   });
   const mooring = graph("mooring", (g) => void g.step(moor, null, { retry: { limit: 1, backoff: { kind: "fixed", delayMs: 3_600_000 } } }));
-  const worker = await work({ tasks: [moor], on: town.server });
-  await town.server.define(mooring);
-  const { id } = await town.api<{ id: string }>("POST", "/runs", { workflow: "mooring", input: null });
+  const worker = await work({ tasks: [moor], on: ui.town.server });
+  await ui.town.server.define(mooring);
+  const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "mooring", input: null });
   await untilTrue(async () => tries === 1);
   const { page, faults } = await opened(`/ui/runs/${id}?step=moor`);
   await page.getByRole("button", { name: "End the delay" }).click();
@@ -93,18 +72,18 @@ it("a queue is paused and a worker cordoned with a reason, and the tasks of the 
   await page.getByRole("button", { name: "Pause the queue" }).click();
   await page.getByText(/Paused by harbour-master .*: the crane is broken/).waitFor();
   expect(await axe(page)).toEqual([]);
-  await page.goto(`${town.url}/ui/runs/${town.runs.stuck}?step=train-model`);
+  await page.goto(`${ui.town.url}/ui/runs/${ui.town.runs.stuck}?step=train-model`);
   await page
     .getByText(/is paused by harbour-master since .*: the crane is broken/)
     .first()
     .waitFor();
-  await page.goto(`${town.url}/ui/queues?lane=train-model%20gpu`);
+  await page.goto(`${ui.town.url}/ui/queues?lane=train-model%20gpu`);
   await page.getByRole("button", { name: "Resume", exact: true }).click();
   await page.getByRole("button", { name: "Resume the queue" }).click();
   await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
-  const { items } = await town.api<{ items: { id: string; protocol: string }[] }>("GET", "/workers");
+  const { items } = await ui.town.api<{ items: { id: string; protocol: string }[] }>("GET", "/workers");
   const worker = items.find(({ protocol }) => protocol === "conductor")?.id ?? "";
-  await page.goto(`${town.url}/ui/workers?worker=${encodeURIComponent(worker)}`);
+  await page.goto(`${ui.town.url}/ui/workers?worker=${encodeURIComponent(worker)}`);
   await page.getByRole("button", { name: "Cordon", exact: true }).click();
   await page.getByRole("textbox", { name: /Reason/ }).fill("it is repaired");
   await page.getByRole("button", { name: "Cordon the worker" }).click();

@@ -1,37 +1,15 @@
 // The catalogue of workflows: what it shows, definitions by paste, versions, and starts with a form.
 
 import { graph, type Ref, task } from "longshore";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
-import { axe, chromiumMissing, openPage, startBrowser } from "./support/browser.ts";
-import { openTown, type Town } from "./support/port-town.ts";
+import { axe } from "./support/browser.ts";
+import { useTown } from "./support/suite.ts";
 
-let browser: Browser;
-let town: Town;
-
-beforeAll(async () => {
-  if (chromiumMissing !== undefined) return;
-  [browser, town] = await Promise.all([startBrowser(), openTown()]);
-  await town.settled();
-});
-beforeEach((context) => {
-  if (chromiumMissing !== undefined) context.skip(`needs ${chromiumMissing}`);
-});
-afterAll(async () => {
-  await browser?.close();
-  await town?.close();
-});
-
-async function opened(path: string) {
-  const all = await openPage(browser, town.url);
-  await all.page.goto(town.url + path);
-  await all.page.locator("#title").waitFor();
-  return all;
-}
+const ui = useTown();
 
 it("the list has workflows of every language, with how their last runs ended", async () => {
-  const { page, faults } = await opened("/ui/workflows");
+  const { page, faults } = await ui.openAt("/ui/workflows");
   const rowOf = (name: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
   for (const [name, dialect] of [
     ["order", "code"],
@@ -47,7 +25,7 @@ it("the list has workflows of every language, with how their last runs ended", a
 });
 
 it("a pasted definition is checked while it is typed, defined, and its next version is compared", async () => {
-  const { page, faults } = await opened("/ui/workflows");
+  const { page, faults } = await ui.openAt("/ui/workflows");
   await page.getByRole("button", { name: "Define" }).click();
   const text = page.getByRole("textbox", { name: "Definition" });
   await text.fill("name: harbour\non: demand\njobs:\n  load: { run: echo load, needs: crane }\n");
@@ -61,7 +39,7 @@ it("a pasted definition is checked while it is typed, defined, and its next vers
     .getByRole("button", { name: "All its runs" })
     .or(page.getByRole("link", { name: "All its runs" }))
     .waitFor();
-  await town.api("POST", "/definitions", {
+  await ui.town.api("POST", "/definitions", {
     name: "harbour",
     on: "demand",
     jobs: { load: { run: "echo load" }, sail: { needs: "load", run: "echo sail" } },
@@ -75,10 +53,10 @@ it("a pasted definition is checked while it is typed, defined, and its next vers
 });
 
 it("a workflow says which step no worker can take, with the command that helps, before anything is started", async () => {
-  const { page } = await opened("/ui/workflows/training");
+  const { page } = await ui.openAt("/ui/workflows/training");
   const section = page.getByRole("region", { name: "Steps that no worker can take" });
   await section.getByText("No worker can take the step train-model").waitFor();
-  await section.getByText(`npx longshore work tasks.mjs --labels gpu --on ${town.url}`).waitFor();
+  await section.getByText(`npx longshore work tasks.mjs --labels gpu --on ${ui.town.url}`).waitFor();
 });
 
 it("a start begins with the input of an earlier run, has a form, and shows the same as a command", async () => {
@@ -87,9 +65,9 @@ it("a start begins with the input of an earlier run, has a form, and shows the s
   const formal = graph("formal", (g, given: Ref<z.input<typeof input>>) => void g.step(greet, { items: [], of: given.customer } as never), {
     input,
   });
-  await town.api("POST", "/definitions", { source: formal.source });
-  await town.api("POST", "/runs", { workflow: "formal", input: { customer: "Grace", express: true } });
-  const { page, faults } = await opened("/ui/workflows/formal");
+  await ui.town.api("POST", "/definitions", { source: formal.source });
+  await ui.town.api("POST", "/runs", { workflow: "formal", input: { customer: "Grace", express: true } });
+  const { page, faults } = await ui.openAt("/ui/workflows/formal");
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByLabel("Begin with").selectOption({ label: '{"customer":"Grace","express":true}' });
   const customer = page.getByRole("textbox", { name: /customer/ });
@@ -101,7 +79,7 @@ it("a start begins with the input of an earlier run, has a form, and shows the s
   await page.getByRole("button", { name: "Start", exact: true }).last().click();
   await page.waitForURL(/\/ui\/runs\/./);
   await page.getByRole("heading", { name: "formal" }).first().waitFor();
-  const { items } = await town.api<{ items: { input: unknown }[] }>("GET", "/runs?workflow=formal");
+  const { items } = await ui.town.api<{ items: { input: unknown }[] }>("GET", "/runs?workflow=formal");
   expect(items.map((run) => run.input)).toContainEqual({ customer: "Ada", express: true });
   expect(faults).toEqual([]);
 });
