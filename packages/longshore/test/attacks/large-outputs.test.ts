@@ -3,13 +3,8 @@
 // of 8 MB, every other request waited for half a second of processor time. The test counts characters that are read, not time.
 
 import { expect, it, onTestFinished } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { openEngineWithStore } from "../support/engine.ts";
-import { call } from "../support/http.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
 import { countingRows } from "./counting-rows.ts";
 
 const large = "x".repeat(200_000);
@@ -26,17 +21,10 @@ const fork = {
 
 async function started() {
   const counted = countingRows();
-  const engine = await openEngineWithStore({ directory: temporaryFolder(), open: counted.open });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const protocols = await protocolsOn(engine);
-  const port = await openServerPort({ engine, protocols, options: { port: 0 }, tokens: [], logger, metrics: createMetrics() });
-  onTestFinished(async () => {
-    await port.close(0);
-    await engine.close();
-  });
-  const headers = { "content-type": "application/json" };
+  const server = await openEnginePort({ directory: temporaryFolder(), open: counted.open });
+  onTestFinished(server.close);
   const send = async (method: string, path: string, body?: unknown) => {
-    const answer = await call(`${port.url}/api${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    const answer = await server.send(method, path, body);
     expect(answer.status).toBeLessThan(205);
     return answer.text;
   };

@@ -3,15 +3,11 @@
 // once, but its tasks in slices. The test counts rows that are read and written in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
 import { pieceBytes } from "../../src/core/paced-write.ts";
 import { turnRows } from "../../src/core/slices/slices.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { openEngineWithStore } from "../support/engine.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
 import { countingRows, lookedAt } from "./counting-rows.ts";
 
 const many = 2_500;
@@ -31,26 +27,8 @@ const readMax = 2 * turnRows + 500;
 
 async function started() {
   const counted = countingRows();
-  const engine = await openEngineWithStore({ directory: temporaryFolder(), open: counted.open });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const port = await openServerPort({
-    engine,
-    protocols: await protocolsOn(engine),
-    options: { port: 0 },
-    tokens: [],
-    logger,
-    metrics: createMetrics(),
-  });
-  onTestFinished(async () => {
-    await port.close(0);
-    await engine.close();
-  });
-  const send = (method: string, path: string, body?: unknown) =>
-    call(`${port.url}/api${path}`, {
-      method,
-      headers: { "content-type": "application/json" },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
+  const { engine, url, send, close } = await openEnginePort({ directory: temporaryFolder(), open: counted.open });
+  onTestFinished(close);
   expect((await send("POST", "/metadata/workflow", fork)).status).toBe(200);
   const { text: id } = await send("POST", "/workflow/fork", {});
   const settled = () =>
@@ -79,7 +57,7 @@ async function started() {
       const { status } = await send(method, path.replace(":id", id), method === "POST" ? {} : undefined);
       expect([path, status < 300]).toEqual([path, true]);
     });
-  return { url: port.url, id, fullest, rowsOf, states, send, looked: lookedAt(engine.store.board.tasks) };
+  return { url, id, fullest, rowsOf, states, send, looked: lookedAt(engine.store.board.tasks) };
 }
 
 const open = { queued: many + 1, done: 1 };

@@ -5,20 +5,18 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { actions } from "../../src/core/actions.ts";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
 import { turnRows, wholeRow } from "../../src/core/slices/slices.ts";
 import { openChannel } from "../../src/net/grpc/client.ts";
 import type { GrpcMethod } from "../../src/net/grpc/service.ts";
 import type { Route } from "../../src/net/http/http.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
+import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { realGroups, realMethods } from "../support/admin.ts";
 import { openEngineWithStore } from "../support/engine.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
+import { copyRow } from "./copy-row.ts";
 import { countingRows } from "./counting-rows.ts";
 
 export interface StoreSize {
@@ -38,40 +36,28 @@ export async function walkAllReads(size: StoreSize): Promise<{ reads: number; ro
   const directory = temporaryFolder();
   const { runId, taskId } = await fill(directory, size);
   const counted = countingRows();
-  const engine = await openEngineWithStore({ directory, open: counted.open });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const door = await openServerPort({
-    engine,
-    protocols: await protocolsOn(engine),
-    options: { port: 0 },
-    tokens: [],
-    logger,
-    metrics: createMetrics(),
-  });
-  onTestFinished(async () => {
-    await door.close(0);
-    await engine.close();
-  });
+  const { engine, url: base, close } = await openEnginePort({ directory, open: counted.open });
+  onTestFinished(close);
   expect(engine.store.board.lanes.size).toBe(size.lanes);
   const known = { ...placeholders, run: runId, id: runId, workflow: runId, task: taskId };
   const routes = (await realGroups()).flatMap((group) => group.routes).filter(isRead);
-  const urls = routes.map((route) => door.url + route.path.replace(/:(\w+)/g, (_, name: string) => known[name as "run"] ?? runId));
+  const urls = routes.map((route) => base + route.path.replace(/:(\w+)/g, (_, name: string) => known[name as "run"] ?? runId));
   const { slices } = engine;
   counted.longest = 0;
   const passed = async (what: string) => {
     await new Promise((resolve) => setImmediate(resolve));
     expect([what, slices.longest > turnRows + wholeRow, counted.longest > rowsInTurnMax]).toEqual([what, false, false]);
   };
-  for (const url of [...urls, ...searches(door.url)]) {
+  for (const url of [...urls, ...searches(base)]) {
     expect([url, await statusOf(url)]).not.toEqual([url, 500]);
     await passed(url);
   }
   const methods = (await realMethods()).filter(isReadMethod);
   for (const method of methods) {
-    await callOnce(method, door.url);
+    await callOnce(method, base);
     await passed(method.path);
   }
-  await Promise.all(searches(door.url).map(statusOf));
+  await Promise.all(searches(base).map(statusOf));
   await passed("all searches at once");
   return { reads: urls.length + methods.length, rows: slices.total };
 }
@@ -143,27 +129,16 @@ async function fill(directory: string, { runs, lanes, workers }: StoreSize): Pro
   const db = await openDatabase(join(directory, "longshore.db"));
   // Open runs and ended ones in turn, so that neither list is short.
   const id = (prefix: string) => `substr(${prefix}, 1, length(${prefix}) - 6) || printf('%06d', n)`;
-  copy(db, "run", runs - 1, {
+  copyRow(db, "run", runs - 1, {
     id: id("id"),
     ended_at: "CASE n % 2 WHEN 0 THEN ended_at + n END",
     state: "CASE n % 2 WHEN 0 THEN 'failed' ELSE 'running' END",
   });
-  copy(db, "task", lanes - 1, { id: id("id"), labels: `json_array('l' || n)`, sequence: "sequence + n" }, `WHERE id = '${taskId}'`);
+  copyRow(db, "task", lanes - 1, { id: id("id"), labels: `json_array('l' || n)`, sequence: "sequence + n" }, `WHERE id = '${taskId}'`);
   const now = Date.now();
   db.exec(`INSERT INTO worker (id, protocol, labels, registered_at, seen_at)
     WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${workers})
     SELECT 'w' || n, 'workflow-graph', json_array('l' || n), ${now}, ${now} FROM c`);
   db.close();
   return { runId, taskId };
-}
-
-/** Copies the only row this many times, with some columns computed from `n`. */
-function copy(db: Database, table: string, count: number, made: Readonly<Record<string, string>>, where = ""): void {
-  const columns = db
-    .prepare(`PRAGMA table_info(${table})`)
-    .all()
-    .map((row) => row.name as string);
-  db.exec(`INSERT INTO ${table} (${columns.join(", ")})
-    WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${count})
-    SELECT ${columns.map((column) => made[column] ?? column).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
 }

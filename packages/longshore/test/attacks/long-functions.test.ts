@@ -3,18 +3,13 @@
 // other request waited for up to half a second. The test counts records that are read in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
 import { atOnce } from "../../src/core/slices/slice-work.ts";
 import { functionLane, type Turn } from "../../src/core/turn.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { nextJournal } from "../../src/engine/run/driven-journal.ts";
 import type { Run } from "../../src/engine/run/run.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { openEngineWithStore } from "../support/engine.ts";
-import { call } from "../support/http.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
 import { countingRows, lookedAt } from "./counting-rows.ts";
 
 const many = 2_500;
@@ -23,20 +18,8 @@ const rowsMax = 1_500;
 
 async function started() {
   const counted = countingRows();
-  const engine = await openEngineWithStore({ directory: temporaryFolder(), open: counted.open });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const options = { engine, protocols: await protocolsOn(engine), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() };
-  const port = await openServerPort(options);
-  onTestFinished(async () => {
-    await port.close(0);
-    await engine.close();
-  });
-  const send = (method: string, path: string, body?: unknown) =>
-    call(`${port.url}/api${path}`, {
-      method,
-      headers: { "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
+  const { engine, send, close } = await openEnginePort({ directory: temporaryFolder(), open: counted.open });
+  onTestFinished(close);
   const looked = lookedAt(engine.store.board.tasks);
   const settled = () =>
     vi.waitFor(

@@ -2,15 +2,11 @@
 // JSON text, which delayed all other requests for 20 to 40 ms. The test measures the longest text that is written in one piece, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { openEngineWithStore } from "../support/engine.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
 
 const runs = 1_000;
 const steps = 1_500;
@@ -18,21 +14,15 @@ const steps = 1_500;
 const charsMax = 65_536;
 
 async function started() {
-  const engine = await openEngineWithStore({ directory: temporaryFolder() });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const options = { engine, protocols: await protocolsOn(engine), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() };
-  const port = await openServerPort(options);
-  onTestFinished(async () => {
-    await port.close(0);
-    await engine.close();
-  });
+  const { engine, url, close } = await openEnginePort({ directory: temporaryFolder() });
+  onTestFinished(close);
   await engine.runs.define({ name: "sample", dialect: dialectName, source: sampleSource });
   const input = JSON.stringify({ text: "x".repeat(300) });
   await Promise.all(Array.from({ length: runs }, () => engine.runs.start({ workflow: "sample", input })));
   const wide = Array.from({ length: steps }, (_, at) => ({ id: `step-${at}`, task: "work", input: { text: "x".repeat(100) } }));
   await engine.runs.define({ name: "wide", dialect: "code", source: JSON.stringify({ name: "wide", steps: wide, output: null }) });
   const { run } = await engine.runs.start({ workflow: "wide", input });
-  return { api: `${port.url}/api/longshore/v1`, wide: run.id };
+  return { api: `${url}/api/longshore/v1`, wide: run.id };
 }
 
 /** The longest text that `JSON.stringify` returns. */

@@ -10,6 +10,7 @@ import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 import { temporaryFolder } from "../support/parts.ts";
+import { copyRow } from "./copy-row.ts";
 
 const workflow = "much";
 const dayMs = 86_400_000;
@@ -48,8 +49,8 @@ async function fill(directory: string, runs: number, rows: number): Promise<void
   await engine.runs.cancel(run.id);
   await engine.close();
   const db = await openDatabase(join(directory, "longshore.db"), { synchronous: "NORMAL" });
-  copy(db, "run", runs, { id: "'run-' || printf('%06d', n)" });
-  copy(db, "run", largeRows, { id: "'large-' || n", input: `printf('%.*c', ${largeBytes}, 'x')` }, `WHERE id = '${run.id}'`);
+  copyRow(db, "run", runs, { id: "'run-' || printf('%06d', n)" });
+  copyRow(db, "run", largeRows, { id: "'large-' || n", input: `printf('%.*c', ${largeBytes}, 'x')` }, `WHERE id = '${run.id}'`);
   const numbers = (count: number) => `WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${count})`;
   const task = `'${run.id}.0'`;
   db.exec(`
@@ -60,21 +61,10 @@ async function fill(directory: string, runs: number, rows: number): Promise<void
     INSERT INTO part (task_id, life, sequence, uid, grant_count, at, value) ${numbers(largeRows)}
       SELECT ${task}, 1, n, 'u' || n, 1, 0, printf('%.*c', ${largeBytes}, 'x') FROM c;
     INSERT INTO part_uid (task_id, life, first, hashes) ${numbers(rows)} SELECT ${task}, 0, n, x'00' FROM c;`);
-  copy(db, "task", rows, { id: "'alone-' || n", run_id: "NULL" }, `WHERE id = ${task}`);
-  copy(db, "task", 1, { id: "'alone'", run_id: "NULL" }, `WHERE id = ${task}`);
+  copyRow(db, "task", rows, { id: "'alone-' || n", run_id: "NULL" }, `WHERE id = ${task}`);
+  copyRow(db, "task", 1, { id: "'alone'", run_id: "NULL" }, `WHERE id = ${task}`);
   db.exec("UPDATE amount SET value = 1000000000 WHERE name LIKE 'bytes of %'");
   db.close();
-}
-
-/** Copies one row this many times, with some columns computed from `n`. */
-function copy(db: Database, table: string, count: number, made: Readonly<Record<string, string>>, where = ""): void {
-  const names = db
-    .prepare(`PRAGMA table_info(${table})`)
-    .all()
-    .map((row) => row.name as string);
-  db.exec(`INSERT INTO ${table} (${names.join(", ")})
-    WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${count})
-    SELECT ${names.map((name) => made[name] ?? name).join(", ")} FROM c, (SELECT * FROM ${table} ${where} LIMIT 1)`);
 }
 
 /** A database whose triggers record every removed row. After each transaction, the recorded rows are counted and cleared. */

@@ -3,15 +3,11 @@
 // The test counts large definitions that are compiled in one piece.
 
 import { expect, it, onTestFinished } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
 import { atOnceCharsMax } from "../../src/engine/run/plan.ts";
 import { plainDialects } from "../../src/server/protocols.ts";
-import { openServerPort } from "../../src/server/server-port.ts";
-import { openEngineWithStore } from "../support/engine.ts";
+import { openEnginePort } from "../support/engine-port.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
-import { protocolsOn } from "../support/protocols.ts";
 
 const steps = Array.from({ length: 800 }, (_, at) => ({ id: `step-${at}`, task: "work", input: null }));
 const source = JSON.stringify({ name: "wide", steps, output: null });
@@ -33,15 +29,8 @@ async function open(directory: string) {
       return dialect.compileInSlices?.(given) as NonNullable<ReturnType<NonNullable<typeof dialect.compileInSlices>>>;
     },
   }));
-  const engine = await openEngineWithStore({ directory, dialects });
-  const logger = createLogger({ level: "silent", write: () => {}, clock: engine.clock });
-  const options = { engine, protocols: await protocolsOn(engine), options: { port: 0 }, tokens: [], logger, metrics: createMetrics() };
-  const port = await openServerPort(options);
-  const close = async () => {
-    await port.close(0);
-    await engine.close();
-  };
-  return { engine, counted, close, url: `${port.url}/api/longshore/v1` };
+  const { engine, url, close } = await openEnginePort({ directory, dialects });
+  return { engine, counted, close, url: `${url}/api/longshore/v1` };
 }
 
 it("no read compiles a large definition in one piece", async () => {

@@ -22,6 +22,18 @@ const reasonCharsMax = 1_000;
 
 const filterValue = z.union([z.string(), z.array(z.string())]);
 
+/** Fields that all orders to many runs have. */
+export const dry = z.boolean().default(false).describe("true or false; with true, nothing changes, and the job counts what it would do");
+export function perSecond(items: string) {
+  return z
+    .number()
+    .int()
+    .min(1)
+    .max(perSecondMax)
+    .optional()
+    .describe(`a whole number from 1 to ${perSecondMax}: how many ${items} a second`);
+}
+
 const body = z.strictObject({
   action: z.enum(bulkActions).describe(`one of ${bulkActions.join(", ")}`),
   ids: z.array(z.string().min(1).max(idCharsMax)).min(1).max(idsMax).optional().describe(`1 to ${idsMax} ids of runs`),
@@ -39,14 +51,8 @@ const body = z.strictObject({
     .max(reasonCharsMax)
     .optional()
     .describe(`a text of 1 to ${reasonCharsMax} characters; the error of runs that are cancelled`),
-  dry: z.boolean().default(false).describe("true or false; with true, nothing changes, and the job counts what it would do"),
-  perSecond: z
-    .number()
-    .int()
-    .min(1)
-    .max(perSecondMax)
-    .optional()
-    .describe(`a whole number from 1 to ${perSecondMax}: how many runs a second`),
+  dry,
+  perSecond: perSecond("runs"),
 });
 
 type BulkDeps = Pick<ProtocolEngine, "board" | "bulk" | "clock">;

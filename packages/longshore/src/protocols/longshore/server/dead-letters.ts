@@ -6,7 +6,7 @@ import { fingerprint } from "../../../engine/stats/fingerprint.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { bulkShape } from "../wire/bulk-shapes.ts";
 import { deadLettersShape } from "../wire/dead-letter-shapes.ts";
-import { jobBody } from "./bulk.ts";
+import { dry, jobBody, perSecond } from "./bulk.ts";
 import { json, type Operation, operation } from "./operation.ts";
 import { cursor } from "./query.ts";
 
@@ -17,7 +17,6 @@ const runsMax = 50;
 const lettersMax = 1_000;
 const stepsMax = 1_000;
 const charsMax = 512;
-const perSecondMax = 10_000;
 
 const name = z.string().min(1).max(charsMax);
 const body = z.strictObject({
@@ -26,14 +25,8 @@ const body = z.strictObject({
     .min(1)
     .max(stepsMax)
     .describe(`1 to ${stepsMax} steps, each with the id of its run`),
-  dry: z.boolean().default(false).describe("true or false; with true, nothing changes, and the job counts what it would do"),
-  perSecond: z
-    .number()
-    .int()
-    .min(1)
-    .max(perSecondMax)
-    .optional()
-    .describe(`a whole number from 1 to ${perSecondMax}: how many steps a second`),
+  dry,
+  perSecond: perSecond("steps"),
 });
 
 type LetterDeps = Pick<ProtocolEngine, "bulk" | "deadLetterSources" | "deadLetters" | "reader" | "slices" | "summaries">;
