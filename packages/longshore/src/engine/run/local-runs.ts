@@ -6,7 +6,6 @@ import { LongshoreError } from "../../core/errors.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
-import { isSameJson } from "../../core/json/json-same.ts";
 import { checkName } from "../../core/names.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";
 import type { Slices } from "../../core/slices/slices.ts";
@@ -17,13 +16,13 @@ import { FarDeadlines, type FarSource } from "../board/local-deadlines.ts";
 import { runDeadlinePrefix } from "../board/local-expiry.ts";
 import type { Follower, Turned } from "../board/local-follower.ts";
 import type { EndState, TaskRow } from "../board/task.ts";
-import { Additions, type Rows } from "../cached-rows.ts";
+import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { LocalTriggers } from "../event/local-triggers.ts";
 import { type Once, unmarked } from "../performed.ts";
-import type { RowStore, TableRows } from "../rows.ts";
+import type { RowStore } from "../rows.ts";
 import { LocalSignals } from "../signal/local-signals.ts";
-import { joinRows, runIdTable, runKeyTable, runRows, type StartKey } from "../tables/run.ts";
+import { joinRows, runRows } from "../tables/run.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { Decisions, type Happening } from "./decisions.ts";
 import { Definitions, planned } from "./definitions.ts";
@@ -31,15 +30,12 @@ import type { Definition, NewDefinition } from "./dialect.ts";
 import { newsText, turnAgain } from "./driven-state.ts";
 import { type Foreseen, foreseenInSlices } from "./foresight.ts";
 import type { LocalDocuments } from "./local-documents.ts";
-import { Families } from "./local-families.ts";
 import { hasten } from "./local-hasten.ts";
 import { OrderNotes } from "./local-notes.ts";
-import { countOpenRuns, OpenRuns } from "./local-open.ts";
+import { LocalStarts } from "./local-starts.ts";
 import { Messages } from "./messages.ts";
-import { newRun } from "./new-run.ts";
 import { appliesTo, begunBy } from "./orders.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
-import { keyTaken, refuseUnfit } from "./refuse-input.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Message, type Run, type StoredMessage, withHappening } from "./run.ts";
 import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
@@ -80,9 +76,6 @@ export class LocalRuns implements RunStore, Follower {
   readonly runs: Rows<Run>;
   readonly definitions: Definitions;
   readonly #options: LocalRunsDeps;
-  readonly #ids: TableRows<Pick<Run, "id">>;
-  readonly #open = new OpenRuns();
-  readonly #keyed: TableRows<StartKey>;
   readonly decisions: Decisions;
   /** Which workflows an event starts. */
   readonly triggers: LocalTriggers;
@@ -90,28 +83,22 @@ export class LocalRuns implements RunStore, Follower {
   readonly far: FarDeadlines;
   readonly signals: LocalSignals;
   readonly #messages: Messages;
-  readonly #families: Families;
+  readonly #starts: LocalStarts;
   readonly #notes: OrderNotes;
-  readonly #keys: Additions<StartKey>;
 
   constructor(options: LocalRunsDeps) {
     const { store, commit, clock, random, brain, board, documents, left, slices, sliceTasks } = options;
     const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
     this.#options = options;
-    this.#ids = store.table(runIdTable);
-    this.#keyed = store.table(runKeyTable);
     // Before the runs: a commit writes a run after the definition that it has got.
     this.definitions = new Definitions(store, commit, clock, brain);
     this.far = new FarDeadlines({ name: "run", store, commit, clock, sources: runDeadlines, deadline: options.deadline });
     this.runs = runRows(store, commit, (run, before) => {
       this.far.changed(runDeadlinePrefix + run.id, run.endedAt === null ? (run.startAt ?? run.endBy) : null);
-      this.#families.changed(run, before);
-      this.#open.changed(run, before);
+      this.#starts.changed(run, before);
       options.changed(run, before);
     });
     this.triggers = new LocalTriggers(documents);
-    this.#families = new Families(store, options.familyRunsMax);
-    this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     const leave = (tx: Tx, message: Message) => this.#messages.leave(tx, message);
     this.signals = new LocalSignals({
       ...{
@@ -136,6 +123,10 @@ export class LocalRuns implements RunStore, Follower {
       ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },
       start: (tx, child) => this.startNow(tx, child),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
+    });
+    this.#starts = new LocalStarts({
+      ...{ store, commit, clock, familyRunsMax: options.familyRunsMax, tasks: board.tasks },
+      ...{ runs: this.runs, definitions: this.definitions, decisions: this.decisions, messages: this.#messages },
     });
     this.#notes = new OrderNotes(options.audit, (tx, run) => this.decisions.planOf(tx, run));
     board.follow(this);
@@ -298,7 +289,7 @@ export class LocalRuns implements RunStore, Follower {
     if (dueAt > this.#options.clock.now()) tx.after(() => this.#options.deadline(runDeadlinePrefix + runId, dueAt));
     else if (run.startAt === null) this.decisions.decide(tx, run, { kind: "timeout" });
     // A paused run begins when it is resumed: that commit sets its deadline again.
-    else if (run.state === "running") this.#begin(tx, run);
+    else if (run.state === "running") this.#starts.begin(tx, run);
   }
 
   /** Must be called before the board recovers, which has to know which tasks have ended with their run. */
@@ -307,80 +298,18 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   recover(): Promise<void> {
-    return countOpenRuns(this.#options.store, this.#options.commit, (workflow, _state, count) => this.#open.add(workflow, count));
+    return this.#starts.recover();
   }
 
   /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */
   startNow(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
-    const earlier = this.#earlier(tx, wanted);
-    if (earlier !== null) return { run: earlier, created: false };
-    const definition = this.definitions.byId(tx, wanted.definitionId);
-    if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs, nodes, driven, inputSchema } = this.definitions.plan(tx, definition);
-    if (inputSchema !== undefined) refuseUnfit(wanted, inputSchema);
-    const now = this.#options.clock.now();
-    const rootId = this.#rootOf(tx, wanted);
-    if (rootId !== null) this.#families.admit(tx, rootId);
-    const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: driven ? 0 : nodes.length };
-    this.runs.put(tx, run.id, run, true);
-    if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
-    if (run.startAt === null) this.decisions.decide(tx, run, { kind: "start" });
-    return { run: this.runs.get(tx, run.id) as Run, created: true };
+    return this.#starts.start(tx, wanted);
   }
 
   /** Cancels a run in the operation of the caller, unless it has ended. */
   cancelNow(tx: Tx, runId: string, error: string): void {
     const run = this.runs.get(tx, runId);
     if (run !== null && isRunOpen(run.state)) this.decisions.decide(tx, run, { kind: "cancel", error });
-  }
-
-  /** The delay of the run is over. */
-  #begin(tx: Tx, run: Run): void {
-    const { timeoutMs } = this.decisions.planOf(tx, run);
-    const now = this.#options.clock.now();
-    const begun: Run = { ...run, startAt: null, countedFrom: now, endBy: timeoutMs === null ? null : now + timeoutMs };
-    this.runs.put(tx, run.id, begun);
-    this.decisions.decide(tx, begun, { kind: "start" });
-  }
-
-  #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {
-    if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
-    const parentId = this.#options.board.tasks.get(tx, parentTaskId)?.runId ?? null;
-    return parentId === null ? null : (this.runs.get(tx, parentId)?.rootId ?? parentId);
-  }
-
-  /** The existing run that an id, a key, a parent or `unlessRunning` finds, in this batch or before it. */
-  #earlier(tx: Tx, wanted: NewRun): Run | null {
-    const same = wanted.unlessThere ? this.runs.get(tx, wanted.id) : null;
-    if (same !== null) return same;
-    if (wanted.key) {
-      const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
-      const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
-      const keyed = id === undefined ? undefined : this.runs.get(tx, id);
-      if (keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input)) throw keyTaken(wanted.key, keyed);
-      if (keyed !== undefined) return keyed;
-    }
-    if (wanted.parentTaskId) {
-      const child = this.#messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);
-      if (child !== null) return child;
-    }
-    return wanted.unlessRunning ? this.openRun(tx, wanted.workflow) : null;
-  }
-
-  /** An open run of this workflow. */
-  openRun(tx: Tx, workflow: string): Run | null {
-    const fresh = this.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
-    if (fresh !== undefined) return fresh;
-    if (!this.#open.has(workflow)) return null;
-    // Usually the first one is open; others follow only when this batch has ended it.
-    for (let above: string[] | undefined; ; ) {
-      const scan = { by: ["workflow", "id"], equal: [workflow], without: "ended_at", above, limit: 1 };
-      const [found] = this.#ids.scan(tx, scan);
-      if (found === undefined) return null;
-      const run = this.runs.get(tx, found.id);
-      if (run !== null && isRunOpen(run.state)) return run;
-      above = [found.id];
-    }
   }
 
   /** Returns whether the run has begun another life. False for a run that was removed. */
