@@ -6,7 +6,8 @@ import { workflowGraph } from "../../src/protocols/workflow-graph/worker/index.t
 import { serve } from "../../src/server/server.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
-import { clientContract, type OpenClient } from "./client-suite.ts";
+import type { OpenClient } from "./client-fixtures.ts";
+import { clientContract } from "./client-suite.ts";
 
 if (postgresMissing !== undefined) it("a node is no different for a client", (context) => context.skip(`needs ${postgresMissing}`));
 else

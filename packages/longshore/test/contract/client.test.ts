@@ -9,7 +9,8 @@ import { tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { openEngineWithStore } from "../support/engine.ts";
 import { protocolsOn } from "../support/protocols.ts";
-import { clientContract, type OpenClient } from "./client-suite.ts";
+import type { OpenClient } from "./client-fixtures.ts";
+import { clientContract } from "./client-suite.ts";
 
 const token = "kV3mQ0rT8xLw2ZpB";
 
