@@ -101,7 +101,7 @@ export class LocalSummaries implements RunSummaries {
     await slices.turn(openTasksMax * wholeRow);
     const ofRun = { above: [`${runId}.`], below: [`${runId}/`], limit: openTasksMax };
     return read((tx) =>
-      scanOpen(tx, this.#taskHeads, ofRun, ({ id }) => id)
+      [...scanOpen(tx, this.#taskHeads, ofRun, ({ id }) => id)]
         .flatMap((stored) => tasks.newest(tx, stored.id, stored) ?? [])
         .filter(({ state }) => isOpen(state)),
     );

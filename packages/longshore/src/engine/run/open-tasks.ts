@@ -94,7 +94,7 @@ export class OpenTasks {
   /** `change` returns the number of characters in the row. The result is the id behind which the next slice starts; null at the end. */
   #slice(tx: Tx, runId: string, after: string, change: (id: string) => number): string | null {
     const { sliceTasks = sliceTasksMax } = this.#options;
-    const ids = scanOpen(tx, this.#rows, { above: [after], below: [`${runId}/`], limit: sliceTasks }, (id) => id);
+    const ids = [...scanOpen(tx, this.#rows, { above: [after], below: [`${runId}/`], limit: sliceTasks }, (id) => id)];
     return together(
       () => {
         let chars = 0;

@@ -39,16 +39,27 @@ export function readerTables(store: RowStore): ReaderTables {
 export const openTasks: Scan = { by: ["id"], without: "ended_at", having: "lane", index: "task_open" };
 const openWaits: Scan = { by: ["id"], without: ["ended_at", "lane"], index: "task_wait" };
 
-/** Open tasks with and without a lane, in the order of their ids. */
-export function scanOpen<R>(
+/** Open tasks with and without a lane, in the order of their ids. The caller may stop early: rows that it does not take are not read. */
+export function* scanOpen<R>(
   tx: ReadTx,
   rows: TableRows<R>,
   bounds: Pick<Scan, "above" | "below" | "backwards"> & { readonly limit: number },
   idOf: (row: R) => string,
-): R[] {
-  const found = readAll([openTasks, openWaits], (scan) => [...rows.scan(tx, { ...scan, ...bounds })]).flat();
-  const sign = bounds.backwards ? -1 : 1;
-  return found.sort((a, b) => (idOf(a) < idOf(b) ? -sign : sign)).slice(0, bounds.limit);
+): Generator<R, void, void> {
+  const halves = readAll([openTasks, openWaits], (scan) => rows.scan(tx, { ...scan, ...bounds })[Symbol.iterator]());
+  try {
+    const next = readAll(halves, (half) => half.next());
+    for (let taken = 0; taken < bounds.limit; taken++) {
+      const [task, wait] = next as [IteratorResult<R>, IteratorResult<R>];
+      if (task.done && wait.done) return;
+      const isTask = wait.done || (!task.done && idOf(task.value) < idOf(wait.value) === !bounds.backwards);
+      const at = isTask ? 0 : 1;
+      yield (next[at] as IteratorYieldResult<R>).value;
+      next[at] = (halves[at] as Iterator<R>).next();
+    }
+  } finally {
+    for (const half of halves) half.return?.();
+  }
 }
 
 /** How many open runs are sorted for a list: about a millisecond. */
