@@ -101,6 +101,8 @@ export interface Engine extends ProtocolEngine {
   readonly taskCounts: Readonly<LocalBoard["counts"]>;
   /** Performs work on behalf of a caller (`within`), and knows this caller in its transactions, for the audit. */
   readonly orderers: Orderers;
+  /** The ids of queued tasks that are not due yet. */
+  readonly delayed: ReadonlySet<string>;
   openRuns(): number;
   /** Calls the listener until the returned function is called. */
   listenToWork(listener: WorkListener): () => void;
@@ -241,6 +243,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     storage: new StoreState(store),
     lanes: store.board.lanes,
     taskCounts: store.board.counts,
+    delayed: store.board.delayed,
     performed: store.performed,
     board,
     runs,

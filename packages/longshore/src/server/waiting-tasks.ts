@@ -1,6 +1,7 @@
 // Finds tasks that wait and reports why: once for each cause, and again when the cause has ended. For a person at a terminal: no decision
 // depends on it. An idle server pays nothing: the check runs only after a task has changed, and while tasks are queued.
 
+import { wholeRow } from "../core/slices/slices.ts";
 import { lanesAfter, stateOf } from "../engine/board/queue-state.ts";
 import { isOpen, type TaskRowHead } from "../engine/board/task.ts";
 import type { WaitReason } from "../engine/board/wait-reason.ts";
@@ -25,8 +26,8 @@ export interface WaitingNews {
   readonly forMs: number;
 }
 
-/** How many delayed and offered tasks are checked, newest first. There are only few causes, and more tasks would show the same ones. */
-const delayedMax = 200;
+/** How many delayed and how many offered tasks are checked. There are only few causes, and more tasks would show the same ones. */
+const checkedMax = 200;
 /** How many lanes with ready tasks are checked: more causes would fill the screen. */
 const lanesMax = 200;
 /** The minimum time between two checks. */
@@ -115,8 +116,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 
 /** The causes of lanes with ready tasks (by the oldest task), of delayed tasks, and of tasks that are offered to workers. */
 async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
-  const { items } = await engine.reader.taskHeads({ state: "queued", limit: delayedMax });
-  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.taskHeads({ state: "offered", limit: delayedMax })).items;
+  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.taskHeads({ state: "offered", limit: checkedMax })).items;
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
@@ -137,7 +137,13 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
     const { oldest, ready } = await stateOf(engine, queue);
     if (oldest !== null) await add(oldest, ready);
   }
-  for (const task of items) if (task.dueAt > now) await add(task, 1);
+  let delayed = 0;
+  for (const id of engine.delayed) {
+    if (delayed++ === checkedMax) break;
+    await engine.slices.turn(wholeRow);
+    const task = await engine.reader.taskHead(id);
+    if (task?.state === "queued" && task.dueAt > now) await add(task, 1);
+  }
   for (const task of offered) await add(task, 1);
   return causes;
 }

@@ -159,6 +159,11 @@ export class LocalBoard implements BoardStore {
     this.ofRuns = new RunTasks({ tasks, unwritten, queues: this.#queues, life: this.#life, clock: options.clock });
   }
 
+  /** The ids of queued tasks that are not due yet. */
+  get delayed(): ReadonlySet<string> {
+    return this.#queues.delayed;
+  }
+
   follow(follower: Follower): void {
     this.#follower = follower;
   }
@@ -186,11 +191,12 @@ export class LocalBoard implements BoardStore {
       const before = this.lanes.steps;
       const group = this.lanes.group(request.reach, now);
       const tasks: TaskRow[] = [];
+      const { holder, termMs, offerMs } = request;
       let task: TaskRow | null | "more" = null;
       while (tasks.length < request.max) {
         task = this.#queues.take(tx, group, now, request.max - tasks.length);
         if (task === null || task === "more") break;
-        tasks.push(this.#queues.handOut(tx, task, { ...request, now }));
+        tasks.push(this.#queues.handOut(tx, task, { holder, termMs, offerMs, now }));
       }
       tx.spend(this.lanes.steps - before);
       if (tasks.length > 0) return { tasks, leave: null };

@@ -55,7 +55,7 @@ export class ReadyQueues {
   /** A task that is queued and, for now, handed to no one. */
   #heldBack: { readonly id: string; task: TaskRow | null } | null = null;
   /** Queued tasks that are not on their lane yet, because their delay has not ended. */
-  readonly #delayed = new Set<string>();
+  readonly delayed: Set<string> = new Set<string>();
 
   constructor(options: ReadyQueuesOptions) {
     this.#options = options;
@@ -155,23 +155,23 @@ export class ReadyQueues {
    * lane already: a second place there would be counted as a second task.
    */
   due(tx: Tx, task: TaskRow, now: number): void {
-    if (this.#delayed.has(task.id) || this.#unpark(tx, task)) this.join(tx, task, now);
+    if (this.delayed.has(task.id) || this.#unpark(tx, task)) this.join(tx, task, now);
   }
 
   /** Called at start, for each queued task. */
   restore(task: Pick<TaskRow, "lane" | "dueAt"> & Place, now: number): void {
     if (task.lane === null) return;
-    if (task.dueAt > now) this.#delayed.add(task.id);
+    if (task.dueAt > now) this.delayed.add(task.id);
     else this.#options.lanes.push(task.lane, placeOf(task));
   }
 
   #delay(tx: Tx, id: string): void {
-    this.#delayed.add(id);
-    tx.undo(() => this.#delayed.delete(id));
+    this.delayed.add(id);
+    tx.undo(() => this.delayed.delete(id));
   }
 
   #endDelay(tx: Tx, id: string): void {
-    if (this.#delayed.delete(id)) tx.undo(() => this.#delayed.add(id));
+    if (this.delayed.delete(id)) tx.undo(() => this.delayed.add(id));
   }
 
   /**
@@ -180,7 +180,7 @@ export class ReadyQueues {
    * while there is nothing to take.
    */
   withClaim(tx: Tx, group: ClaimGroup, claim: Omit<HandOut, "now">, now: number, report: () => boolean): TaskRow | null {
-    const ahead: Ahead = { ...claim, group, task: null };
+    const ahead: Ahead = { group, task: null, ...claim };
     this.#ahead = ahead;
     try {
       if (!report()) return ahead.task;
@@ -189,7 +189,7 @@ export class ReadyQueues {
     }
     if (ahead.task !== null) return ahead.task;
     const task = this.take(tx, group, now);
-    return task === null || task === "more" ? null : this.handOut(tx, task, { ...claim, now });
+    return task === null || task === "more" ? null : this.handOut(tx, task, { now, ...claim });
   }
 
   /** Hands tasks of a lane that was paused to claims that wait for it. Returns whether there may be more. */
