@@ -1,6 +1,6 @@
-// Figures over time: rings of samples in several resolutions, each with its own length. An event is added to the current sample of each ring,
-// which costs a few additions; new samples are begun when their time has come. The current values (such as the number of ready tasks) are
-// stored when `look` is called.
+// Figures over time: rings of samples in several resolutions, each with its own length. An event is one addition to what was counted last;
+// that is added to the current sample of each ring when a new sample begins, and before rings are read. The current values (such as the
+// number of ready tasks) are stored when `look` is called.
 
 /** What a sample counts. */
 export const counters = ["started", "succeeded", "failed", "cancelled", "timedOut", "claimed", "attemptsFailed"] as const;
@@ -66,6 +66,9 @@ interface Ring extends Level {
 export class Series {
   readonly #rings: Ring[] = [];
   readonly #levels: readonly Level[];
+  /** Counted since it was last added to the rings, and whether that is anything. */
+  readonly #fresh = new Uint32Array(width);
+  #hasFresh = false;
   #gauges: GaugeValues = { ready: 0, held: 0, workers: 0 };
   /** When the current sample of the finest ring ends. */
   #until = Number.NEGATIVE_INFINITY;
@@ -131,6 +134,7 @@ export class Series {
 
   /** The samples of a ring from this number on. */
   samples(level: number, from: number): Sample[] {
+    this.#keepFresh();
     const ring = this.#rings[level];
     if (ring === undefined) return [];
     const found: Sample[] = [];
@@ -156,13 +160,23 @@ export class Series {
   }
 
   #add(at: number): void {
+    this.#fresh[at] = (this.#fresh[at] as number) + 1;
+    this.#hasFresh = true;
+  }
+
+  /** Adds what was counted to the samples that are still current. */
+  #keepFresh(): void {
+    if (!this.#hasFresh) return;
     for (const ring of this.#rings) {
-      const place = placeOf(ring, ring.current) + at;
-      ring.data[place] = (ring.data[place] as number) + 1;
+      const place = placeOf(ring, ring.current);
+      for (let at = 0; at < width; at++) ring.data[place + at] = (ring.data[place + at] as number) + (this.#fresh[at] as number);
     }
+    this.#fresh.fill(0);
+    this.#hasFresh = false;
   }
 
   #advance(now: number): void {
+    this.#keepFresh();
     if (this.#rings.length === 0) {
       for (const level of this.#levels) {
         const current = Math.floor(now / level.stepMs);

@@ -179,8 +179,8 @@ class Jobs {
 
   complete = async (request: HttpRequest): Promise<HttpReply> => {
     expectJson(request.headers);
-    const { output, ...more } = parseComplete(request.text, request.parsed);
-    return this.#completed(request.params.lease as string, output, receiptOf(request, { outputs: output }), more);
+    const completion = parseComplete(request.text, request.parsed);
+    return this.#completed(request.params.lease as string, completion, receiptOf(request, { outputs: completion.output }));
   };
 
   reports = async (request: HttpRequest): Promise<HttpReply> => {
@@ -188,16 +188,11 @@ class Jobs {
     return replyToAll(parseReports(request.text, request.parsed), async ({ lease, verb, body, key, next }) => {
       if (verb === "commands") return addReported(this.#deps, lease, body);
       const { output, turn } = parseComplete(body);
-      return this.#completed(lease, output, receiptOf(request, { outputs: output }, key), { turn, next });
+      return this.#completed(lease, { output, turn, next }, receiptOf(request, { outputs: output }, key));
     });
   };
 
-  async #completed(
-    lease: string,
-    output: string,
-    receipt: string | undefined,
-    { next, turn }: Pick<Completion, "next" | "turn">,
-  ): Promise<HttpReply> {
+  async #completed(lease: string, { output, next, turn }: Completion, receipt: string | undefined): Promise<HttpReply> {
     const hold = parseLeaseId(lease);
     if (hold === undefined) return conflict;
     if (next === undefined) return this.#reported(hold, receipt, await this.#deps.board.complete(hold, output, { receipt }));
