@@ -131,9 +131,13 @@ export function checkName(name: string, path: string, what: string, violations: 
   if (fault !== undefined) violations.add(path, fault);
 }
 
-/** Names are used in URLs and keys: no control characters, and a maximum length. */
+/**
+ * Names are used in URLs and keys: no control characters, valid Unicode, and a maximum length. A dynamic fork gets its names from data, after
+ * the definition was checked: a name that the store refuses would keep its run open.
+ */
 export function nameFault(name: string, what: string): string | undefined {
   if (name.length > nameCharsMax) return `${what} has ${name.length} characters, at most ${nameCharsMax} are allowed`;
+  if (!name.isWellFormed()) return `${what} has half of a surrogate pair, expected valid Unicode`;
   return hasControl(name) ? `${what} has a control character` : undefined;
 }
 

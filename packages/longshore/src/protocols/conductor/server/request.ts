@@ -122,5 +122,9 @@ export function idsOf(request: HttpRequest, path: string, max: number): string[]
   if (value.length > max) {
     throw invalid([{ path, message: `Cannot process more than ${max} workflows. Please use multiple requests.` }]);
   }
-  return value.map(String);
+  return value.map((id: unknown) => {
+    if (typeof id === "object" && !(id instanceof ExactNumber))
+      throw badRequest(`JSON parse error: an id is ${kindOf(id)}, expected a text`);
+    return String(id);
+  });
 }
