@@ -6,7 +6,7 @@ import { Slices } from "../../core/slices/slices.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import { decide } from "./decide.ts";
 import type { Dialect } from "./dialect.ts";
-import { atOnceCharsMax, type Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 import type { Brain } from "./store.ts";
 
 interface BrainOptions {
@@ -26,9 +26,12 @@ export function brainOf(dialects: ReadonlyMap<string, Dialect>, { slices = new S
   };
 }
 
-/** Compiles a large source in turns, and others at once. */
+/**
+ * Compiles in slices, whatever the size of the source: a short source that has grown in a run may have a plan of thousands of nodes. A plan
+ * of a single slice is compiled at once.
+ */
 export async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
-  const work = source.length > atOnceCharsMax ? dialect.compileInSlices?.(source) : undefined;
+  const work = dialect.compileInSlices?.(source);
   return work === undefined ? dialect.compile(source) : inTurns(work, slices);
 }
 

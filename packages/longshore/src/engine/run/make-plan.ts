@@ -48,8 +48,8 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     nodes,
     index,
     dependents,
-    onFirstPart: onFirstPartOf(nodes),
-    starters: startersOf(nodes, dependents),
+    onFirstPart: yield* onFirstPartOf(nodes),
+    starters: yield* startersOf(nodes, dependents),
     output: parts.output,
     lazy: parts.wanted !== undefined,
     timeoutMs: parts.timeoutMs ?? null,
@@ -73,9 +73,9 @@ function withoutRepeats(node: PlanNode): PlanNode {
   return after.size === node.after.length ? node : { ...node, after: [...after] };
 }
 
-function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
+function* onFirstPartOf(nodes: readonly PlanNode[]): Sliced<Map<number, Set<number>>> {
   const found = new Map<number, Set<number>>();
-  nodes.forEach(({ id, after, onFirstPart, threshold = 1 }, at) => {
+  yield* eachInSlices(nodes, ({ id, after, onFirstPart, threshold = 1 }, at) => {
     if (threshold < 1 || (after.length > 0 && threshold > after.length))
       throw new Error(`Node ${id} has a threshold of ${threshold}, expected 1 to ${after.length}.`);
     if (onFirstPart === undefined) return;
@@ -90,9 +90,9 @@ function onFirstPartOf(nodes: readonly PlanNode[]): Map<number, Set<number>> {
   return found;
 }
 
-function startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly number[])[]): Map<number, number[]> {
+function* startersOf(nodes: readonly PlanNode[], dependents: readonly (readonly number[])[]): Sliced<Map<number, number[]>> {
   const starters = new Map<number, number[]>();
-  nodes.forEach((node, at) => {
+  yield* eachInSlices(nodes, (node, at) => {
     const named = namedBy(node);
     if (named.length === 0) return;
     const waiting = new Set(dependents[at]);

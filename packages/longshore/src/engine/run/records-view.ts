@@ -11,12 +11,16 @@ export function recordHeads(records: ReadonlyMap<number, TaskRow>): ReadonlyMap<
 }
 
 /** `pending`: the records of the batch. `complete` is called for each other record that is read. */
-export class RecordsView implements ReadonlyMap<number, TaskRow> {
-  readonly #heads: ReadonlyMap<number, TaskRow>;
+export class RecordsView<Head extends RecordHead = TaskRow> implements ReadonlyMap<number, TaskRow> {
+  readonly #heads: ReadonlyMap<number, Head>;
   readonly #pending: ReadonlyMap<number, TaskRow>;
-  readonly #complete: (head: TaskRow) => TaskRow;
+  readonly #complete: (head: Head) => TaskRow;
 
-  constructor(heads: ReadonlyMap<number, TaskRow>, pending: ReadonlyMap<number, TaskRow>, complete = (head: TaskRow) => head) {
+  constructor(
+    heads: ReadonlyMap<number, Head>,
+    pending: ReadonlyMap<number, TaskRow>,
+    complete: (head: Head) => TaskRow = (head) => head as unknown as TaskRow,
+  ) {
     this.#heads = heads;
     this.#pending = pending;
     this.#complete = complete;

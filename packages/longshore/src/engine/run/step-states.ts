@@ -6,6 +6,9 @@ import { parseExact } from "../../core/json/json-exact.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Frontier } from "./decide.ts";
 import { LazyMap } from "./lazy-map.ts";
+import { type RecordHead, RecordsView, recordHeads } from "./records-view.ts";
+
+const none: ReadonlyMap<number, TaskRow> = new Map();
 
 export class StepStates {
   readonly #frontier: Pick<Frontier, "output" | "record" | "records">;
@@ -59,14 +62,17 @@ export class StepStates {
     return record?.state === "forgotten" ? null : record && this.#asItEnded(node, record);
   }
 
+  /** A record is completed with its texts when it is read, because most readers read a few of thousands. */
   records(): ReadonlyMap<number, TaskRow> | undefined {
     const loaded = this.#frontier.records();
     if (loaded === undefined) return undefined;
-    const living = new Map<number, TaskRow>();
-    for (const [node, record] of loaded) if (!this.#forgotten.has(node) && record.state !== "forgotten") living.set(node, record);
+    const living = new Map<number, RecordHead>();
+    for (const [node, record] of recordHeads(loaded)) {
+      if (!this.#forgotten.has(node) && record.state !== "forgotten") living.set(node, record);
+    }
     for (const [node, record] of this.#fresh.entries()) living.set(node, record);
-    for (const [node, record] of living) living.set(node, this.#asItEnded(node, record));
-    return living;
+    const whole = ({ node }: RecordHead) => this.#asItEnded(node, this.#fresh.get(node) ?? (loaded.get(node) as TaskRow));
+    return new RecordsView(living, none, whole);
   }
 
   #asItEnded(node: number, record: TaskRow): TaskRow {

@@ -5,6 +5,7 @@ import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import { textSize } from "../../../core/text-size.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Ending, Plan, PlanNode, Template } from "../../../engine/run/plan.ts";
+import { type RecordHead, recordHeads } from "../../../engine/run/records-view.ts";
 import { successorIdOf, taskIdOf } from "../../../engine/run/run.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
@@ -185,10 +186,8 @@ class Resolving {
     }
     const records = this.#scope.records();
     if (records === undefined) return { needs: [], all: true };
-    const newest = [...records.values()].reduce<{ ordinal: number; node: number } | null>(
-      (found, record) => (found === null || record.ordinal > found.ordinal ? record : found),
-      null,
-    );
+    let newest: RecordHead | null = null;
+    for (const record of recordHeads(records).values()) if (newest === null || record.ordinal > newest.ordinal) newest = record;
     return newest === null ? { value: {} } : this.#outputOf(newest.node);
   }
 
