@@ -1,6 +1,6 @@
-// Records which changes a request has made. When a node gets no answer to a request, it sends the request again, even though it may have
-// been performed. So a change that must not happen twice stores a mark in its transaction. When the request is performed again, the mark is
-// found. Only requests that nodes pass on are marked, so a server that does not share its data has no additional cost.
+// Records which changes a request has made. When a node gets no answer to a request, it sends the request again. The first one may have
+// been performed. So a change that must not happen twice stores a mark in its transaction, and a repeated request finds this mark. Only
+// requests that nodes pass on are marked, so a server that does not share its data has no additional cost.
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
@@ -95,7 +95,10 @@ export function unmarked(commit: GroupCommit): Once {
   return { once: (_name, work) => commit.run(work) };
 }
 
-/** The name of a mark. Marks sort by the time of their request. `name` may be long, and the length of an index entry is limited, so it is hashed. */
+/**
+ * The name of a mark. Marks sort by the time of their request. `name` may be long, and the length of an index entry is limited, so it is
+ * hashed.
+ */
 function nameOf(id: string, name: string): string {
   return `${prefix}${id} ${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
 }

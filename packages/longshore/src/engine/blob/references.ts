@@ -1,6 +1,7 @@
-// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, in a part
-// that they have put, or in a signal that waits for a run: handlers pass hashes on in any form, so only a text search finds them all. The search runs only when there are
-// blobs to prune. A reference counts as a use, so a blob outlives the run that needs it as long as a blob that was read.
+// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, in a
+// part that they have put, or in a signal that waits for a run: handlers pass hashes on in any form, so only a text search finds them all.
+// The search runs only when there are blobs to prune. A reference counts as a use: so after the end of the run, a blob stays for as long as
+// after a read.
 
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";

@@ -13,15 +13,15 @@ export type HaltOrder = Pick<Halt, "reason" | "by">;
 
 export interface Halts {
   /**
-   * Tasks of this lane are handed out no more; those that are held continue. A lane that is paused already stays as it is. Undefined when the
-   * request was performed before, and the pause has been ended since.
+   * Hands out no more tasks of this lane; tasks that are held continue. Changes nothing when the lane is paused already. Returns undefined
+   * when the request was performed before and the pause has ended since.
    */
   pause(lane: Lane, order: HaltOrder): Promise<Halt | undefined>;
-  /** Claims that wait get the tasks of the lane. False when it was not paused. */
+  /** Ends the pause: claims that wait get the tasks of the lane. Returns false when it was not paused. */
   resume(lane: Lane): Promise<boolean>;
   paused(): readonly (readonly [lane: Lane, halt: Halt])[];
   pauseOf(lane: Lane): Halt | undefined;
-  /** Claims of this worker get nothing; what it holds continues. Undefined as above. */
+  /** Claims of this worker get nothing; the tasks that it holds continue. Returns undefined as above. */
   cordon(worker: string, order: HaltOrder): Promise<Halt | undefined>;
   uncordon(worker: string): Promise<boolean>;
   cordonOf(worker: string): Halt | undefined;

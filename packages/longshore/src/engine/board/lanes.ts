@@ -95,7 +95,7 @@ export class Lanes implements GroupKeeper {
     if (queue.node.queue === queue) queue.node.queue = null;
   }
 
-  /** Its tasks are found by the next claims; claims that wait already do not get them by this. */
+  /** Only later claims find its tasks. The caller hands tasks to the claims that wait already. */
   resume(lane: Lane): void {
     const key = laneKey(lane);
     this.paused.delete(key);

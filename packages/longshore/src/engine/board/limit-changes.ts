@@ -1,11 +1,11 @@
-// Limits that an operator has changed. A change replaces what the tasks of a key say, until it is taken back. Durable.
+// Limits that an operator has changed. A change replaces the limits that the tasks of a key set, until the operator removes it. Durable.
 
 import type { LimitKey } from "./limits.ts";
 
 export interface LimitOrder {
-  /** At most this many held at once; null for any number. Undefined: as the tasks say. */
+  /** At most this many held at once; null for any number. Undefined: the limit of the tasks. */
   readonly held?: number | null | undefined;
-  /** At most so many hand-outs in a window; null for any number. Undefined: as the tasks say. */
+  /** At most so many hand-outs in a window; null for any number. Undefined: the limit of the tasks. */
   readonly rate?: LimitKey["rate"] | null | undefined;
   readonly reason: string | null;
   /** The name of the token that ordered it; null without tokens. */
@@ -33,7 +33,7 @@ export interface LimitView {
 export interface LimitChanges {
   /** Replaces the limits of a key. Tasks that wait and have room now are handed out. */
   change(key: string, order: LimitOrder): Promise<LimitChange | undefined>;
-  /** The limits are those of the tasks again. False when they were not changed. */
+  /** Removes the change: the limits are those of the tasks again. Returns false when they were not changed. */
   takeBack(key: string): Promise<boolean>;
   views(): readonly LimitView[];
   view(key: string): LimitView | undefined;

@@ -18,7 +18,7 @@ export interface LimitKey {
 }
 
 interface Usage {
-  /** As the newest task with this key says it. */
+  /** The limit of the newest task with this key. */
   limit: LimitKey | null;
   held: number;
   /** Times of hand-outs within the window, oldest first. */
@@ -29,7 +29,7 @@ interface Usage {
 
 /** The limit that blocks a hand-out, and when its window next opens (null: when a permit is returned). */
 export interface Blocked {
-  /** As the task says it; a change may replace its numbers. */
+  /** The limit of the task; a change may replace its numbers. */
   limit: LimitKey;
   freeAt: number | null;
 }
@@ -53,7 +53,7 @@ export class Limits {
     for (const limit of limits) {
       const usage = this.#usage.get(limit.key);
       const applied = this.#applied(limit);
-      // With room for none at all, the first task is refused, too.
+      // A key that no task has used yet has room, except when at most 0 tasks may be held.
       if (usage === undefined && applied.held !== 0) continue;
       if (applied.held !== undefined && (usage?.held ?? 0) >= applied.held) return { limit, freeAt: null };
       if (usage === undefined || applied.rate === undefined) continue;

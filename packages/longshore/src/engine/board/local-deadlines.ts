@@ -1,6 +1,6 @@
-// Deadlines that are only rows. A run that sleeps for a month needs no memory: the deadline of a wait or of a run is in the heap only
-// when it is due soon. Its row has an index by that time. All others have one entry in the heap, the time of the first of them: then the
-// next rows are read from the index.
+// Deadlines that are only rows. A run that sleeps for a month needs no memory: the deadline of a wait or of a run is in the heap only when
+// it is due soon. Its row has an index by that time. All others share one entry in the heap, which fires at the time of the first of them.
+// Then the next rows are read from the index.
 
 import type { Clock } from "../../core/clock.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -69,7 +69,7 @@ export class FarDeadlines {
     for (const reading of this.#readings) await this.#read(reading);
   }
 
-  /** Called when one that was far away is due. */
+  /** Called when a deadline that was far away is due. */
   async fire(name: string): Promise<void> {
     if (name === this.#deps.name) await this.recover();
   }
@@ -81,7 +81,7 @@ export class FarDeadlines {
     const until = clock.now() + aheadMs;
     const scan: Scan = { by: [column, "id"], without, having, greater };
     await commit.read((tx) => {
-      // In the same read as the new place, with which later commits are compared.
+      // The deadlines and the new place come from one read, because later commits are compared with this place.
       const place = until > reading.place[0] ? reading.place : null;
       const found = place === null ? [] : [...rows.scan(tx, { ...scan, above: [...place], below: [until + 1], limit: pageRows })];
       const last = found.length < pageRows ? undefined : found.at(-1);
@@ -99,7 +99,7 @@ function dueTable({ table, column }: FarSource): TableSpec<Due> {
   return { name: table, key: ["id"], columns, of: (row) => ({ id: row.id as string, at: numberOf(row, column) }) };
 }
 
-/** Waits of runs: they have no lane. A wait for a time has a later time than the one at which it was queued. */
+/** Waits of runs: they have no lane. A wait for a time is due later than it was queued; a wait for a signal alone has both times equal. */
 const wait = { table: "task" } as const;
 export const waitDeadlines: readonly FarSource[] = [
   { ...wait, column: "due_at", without: ["ended_at", "lane"], greater: ["due_at", "queued_at"] },

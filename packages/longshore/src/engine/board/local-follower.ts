@@ -1,4 +1,4 @@
-// What the board tells the runs.
+// What the board reports to the runs.
 
 import type { Closure, NextTry } from "../run/retry.ts";
 import type { Tx } from "../tx.ts";

@@ -1,11 +1,12 @@
-// Decides about a run whose plan grows: a durable function. Its only planned node, the driver, is a task. Each hold of that task is one turn
-// of the function on a worker; the report of a turn contains commands, and command number n becomes node n of the run. When a command has
-// its result, the result gets the next number, and the driver is queued for another turn with it.
+// Decides about a run whose plan grows: a durable function. Its only planned node, the driver, is a task. Each hold of that task is one
+// turn of the function on a worker; the report of a turn contains commands, and command number n becomes node n of the run. When a command
+// has its result, the result gets the next number, and the driver is queued for another turn with it.
 //
 // Between two turns the driver waits without a lane. While a turn is in progress, results wait for the next one.
 //
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
-// did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the others again.
+// did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the
+// others again.
 
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
@@ -144,7 +145,7 @@ class Driven {
     state.sent += count;
   }
 
-  /** Passes the new results on in the turn that is in progress. A repeated report gets none: the worker reads them from the journal. */
+  /** Sends the new results to the turn that is in progress. A repeated report gets none: the worker reads them from the journal. */
   #tellNews(received: number | undefined): void {
     const state = this.#state;
     const { run, now } = this.#draft;
@@ -176,8 +177,8 @@ class Driven {
     const { node } = command;
     const { run } = this.#draft;
     if (node > journalMax) return this.#block(`The function gave command ${node}, a run has at most ${journalMax}: use continueAs.`);
-    // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or when
-    // it is a side effect that ended after later commands were reported.
+    // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or
+    // when it is a side effect that ended after later commands were reported.
     if (this.#begun.has(node) || (node <= run.recorded && !this.#isVoid(node))) return;
     if (this.#draft.lacks || this.#size.error !== undefined) return;
     this.#begun.add(node);
@@ -260,7 +261,9 @@ class Driven {
     return { ...next, ordinal: this.#state.place };
   }
 
-  /** The turn was lost, or the worker with the function in memory did not take it. Any worker may take it now; others replay the journal. */
+  /**
+   * The turn was lost, or the worker with the function in memory did not take it. Any worker may take it now; others replay the journal.
+   */
   #closeDriver(event: RunEvent & { kind: "closed" }): NextTry {
     const { closure } = event;
     const lane = this.#driver.lanes[0] as Lane;
@@ -278,7 +281,9 @@ class Driven {
     return next;
   }
 
-  /** Queues the next turn with all new results. `current`: the command that ends in this decision, so its row does not show the result yet. */
+  /**
+   * Queues the next turn with all new results. `current`: the command that ends in this decision, so its row does not show the result yet.
+   */
   #queueTurn(current?: { node: number; failing: Failing | undefined }): void {
     const { run, now } = this.#draft;
     const state = this.#state;

@@ -25,7 +25,7 @@ export async function countOpenRuns(
     const large = isLast ? undefined : page.at(-1)?.workflow;
     for (const { workflow, state } of page) if (workflow !== large) take(workflow, state, 1);
     if (large === undefined) return;
-    // A page may begin in the middle of no workflow: the one before was counted whole.
+    // No page begins in the middle of a workflow: the last workflow of the page before was counted completely.
     const counts = await commit.read((tx) => {
       const all = rows.total(tx, { by: ["workflow"], equal: [large], without: "ended_at" }).rows;
       const some = halted.map((state) => {

@@ -90,7 +90,7 @@ export class LocalRuns implements RunStore, Follower {
     const { store, commit, clock, random, brain, board, documents, left, slices, sliceTasks } = options;
     const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
     this.#options = options;
-    // Before the runs: a commit writes a run after the definition that it has got.
+    // Created before the runs: commits write tables in the order of their creation, and a run must come after its definition.
     this.definitions = new Definitions(store, commit, clock, brain);
     this.far = new FarDeadlines({ name: "run", store, commit, clock, sources: runDeadlines, deadline: options.deadline });
     this.runs = runRows(store, commit, (run, before) => {
@@ -186,7 +186,10 @@ export class LocalRuns implements RunStore, Follower {
     return performed.once(`${order.kind} ${runId}`, obey, after);
   }
 
-  /** An operation that changes nothing: it may be postponed until a large plan is compiled, and all records of a large run are read. */
+  /**
+   * Reads in an operation, although it changes nothing. An operation can be postponed until a large plan is compiled and all records of a
+   * large run are read.
+   */
   async foresee(runId: string, order: Order): Promise<Foreseen | null | undefined> {
     const considered = await this.#options.commit.run((tx) => {
       const run = this.runs.get(tx, runId);

@@ -35,7 +35,7 @@ import {
 const lookedMax = 5 * scanMax;
 /** How many bytes of texts one page reads. The run that exceeds them is the last. */
 const pageBytesMax = 32 * 1_048_576;
-/** How many open tasks of a run are visited to find out why the run waits: of a function, its driver and some steps. */
+/** How many open tasks of a run are visited to find out why the run waits. For a durable function, these are its driver and some steps. */
 const openTasksMax = 5;
 /** A text of this length is parsed in a separate turn of the event loop. */
 const longChars = 16_384;

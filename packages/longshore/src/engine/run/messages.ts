@@ -54,7 +54,7 @@ export class Messages {
   readonly #children: TableRows<Pick<Run, "id">>;
   readonly #added: Additions<StoredMessage>;
   readonly #done: Additions<number>;
-  /** Steps that wait for the same child run again, with the life of the child run that has not been retried yet. */
+  /** Steps that wait for the same child run again. Each has the number of the last life of that run, which has not been retried yet. */
   readonly #resuming = new Marks<{ readonly life: number }>();
   #newest = 0;
   #newestCancel = 0;
@@ -114,8 +114,8 @@ export class Messages {
   }
 
   /**
-   * Adds the life of the child run that continues. Until the message is carried out, the end of that life is no news for the step: the
-   * step waits for the next one.
+   * Adds the number of the child run's last life. Until the message is carried out, the end of that life does not count for the step: the
+   * step waits for the next life.
    */
   #withLife(tx: Tx, message: Message): Message {
     if (message.kind !== "start-run" || message.resumes === undefined || message.resumes !== message.attempt) return message;
@@ -190,7 +190,8 @@ export class Messages {
     const { runs, decisions, board } = this.#options;
     // The child run was retried by itself: its step learns how this ends.
     if (isOther(message.life, last.retries)) return;
-    // A retry waits until messages have carried out the last end of the child. They come after this message, so it is queued again, after them.
+    // A retry waits until messages have carried out the last end of the child. They come after this message, so it is queued again, after
+    // them.
     if (!isRunOpen(last.state) && board.unwritten.written(last.id) !== undefined) return this.leave(tx, message);
     const resumed: Run = { ...last, parentAttempt: parent.attempt };
     runs.put(tx, last.id, resumed, true);

@@ -140,8 +140,7 @@ export class Propagation {
 
   cancel(error: string | null, parent?: { error: string | null }): void {
     const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
-    // The error is the caller's reason, if there is one. It is not the failure of an earlier step, because that step shows its error
-    // itself.
+    // The error is the caller's reason, if there is one. It is never the error of an earlier failed step, which that step shows itself.
     this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
@@ -263,8 +262,8 @@ export class Propagation {
   }
 
   /**
-   * The run has already continued with the steps after this one. Those that have started continue, and nodes that wait for several steps wait
-   * for this one again.
+   * The run has already continued with the steps after this one. Those that have started continue, and nodes that wait for several steps
+   * wait for this one again.
    */
   waitAgain(at: number): void {
     this.#draft.update({ left: this.#draft.run.left + 1 });

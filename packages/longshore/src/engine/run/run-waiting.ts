@@ -20,7 +20,7 @@ const ranks: Readonly<Record<WaitReason, number>> = {
   ...{ signal: 0, "no-worker": 1, paused: 1, unreachable: 1 },
   ...{ limit: 3, busy: 3, next: 3, sent: 3, "not-due": 4, sleeping: 5, record: 6 },
 };
-/** Between waits for a person and waits that end by themselves: while a worker has a step, the run does not wait for those. */
+/** The rank of a step that a worker has: behind waits for a person or a worker, and before waits that end by themselves. */
 const workedOn = 2;
 
 /** Reads what open runs wait for; null for a run that a worker works on. */

@@ -158,7 +158,7 @@ export class Runs {
    */
   async tell(runId: string, order: Order): Promise<Run | undefined> {
     const run = await this.#store.tell(runId, order);
-    // A caller that ended a run finds its children ended too.
+    // When the caller gets its result, the child runs have ended too.
     await this.#messages.cancelsCarried();
     return run;
   }
@@ -183,7 +183,7 @@ export class Runs {
     return this.#startOnce({ ...options, startAt, sameInput: true, id: this.#makeId(now), ...what });
   }
 
-  /** Asks the dialect of the newest definition or, when there is no definition, all dialects. */
+  /** Uses the dialect of the newest definition. When there is no definition, it tries all dialects. */
   async #namedStart(
     { workflow, input }: Pick<StartOptions, "workflow" | "input">,
     newest: Definition | undefined,
@@ -243,7 +243,10 @@ export class Runs {
     return id;
   }
 
-  /** Starts a new run of the same version as it was before it grew, with the same input or another one. With an id, the same call starts one run. */
+  /**
+   * Starts a new run of the same version as it was before it grew, with the same input or another one. With an id, the same call starts one
+   * run.
+   */
   async rerun(runId: string, input?: string, newId?: string): Promise<Run | undefined> {
     const run = await this.#store.run(runId);
     if (run === undefined) return undefined;

@@ -14,7 +14,7 @@ export const readCharsMax = 2 * payloadRequestBytes;
 
 /**
  * Maximum nesting of lists and objects that a template produces. It is five times the limit of a request, so that a template can put a
- * value inside others, and half of what JSON readers of other languages accept. JSON.stringify overflows the stack at a nesting of some
+ * value inside others. It is half of what JSON readers of other languages accept. JSON.stringify overflows the stack at a nesting of some
  * thousands.
  */
 const madeDepthMax = 500;

@@ -1,5 +1,5 @@
-// The ticks of schedules, in the process that owns the data. A tick is recorded in the same transaction in which its run is started or it
-// is left out: a server that is killed has done both or neither. The row of a schedule decides what is due; deadlines and ends of runs are
+// The ticks of schedules, in the process that owns the data. One transaction records a tick and starts its run, or records that the tick is
+// left out. So a server that is killed has done both or neither. The row of a schedule decides what is due; deadlines and ends of runs are
 // only hints to look at it.
 
 import type { Clock } from "../../core/clock.ts";
@@ -123,7 +123,8 @@ export class LocalTicks {
     for (const { name } of found.filter(isAhead)) {
       await commit.run((tx) => {
         const row = this.rows.get(tx, name);
-        // The server with the wrong clock has already started some of the ticks that come next. Their keys find their runs, so no tick starts twice.
+        // The server with the wrong clock has already started some of the ticks that come next. Their keys find their runs, so no tick
+        // starts twice.
         if (row !== null) this.rows.put(tx, name, { ...row, nextAt: this.times.next(row.when, clock.now()), lastAt: null });
       });
     }

@@ -53,7 +53,10 @@ export interface LocalSignalsDeps {
   slices?: Slices;
 }
 
-/** Maximum number of signals that one operation hands to records. Each is a decision about the run; another transaction hands out the others. */
+/**
+ * Maximum number of signals that one operation hands to records. Each is a decision about the run; another transaction hands out the
+ * others.
+ */
 const takenMax = 20;
 /** The cost of handing out one signal, in steps of a batch's budget: about 100 us. */
 const takingSteps = 1_000;
@@ -302,7 +305,7 @@ export class LocalSignals implements SignalStore {
     }
   }
 
-  /** A record that an earlier version has posted: its row does not name the step as its signal. */
+  /** An earlier version has posted this record: its row does not name the step as its signal. */
   #unnamedWait(tx: Tx, run: Run, name: string): TaskRow | null {
     const { board, planOf } = this.#options;
     const plan = planOf(tx, run);

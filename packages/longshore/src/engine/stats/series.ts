@@ -1,6 +1,6 @@
-// Figures over time: rings of samples in several resolutions, each with its own length. An event is one addition to what was counted last;
-// that is added to the current sample of each ring when a new sample begins, and before rings are read. The current values (such as the
-// number of ready tasks) are stored when `look` is called.
+// Figures over time: rings of samples in several resolutions, each with its own length. An event only raises a counter. When a new sample
+// begins, and before rings are read, the counters are added to the current sample of each ring. The current values (such as the number of
+// ready tasks) are stored when `look` is called.
 
 /** What a sample counts. */
 export const counters = ["started", "succeeded", "failed", "cancelled", "timedOut", "claimed", "attemptsFailed"] as const;
