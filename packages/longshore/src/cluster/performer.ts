@@ -48,9 +48,9 @@ export interface PerformerDeps {
 const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report", "worker.sign", "part.write", "bus.take"] as const)]);
 
 /**
- * Changes whose answer is stored, because performing them again gives another answer: a run that was retried is running, and cannot be
- * retried. After a crash between the change and the storing of its answer, a repeated request gets that other answer; the change itself is
- * not made twice.
+ * Changes whose answer is stored, because performing them again would give another answer: for example, a run that was retried is running,
+ * and cannot be retried again. If this process crashes after the change and before its answer is stored, a repeated request gets this other
+ * answer. The change itself is never made twice.
  */
 const keepsAnswer: ReadonlySet<Action> = new Set([
   ...([

@@ -1,5 +1,5 @@
-// Places that callers keep for a long time, such as those of readers that follow all changes. There are few of them, and one token gets only a
-// share: otherwise one program that never closes its streams would keep all others out.
+// Places that callers keep for a long time, such as those of readers that follow all changes. There are few of them, and one token gets
+// only a share: otherwise one program that never closes its streams would keep all others out.
 
 import { LongshoreError } from "./errors.ts";
 
@@ -11,7 +11,7 @@ export class TokenPlaces {
   readonly #ofTokens = new Map<string, number>();
   #used = 0;
 
-  /** `what` uses a place, in the plural: it is a part of the refusal. */
+  /** `what` names those who use the places, in the plural, for the text of the refusal. */
   constructor(max: number, what: string) {
     this.#max = max;
     this.#what = what;
@@ -19,8 +19,9 @@ export class TokenPlaces {
   }
 
   /**
-   * Throws LONGSHORE_LIMIT when the caller gets no place. The returned function takes the place until the signal aborts, or until the function that it
-   * returns is called. `token` is the name of the caller's token; on a server without tokens, all callers share all places.
+   * Throws LONGSHORE_LIMIT when the caller gets no place. The returned function takes the place until the signal aborts, or until the
+   * function that it returns is called. `token` is the name of the caller's token; on a server without tokens, all callers share all
+   * places.
    */
   enter(token: string | undefined): (gone: AbortSignal) => () => void {
     if (this.#used >= this.#max)

@@ -4,11 +4,11 @@
 // The *journal* of a run is all its commands with their results. Command number n is node n of the run. Results are numbered in the order
 // in which they arrived: the function receives them in this order each time it is replayed, so that it makes the same decisions.
 //
-// A turn can continue after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a side
-// effect costs no turn of its own. While the server has no command of the function that is open, no result can arrive there. Then the worker
-// itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. Before anything can depend on that result
-// outside of the function, it is in the journal: the next side effect begins only after a report, and all other commands, the end, and the
-// results before them are in one report, which is stored in one transaction.
+// A turn can continue after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a
+// side effect costs no turn of its own. When the function has no open command on the server, no other result can arrive. Then the worker
+// itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. The result is in the journal before
+// anything outside of the function can depend on it. The next side effect begins only after a report. All other commands, and the end, are
+// in one report with the results before them, and a report is stored in one transaction.
 
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";
@@ -94,17 +94,23 @@ export interface Turn {
   readonly commands: number;
   /** The first results after `after`. Those that are missing are in the journal. */
   readonly results: readonly CommandResult[];
-  /** The input, the start and the number of this pass of the function: see `JournalPage`. Only in its first turn, and only if the input is small. */
+  /**
+   * The input, the start and the number of this pass of the function: see `JournalPage`. Only in its first turn, and only if the input is
+   * small.
+   */
   readonly input?: Json;
   readonly startedAt?: number;
   readonly pass?: number;
-  /** The server replies to commands in the middle of this turn with `TurnNews`, and accepts `received`, `Command.place` and `ForeseenTurn`. */
+  /**
+   * The server replies to commands in the middle of this turn with `TurnNews`, and accepts `received`, `Command.place` and `ForeseenTurn`.
+   */
   readonly goesOn?: boolean;
 }
 
 /**
- * A turn that a worker has taken before it is handed out, and sends with the result that the turn brings: of a step that the worker has done, and
- * that is all the function waits for. The server stores both in one transaction, if the turn is the one that it would hand out.
+ * A turn that a worker takes before the server hands it out. The worker has done a step, and the function waits for nothing else. So the
+ * worker sends the result of the step together with the report of the turn that this result brings. The server stores both in one
+ * transaction, if it would hand out the same turn.
  */
 export interface ForeseenTurn {
   /** The state that the turn continues, the command that the step is, and when the function received its result. */
@@ -160,8 +166,8 @@ export interface JournalEntry {
 export interface JournalPage {
   readonly runId?: string;
   /**
-   * The input, the start and the number of this pass of the function: the first is 0, and `continueAs` and a restart begin the next. Only on
-   * the first page, with `runId`.
+   * The input, the start and the number of this pass of the function: the first is 0, and `continueAs` and a restart begin the next. Only
+   * on the first page, with `runId`.
    */
   readonly input?: Json;
   readonly startedAt?: number;
@@ -171,9 +177,9 @@ export interface JournalPage {
   readonly next?: number;
 }
 
-/** The name of the question by which a worker reads a page of the journal. */
+/** The name of the request (`ctx.ask`) with which a worker reads a page of the journal. */
 export const journalQuestion = "longshore.journal";
-/** The name of the question by which a worker reports commands before the end of a turn. */
+/** The name of the request (`ctx.ask`) with which a worker reports commands before the end of a turn. */
 export const commandsQuestion = "longshore.commands";
 
 /** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */
@@ -196,8 +202,8 @@ export const journalMax = 20_000;
 const nameCharsMax = 200;
 const shownCharsMax = 250;
 /**
- * The maximum size of all names and values that a function shows. They are one text of the run, which is written again with each change. So they
- * are for a short status, and not for data.
+ * The maximum size of all names and values that a function shows. They are one text of the run, which is written again with each change. So
+ * they are for a short status, and not for data.
  */
 export const shownValuesMax: ValueSize = { chars: 262_144, values: 10_000 };
 

@@ -31,7 +31,7 @@ export interface StoreHooks {
   taskChanged(task: TaskRow): void;
   /** `before`: the run as the last commit left it; undefined for a new one. */
   runChanged(run: Run, before: Run | undefined): void;
-  /** A run that had ended has begun another life: as it was before. Called after `runChanged`. */
+  /** A run that had ended has begun another life. Gets the run as it was before. Called after `runChanged`. */
   runRevived?(run: Run): void;
   /** Runs have stored messages for each other. */
   messagesLeft(): void;

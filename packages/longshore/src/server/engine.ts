@@ -127,7 +127,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const slices = new Slices();
   const orderers = new Orderers();
   let hasFailed = false;
-  // A listener is told at the end of a commit. One that throws, for example because it cannot read a run, must not end the process.
+  // Listeners are called at the end of a commit. If one throws, for example because it cannot read a run, the process must not end.
   const tell = <L>(told: ReadonlySet<L>, call: (listener: L) => void) => {
     for (const listener of told) {
       try {

@@ -1,5 +1,5 @@
-// Runs the turns of durable functions on a worker. A turn is a call of an ordinary task (core/turn.ts). The functions that were used last stay in
-// memory between their turns, so their turns carry only new results. All other functions are replayed from their journals.
+// Runs the turns of durable functions on a worker. A turn is a call of an ordinary task (core/turn.ts). The functions that were used last
+// stay in memory between their turns, so their turns carry only new results. All other functions are replayed from their journals.
 
 import { randomBytes } from "node:crypto";
 import type { Context } from "../../core/context.ts";
@@ -59,7 +59,10 @@ interface Kept {
   readonly isForeseen: boolean;
 }
 
-/** The tasks of a worker for the turns of these functions. Each function has two: for the lane of all workers, and for the lane of this worker. */
+/**
+ * The tasks of a worker for the turns of these functions. Each function has two: for the lane of all workers, and for the lane of this
+ * worker.
+ */
 export function driverTasks(functions: readonly FunctionCode[], { limit, steady }: DriverOptions = {}): DriverTask[] {
   const worker = randomBytes(6).toString("hex");
   const kept = new Map<string, Kept>();
@@ -72,7 +75,7 @@ export function driverTasks(functions: readonly FunctionCode[], { limit, steady 
     const text = JSON.stringify(output);
     const node = state.replay.soleStep(shown);
     if (node === undefined || text.length > foreseenCharsMax) return undefined;
-    // From here on its memory is ahead of the server: it is of no use when the server does not follow.
+    // From here on its memory is ahead of the server. If the server does not accept the report, this memory must not be used again.
     kept.delete(runId);
     const by = `${worker}-${++turns}`;
     // A copy: the function may change what it gets.
@@ -103,7 +106,7 @@ export function driverTasks(functions: readonly FunctionCode[], { limit, steady 
   });
 }
 
-/** Undefined when the turn does what only one that is handed out can do: it has a log, and can begin side effects. */
+/** Undefined when the turn writes to the log or begins a side effect: only a turn that was handed out can do so. */
 async function takeForeseen(
   state: Kept,
   result: { readonly node: number; readonly since: number; readonly output: Json },

@@ -1,4 +1,4 @@
-// What goes into a durable function in memory, and what comes from it.
+// The types of what a durable function in memory receives and returns.
 
 import type { Json } from "../../core/json/json.ts";
 import type { Command, CommandResult, JournalEntry } from "../../core/turn.ts";

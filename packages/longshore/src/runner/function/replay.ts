@@ -5,9 +5,9 @@
 // The function is deterministic between results, so after each result this class waits until the function itself waits again
 // (`#untilItWaits`) before it passes on the next one.
 //
-// The result of a side effect. While the server has no open command of the function, nothing else can have a result: then it gets the next number
-// here, and the function receives it at once. Otherwise the server numbers it (core/turn.ts). A side effect that begins later may depend on it, so it
-// is held back until the result is in the journal (`#held`).
+// The result of a side effect. While the server has no open command of the function, nothing else can have a result: then it gets the next
+// number here, and the function receives it at once. Otherwise the server numbers it (core/turn.ts). A side effect that begins later may
+// depend on it, so it is held back until the result is in the journal (`#held`).
 
 import type { Json } from "../../core/json/json.ts";
 import type { ValueSize } from "../../core/text-size.ts";
@@ -137,8 +137,8 @@ export class FunctionReplay {
   }
 
   /**
-   * Waits until the side effects of this turn have ended. `flush` reports commands: while side effects run, so that others start already, and
-   * before the next one begins. `goesOn`: the function receives the results of side effects in this turn.
+   * Waits until the side effects of this turn have ended. `flush` reports commands: while side effects run, so that others start already,
+   * and before the next one begins. `goesOn`: the function receives the results of side effects in this turn.
    */
   async settle(flush: Flush, goesOn = false): Promise<void> {
     await this.#untilItWaits();
@@ -161,7 +161,7 @@ export class FunctionReplay {
     this.#isTurn = false;
   }
 
-  /** The command that is all the function waits for, when it is a step that is shown as this. */
+  /** Returns the number of the step with this name, if the function waits for nothing else. */
   soleStep(shown: string): number | undefined {
     if (this.#waiting.size !== 1 || this.#open.size !== 1 || this.#end !== null || this.#strays !== null) return undefined;
     if (this.#fresh.size + this.#held.length + this.#effects.running + this.#ended.length > 0) return undefined;
@@ -171,8 +171,8 @@ export class FunctionReplay {
   }
 
   /**
-   * Passes on a result that is not stored yet. Side effects that follow from it begin in a later turn. Returns when it is
-   * received: not before `since`, when the server handed the step out.
+   * Passes on a result that is not stored yet. Side effects that follow from it begin in a later turn. Returns the time at which the
+   * function receives it. This is never before `since`, when the server handed the step out.
    */
   async foresee({ node, since, output }: { node: number; since: number; output: Json }): Promise<number> {
     this.#foresees = true;
@@ -184,7 +184,10 @@ export class FunctionReplay {
     return at;
   }
 
-  /** Passes the result of one side effect on, when the next number is its own. False when there is none, or another result can come before it. */
+  /**
+   * Passes the result of one side effect on, when the next number is its own. False when there is none, or another result can come before
+   * it.
+   */
   async #passOn(): Promise<boolean> {
     if (this.#open.size > 0) return false;
     // The results of `version` are numbered as well. The function does not wait for them.
@@ -203,7 +206,7 @@ export class FunctionReplay {
     return this.#waiting.size > 0 || this.#fresh.size > this.#fresh.placed;
   }
 
-  /** After a replay: the function must have asked for everything that the journal has. */
+  /** After a replay: the function must have given every command that the journal has. */
   checkJournal(): void {
     if (this.#end?.kind === "blocked") return;
     for (const [node, { command }] of this.#journal) {
