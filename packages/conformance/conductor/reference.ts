@@ -23,18 +23,20 @@ export interface ReferenceOptions {
    * `immediate`, any number of callers can write, but removing a run causes a deadlock in the server and breaks all its connections.
    */
   transactions?: "immediate" | "deferred";
+  /** Switches on the scheduler and file storage, and gives the server these variables. */
+  services?: Record<string, string>;
 }
 
 export async function startReferenceServer(stage: Stage, options: ReferenceOptions = {}): Promise<ReferenceServer> {
   const data = options.data ?? stage.folder();
   const config = join(data, "conductor.properties");
-  writeFileSync(config, properties(join(data, "conductor.db"), options));
+  writeFileSync(config, properties(data, options));
   // Fast compilation, without most optimizations: the tests start the server often and use each only for a short time.
   const flags = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
   const child = stage.start(conductorJava(), [...flags, "-jar", conductorJar()], {
     name: "conductor-server",
     cwd: data,
-    env: { CONDUCTOR_CONFIG_FILE: config },
+    env: { CONDUCTOR_CONFIG_FILE: config, ...options.services },
   });
   const port = await until(
     "conductor-server to listen",
@@ -52,7 +54,11 @@ export async function startReferenceServer(stage: Stage, options: ReferenceOptio
   return { url, port: Number(port), data, child };
 }
 
-function properties(file: string, { port = 0, transactions = "immediate" }: ReferenceOptions): string {
+/** The address of the server in the addresses of files. Programs that only read the addresses need no other one. */
+const FILES_URL = "http://127.0.0.1:8080";
+
+function properties(data: string, { port = 0, transactions = "immediate", services }: ReferenceOptions): string {
+  const file = join(data, "conductor.db");
   const mode = transactions === "immediate" ? "&transaction_mode=IMMEDIATE" : "";
   return [
     "server.address=127.0.0.1",
@@ -63,8 +69,9 @@ function properties(file: string, { port = 0, transactions = "immediate" }: Refe
     "conductor.indexing.type=sqlite",
     "conductor.elasticsearch.version=0",
     "conductor.workflow-execution-lock.type=local_only",
-    "conductor.integrations.ai.enabled=false",
-    "conductor.scheduler.enabled=false",
+    `conductor.integrations.ai.enabled=${services !== undefined}`,
+    `conductor.scheduler.enabled=${services !== undefined}`,
+    ...(services === undefined ? [] : filesIn(join(data, "files"))),
     "conductor.grpc-server.enabled=false",
     "management.health.elasticsearch.enabled=false",
     // The server logs several lines for each task. The tests need only the line with the port.
@@ -72,4 +79,13 @@ function properties(file: string, { port = 0, transactions = "immediate" }: Refe
     "logging.level.org.springframework.boot.web.embedded.tomcat=INFO",
     "",
   ].join("\n");
+}
+
+function filesIn(folder: string): string[] {
+  return [
+    "conductor.file-storage.enabled=true",
+    "conductor.file-storage.type=conductor",
+    `conductor.file-storage.conductor.directory=${folder}`,
+    `conductor.file-storage.conductor.base-url=${FILES_URL}`,
+  ];
 }

@@ -24,6 +24,8 @@ export interface OurServerOptions {
   workflows?: string;
   /** A Stepflow configuration, as text or as a value that is written as JSON. */
   stepflow?: string | Record<string, unknown>;
+  /** Variables of its environment. */
+  env?: Record<string, string>;
   /** The services of FlowKit and its configuration. */
   flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
 }
@@ -37,7 +39,7 @@ export async function startOurServer(stage: Stage, options: OurServerOptions = {
   if (options.flowkit !== undefined) flags.push(...flowkitFlags(data, options.flowkit));
   const start = async (place: readonly string[], port = 0) => {
     const args = [builtCommand(), "start", "--port", String(port), ...place, ...flags];
-    const child = stage.start(process.execPath, args, { name: "longshore start", cwd: data });
+    const child = stage.start(process.execPath, args, { name: "longshore start", cwd: data, env: options.env ?? {} });
     const [line] = await child.printed(/^\{.*"ready":\s*true.*\}$/m);
     return { child, url: (JSON.parse(line) as { url: string }).url };
   };

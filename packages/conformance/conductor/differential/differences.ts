@@ -20,7 +20,6 @@ export const differences: readonly Accepted[] = [
         steps("task-definitions", "wrong method"),
         steps("workflow-definitions", "EVENT without a sink", "DO_WHILE without a condition"),
         steps("by-reference", "sync of an unknown run"),
-        steps("execute-and-signal", "signal and wait, nothing blocked"),
       )(place),
   },
   {

@@ -34,7 +34,8 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
         return known;
       })
       .replace(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, SOME_ISO_TIME)
-      .replace(/\b1[6-9]\d{11}\b/g, String(SOME_TIME));
+      .replace(/\b1[6-9]\d{11}\b/g, String(SOME_TIME))
+      .replace(/\$\$Lambda\/0x[0-9a-f]+/g, "$$$$Lambda");
 
   const mask = (value: Plain, key = "", owner: { [key: string]: Plain } = {}): Plain => {
     // Written some moments after the task or the run has changed.

@@ -11,6 +11,8 @@ export interface Step {
   body?: string;
   /** Values to keep from the response: a name, and a dotted path into the JSON. An empty path keeps the whole text. */
   keep?: Record<string, string>;
+  /** Values to keep from the text of the response: a name, and an expression whose first group is the value. */
+  keepMatch?: Record<string, RegExp>;
   /** The reference makes some changes a moment after its response: repeat the request until the body matches. */
   until?: RegExp;
 }
@@ -40,6 +42,7 @@ export async function play(url: string, chapter: Chapter): Promise<Played[]> {
     const request = fillIn(step, kept);
     const answer = await settled(url, request, step.until);
     for (const [name, path] of Object.entries(step.keep ?? {})) kept[name] = String(valueAt(answer.body, path));
+    for (const [name, pattern] of Object.entries(step.keepMatch ?? {})) kept[name] = pattern.exec(answer.body)?.[1] ?? "undefined";
     played.push({ step, request, answer, met: step.until?.test(answer.body) ?? true });
   }
   return played;

@@ -52,6 +52,8 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["ids of `running`, runs of one correlation id", "./server/workflows.ts", "correlatedMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/execute.ts", "waitSecondsMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/reports-by-reference.ts", "signalMsMax", 1],
+  ["results in one test of a workflow", "./server/test-run.ts", "mocksMax", 1],
+  ["results in one test of a workflow", "./server/test-run.ts", "testMsMax", 1_000],
   ["pollers in the poll data", "./server/recent-polls.ts", "pollsMax", 1],
 ];
 

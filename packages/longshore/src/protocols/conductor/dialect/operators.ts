@@ -32,6 +32,19 @@ export const evaluateLane = "$conductor.evaluate";
 /** The lane of calls to other servers. */
 export const callLane = "$conductor.call";
 
+/** All names of lanes whose tasks the server itself works on begin with it. */
+export const systemLanePrefix = "$conductor.";
+
+/** The domain of all tasks of a run that is a test. No worker can poll it. */
+export const mockedDomain = "$conductor.test";
+
+/** The lane of a task of the server whose result a test gives. */
+export const mockedLane = `${mockedDomain}:mocked`;
+
+export function isMockedLane(name: string): boolean {
+  return name.startsWith(`${mockedDomain}:`);
+}
+
 const systemLanes: ReadonlyMap<string, string> = new Map([
   ["INLINE", evaluateLane],
   ["LAMBDA", evaluateLane],

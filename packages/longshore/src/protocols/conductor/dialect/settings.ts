@@ -21,6 +21,8 @@ export interface Settings {
   readonly parentWorkflowTaskId?: string;
   /** The run's input is quoted (quoting.ts). Absent when quoting does not change the input. */
   readonly quotedInput?: true;
+  /** Of a test: the reference names of the tasks that get their results from it. */
+  readonly mocked?: readonly string[];
   /** The number of runs above it; absent for none. */
   readonly depth?: number;
 }

@@ -64,7 +64,12 @@ async function look(deps: Awaiting, runId: string, references: readonly string[]
  * Waits for a change of the run, or of a run inside it (its id begins with the id of this run). Other changes wake no waiter: thousands of
  * clients may wait, and each that wakes reads its run. Listens before the read, so that no change between the read and the wait is missed.
  */
-function nextChange(deps: Awaiting, runId: string, endsAt: number, signal: AbortSignal): { happened: Promise<void>; stop(): void } {
+export function nextChange(
+  deps: Pick<Awaiting, "clock" | "listen">,
+  runId: string,
+  endsAt: number,
+  signal: AbortSignal,
+): { happened: Promise<void>; stop(): void } {
   let wake = () => {};
   const happened = new Promise<void>((resolve) => {
     wake = resolve;

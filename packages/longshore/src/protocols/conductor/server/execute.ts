@@ -10,6 +10,9 @@ import { parseStart, type Starter } from "./start.ts";
 const waitSecondsDefault = 10;
 const waitSecondsMax = 60;
 
+/** The real server adds this to the input of a run that brings its own definition. */
+const ofOwnDefinition = { _systemMetadata: { dynamic: true } };
+
 export function executeRoute(deps: Awaiting, starter: Starter): (request: HttpRequest) => Promise<HttpReply> {
   return async (request) => {
     const { name, version } = request.params as { name: string; version?: string };
@@ -18,7 +21,8 @@ export function executeRoute(deps: Awaiting, starter: Starter): (request: HttpRe
     const strategy = parseStrategy(request);
     const start = await parseStart(request, name);
     const number = version === undefined ? start.version : Number(version) || undefined;
-    const runId = await starter.start({ ...start, name: start.inline?.name ?? name, version: number });
+    const input = start.inline === undefined ? start.input : { ...start.input, ...ofOwnDefinition };
+    const runId = await starter.start({ ...start, input, name: start.inline?.name ?? name, version: number });
     const waitSeconds = Math.min(wholeIn(request, "waitForSeconds", waitSecondsDefault) || waitSecondsDefault, waitSecondsMax);
     const references = (textInQuery(request, "waitUntilTaskRef") ?? "").split(",").filter((each) => each !== "");
     const found = await awaitRun(deps, runId, { references, waitMs: waitSeconds * 1_000, signal: request.gone });

@@ -15,6 +15,14 @@ it("reads conditions joined by AND, in any case and with any space", () => {
   ]);
 });
 
+it("ignores parentheses around one condition and around several", () => {
+  const one = { field: "a", operator: "=", values: ["1"] };
+  const list = { field: "b", operator: "IN", values: ["2", "3"] };
+  for (const text of ["a=1 AND (b IN (2,3))", "(a='1' AND b IN (2,3))", "((a=1)) AND ( b IN (2, 3) )", "a=1 AND (b IN (2,3)"])
+    expect(parseQuery(text), text).toEqual([one, list]);
+  expect(() => parseQuery("()")).toThrow("Incorrectly formatted query string: ()");
+});
+
 it("has no filter without conditions", () => {
   for (const text of [undefined, "", "  ", "*"]) expect(parseQuery(text)).toEqual([]);
 });

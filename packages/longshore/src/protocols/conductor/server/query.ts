@@ -1,5 +1,5 @@
-// The grammar of searches: conditions joined by AND, each a field, an operator and a value. Unknown fields
-// are ignored, as in Conductor.
+// The grammar of searches: conditions joined by AND, each a field, an operator and a value. Unknown fields are ignored, as in Conductor. So are
+// parentheses: there is no OR, so they change nothing.
 
 import { badRequest } from "./replies.ts";
 
@@ -34,8 +34,9 @@ function conditionsIn(query: string): string[] {
 }
 
 function parseCondition(text: string): Condition {
-  const field = /^\w+/.exec(text)?.[0];
-  const rest = text.slice(field?.length ?? 0).trimStart();
+  const open = /^[(\s]*/.exec(text)?.[0].length ?? 0;
+  const field = /^\w+/.exec(text.slice(open))?.[0];
+  const rest = text.slice(open + (field?.length ?? 0)).trimStart();
   // A space is required between a field and IN. Otherwise IN would be part of the field.
   const operator = /^(?:[=><]|IN)/i.exec(rest)?.[0].toUpperCase();
   if (field === undefined || operator === undefined) throw badRequest(`Incorrectly formatted query string: ${text.slice(0, 200)}`);

@@ -62,7 +62,7 @@ export class ReportsByReference {
     const strategy = parseStrategy(request);
     const task = await this.#blocked(run);
     const report = reportOf(request, task);
-    if (task === undefined) throw notFound(`No blocking task found in workflow ${run.id}`);
+    if (task === undefined) throw notFound(`Found no blocked task in workflow ${run.id} to signal`);
     await this.#settle(task, report);
     const waitMs = Math.min(wholeIn(request, "timeoutMillis", signalMsDefault), signalMsMax);
     const found = await awaitRun(this.#deps, run.id, { references: [], waitMs, signal: request.gone });

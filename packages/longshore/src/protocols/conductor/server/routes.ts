@@ -30,6 +30,7 @@ import { objectOf, textIn } from "./request.ts";
 import { Search } from "./search.ts";
 import { Starter } from "./start.ts";
 import { Tasks } from "./tasks.ts";
+import { TestRuns } from "./test-run.ts";
 import { unserved, unservedCalls } from "./unserved.ts";
 import { createViews } from "./view.ts";
 import { Workflows } from "./workflows.ts";
@@ -69,7 +70,12 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
   const workflows = new Workflows({ runs, reader, registry, renderer, starter, views, removeRun: deps.removeRun });
   const routes = [
     ...taskRoutes(tasks, references, new TaskLogs(deps), new Queues(deps), new Search({ reader, runs, renderer })),
-    ...workflowRoutes(workflows, new Search({ reader, runs, renderer }), executeRoute(awaiting, starter)),
+    ...workflowRoutes(
+      workflows,
+      new Search({ reader, runs, renderer }),
+      executeRoute(awaiting, starter),
+      new TestRuns({ ...awaiting, board, runs, starter }),
+    ),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     ...unservedRoutes,
@@ -134,10 +140,11 @@ function taskRoutes(tasks: Tasks, references: ReportsByReference, logs: TaskLogs
   ];
 }
 
-function workflowRoutes(workflows: Workflows, search: Search, execute: Handler): Route[] {
+function workflowRoutes(workflows: Workflows, search: Search, execute: Handler, tests: TestRuns): Route[] {
   return [
     route("POST", "/workflow", "run.start", "text", workflows.start),
     route("POST", "/workflow/:name", "run.start", "text", workflows.startByName),
+    route("POST", "/workflow/test", "run.start", "text", tests.test),
     route("POST", "/workflow/start/:name/:version", "run.start", "text", workflows.startByName),
     route("POST", "/workflow/execute/:name", "run.start", "text", execute),
     route("POST", "/workflow/execute/:name/:version", "run.start", "text", execute),

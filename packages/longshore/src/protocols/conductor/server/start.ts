@@ -48,6 +48,8 @@ export interface StartRequest {
   readonly taskToDomain: TaskToDomain | undefined;
   readonly createdBy: string | undefined;
   readonly idempotencyKey: string | undefined;
+  /** Of a test: the reference names of the tasks whose results it gives. */
+  readonly mocked?: readonly string[];
   readonly idempotencyStrategy: "FAIL" | "RETURN_EXISTING" | "FAIL_ON_RUNNING";
 }
 
@@ -142,6 +144,7 @@ export class Starter {
       priority,
       ...(settings.correlationId === undefined ? {} : { correlationId: settings.correlationId }),
       ...(domains === undefined ? {} : { taskToDomain: domains }),
+      ...(settings.mocked === undefined ? {} : { mocked: settings.mocked }),
       parentWorkflowId: parent.id,
       depth,
       ...(message.parentTaskId === null ? {} : { parentWorkflowTaskId: await this.#attemptOf(message.parentTaskId, message.attempt) }),
@@ -223,6 +226,7 @@ export function runOf(definition: Definition, source: WorkflowDef, request: RunR
     ...(request.taskToDomain === undefined ? {} : { taskToDomain: request.taskToDomain }),
     ...(request.createdBy === undefined ? {} : { createdBy: request.createdBy }),
     ...(request.idempotencyKey === undefined ? {} : { idempotencyKey: request.idempotencyKey }),
+    ...(request.mocked === undefined ? {} : { mocked: request.mocked }),
     ...quoted,
   };
   return {

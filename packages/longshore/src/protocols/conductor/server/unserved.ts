@@ -18,7 +18,6 @@ export const unserved: Readonly<Record<string, string>> = {
 
 /** Calls that are listed one by one because another route would read them as the name or id of a workflow, task or secret. */
 export const unservedCalls: readonly (readonly [method: Route["method"], path: string, action: Action, what: string])[] = [
-  ["POST", "/workflow/test", "definition.check", "tests of a workflow with mocked tasks"],
   ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
   ["GET", "/workflow/external-storage-location", "run.read", "external payload storage"],
   ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],

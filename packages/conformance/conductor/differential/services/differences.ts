@@ -1,0 +1,44 @@
+// Where our responses differ from the real server's on purpose, in the chapters of its services. Each reason is also an entry of the protocol's
+// README, under "Differences".
+import { type Accepted, anyOf, fields, isError, steps } from "../../../src/differential/accepted.ts";
+
+export const serviceDifferences: readonly Accepted[] = [
+  {
+    reason: "A mistake of the caller is answered with 400, 404, 409 or 415 where the real server answers 500.",
+    when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
+  },
+  {
+    reason: "The list of secrets shows no part of their values, and refused changes of secrets have the content type of their text.",
+    when: anyOf(steps("secrets", "names with parts", "store", "remove")),
+  },
+  {
+    reason: "The tasks of a test of a workflow are in a domain that no worker can poll, and not in a random one.",
+    when: ({ chapter, at }) => chapter === "workflow-test" && /\.domain$|taskToDomain/.test(at),
+  },
+  {
+    reason: "A signal also ends a HUMAN task.",
+    when: steps("signal-strategies", "signal the person"),
+  },
+  {
+    reason: "With a return strategy of a task, a run that is blocked by none is answered with an empty body; the real server answers 500.",
+    when: steps("signal-strategies", "ends failed, the blocking task", "fail it"),
+  },
+  {
+    reason: "A child whose task has no input gets an empty input; the real server gives it the fields of the task itself.",
+    when: ({ chapter, at, reference }) => chapter === "signal-strategies" && at.startsWith("body.input.") && reference !== undefined,
+  },
+  {
+    reason: "`execute` answers as soon as what it waits for has happened, which may be before a child of the run has started.",
+    when: steps("signal-strategies", "until the noop"),
+  },
+  {
+    reason: "A run that has begun has an `updateTime`.",
+    when: ({ chapter, at }) =>
+      chapter === "signal-strategies" &&
+      (at === "body.updateTime" || fields("updateTime")({ at, field: at.split(".").at(-1) ?? "" } as never)),
+  },
+  {
+    reason: "In searches, AND may be in lower case and values may have spaces around them. Searches of tasks may be limited to one run.",
+    when: steps("search-forms", "spaces inside", "a lower and", "tasks in parentheses"),
+  },
+];
