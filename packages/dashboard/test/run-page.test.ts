@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { graph, task, work } from "longshore";
 import { expect, it } from "vitest";
+import { deferred } from "../../longshore/test/support/until.ts";
 import { axe } from "./support/browser.ts";
 import { goodOrder, untilTrue } from "./support/port-town.ts";
 import { useTown } from "./support/suite.ts";
@@ -92,4 +93,37 @@ it("a queue is paused and a worker cordoned with a reason, and the tasks of the 
   await page.getByRole("button", { name: "Uncordon the worker" }).click();
   await page.getByRole("button", { name: "Cordon", exact: true }).waitFor();
   expect(faults).toEqual([]);
+});
+
+it("the streams of a run show what each step has given, and follow new parts", async () => {
+  const more = deferred<void>();
+  const scan = task("scan", async (_input: null, ctx) => {
+    await Promise.all([1, 2, 3].map((page) => ctx.emit({ page })));
+    await more.promise;
+    await ctx.emit({ page: 4 });
+  });
+  const total = task("total", async (_input: null, ctx) => {
+    let sum = 0;
+    for await (const _part of ctx.parts("scan")) sum++;
+    return sum;
+  });
+  const scanning = graph("scanning", (g) => {
+    const pages = g.step(scan, null);
+    g.step(total, null, { after: [pages], startWhen: "first-part" });
+  });
+  const worker = await work({ tasks: [scan, total], on: ui.town.server });
+  await ui.town.server.define(scanning);
+  const { id } = await ui.town.api<{ id: string }>("POST", "/runs", { workflow: "scanning", input: null });
+  const { page, faults } = await opened(`/ui/runs/${id}`);
+  await page.getByRole("tab", { name: "Streams" }).click();
+  const stream = page.getByRole("region", { name: "Parts of scan" });
+  await stream.getByText("3 parts given").waitFor();
+  await stream.getByText("has not reported a part as read").waitFor();
+  expect(await axe(page)).toEqual([]);
+  more.resolve();
+  await stream.getByText("4 parts given").waitFor();
+  await stream.getByRole("button", { name: "total" }).click();
+  expect(new URL(page.url()).searchParams.get("step")).toBe("total");
+  expect(faults).toEqual([]);
+  await worker.stop();
 });

@@ -25,6 +25,7 @@ import type {
 } from "../../../longshore/src/protocols/longshore/wire/shapes.ts";
 import type { signalShape } from "../../../longshore/src/protocols/longshore/wire/signal-shapes.ts";
 import type { countsShape, errorGroupsShape, statsShape } from "../../../longshore/src/protocols/longshore/wire/stats-shapes.ts";
+import type { streamShape, streamsShape } from "../../../longshore/src/protocols/longshore/wire/stream-shapes.ts";
 import type { limitShape, queueShape, workerShape } from "../../../longshore/src/protocols/longshore/wire/worker-shapes.ts";
 import type {
   checkShape,
@@ -50,6 +51,8 @@ export type Waiting = NonNullable<Step["waiting"]>;
 export type RunGraph = z.output<typeof runGraphShape>;
 export type RunTimeline = z.output<typeof runTimelineShape>;
 export type Journal = z.output<typeof journalShape>;
+export type Stream = z.output<typeof streamShape>;
+export type Streams = z.output<typeof streamsShape>;
 export type Signal = z.output<typeof signalShape>;
 export interface LogPage extends Page<LogChunk> {
   readonly looked?: number | undefined;

@@ -22,6 +22,7 @@ import { SignalsPane } from "../run/signals.tsx";
 import { askStart } from "../run/start-dialog.tsx";
 import { type PanelTab, StepPanel } from "../run/step-panel.tsx";
 import { StepTable } from "../run/step-table.tsx";
+import { StreamsPane } from "../run/streams.tsx";
 import { Why } from "../run/why.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Json } from "../ui/json.tsx";
@@ -30,7 +31,7 @@ import { Button, Copy, Empty, Problem, Tabs, Time, writeClipboard } from "../ui/
 import { isOver, State } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
 
-type Pane = "graph" | "timeline" | "steps" | "commands" | "log" | "data" | "signals" | "history";
+type Pane = "graph" | "timeline" | "steps" | "commands" | "log" | "data" | "signals" | "streams" | "history";
 
 export function RunPage({ id }: { id: string }) {
   const data = useRun(id);
@@ -82,6 +83,7 @@ export function RunPage({ id }: { id: string }) {
               { name: "log", title: "Log" },
               { name: "data", title: "Data" },
               { name: "signals", title: "Signals", count: row.signals.sent },
+              ...(mayStream(graph.data.value) || pane === "streams" ? [{ name: "streams" as const, title: "Streams" }] : []),
               { name: "history", title: "History" },
             ]}
           />
@@ -138,6 +140,7 @@ function Views({ data, pane, run, at, pick }: ViewsProps) {
       </div>
     );
   if (pane === "history") return <HistoryPane run={run} />;
+  if (pane === "streams") return <StreamsPane run={run} />;
   if (pane === "signals") return <SignalsPane run={run} />;
   if (pane === "steps") return <StepTable data={data} selected={at} onSelect={pick} />;
   if (pane === "commands") return <JournalPane runId={run.id} graph={graph} onSelect={pick} selected={at} />;
@@ -267,6 +270,11 @@ function Failure({ step, more, run }: { step: Step; more: number; run: Run }) {
       </span>
     </p>
   );
+}
+
+/** True when steps of the run may read parts of others. */
+function mayStream(graph: RunData["graph"]["data"]["value"]): boolean {
+  return graph !== undefined && (graph.dialect === "flowkit" || graph.edgeKinds.includes("first-part"));
 }
 
 function useRunKeys({ run, steps }: RunData, show: (pane: Pane) => void): void {

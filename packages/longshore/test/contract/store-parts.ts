@@ -1,6 +1,7 @@
 // Parts: the holder of the task stores each once, in order. Readers get them while they arrive, and do not get finished ones again.
 
 import { describe, expect, it } from "vitest";
+import type { TaskRow } from "../../src/engine/board/task.ts";
 import { followParts, pollParts } from "../../src/engine/part/follow.ts";
 import { type NewPart, partBytesMax, putPartsMax, uidLengthMax } from "../../src/engine/part/store.ts";
 import type { StepSource } from "../../src/protocols/longshore/dialect/source.ts";
@@ -269,6 +270,26 @@ export function partContract(setup: Setup): void {
         const { parts } = await world.parts.unread("r", "t", 0, 100);
         expect(parts.map(({ uid }) => uid)).toEqual([...left]);
       }
+    });
+
+    it("shows how far it is: the parts that it has finished with, and the oldest of the others", async () => {
+      const { world, hold, reader } = await reading(setup);
+      const life = async (id: string) => (await world.board.task(id)) as TaskRow;
+      const pairs = async () => [{ reader: await life("r"), source: await life("t") }];
+      const progress = async () => (await world.parts.progress(await pairs()))[0];
+      expect(await world.parts.newest([await life("t"), await life("r")])).toEqual([null, null]);
+      await world.parts.put(hold, uids(9).map(part));
+      const first = world.clock.now();
+      await world.clock.advance(5);
+      await world.parts.put(hold, [part("u10")]);
+      expect(await world.parts.newest([await life("r"), await life("t")])).toEqual([null, { sequence: 10, at: first + 5 }]);
+      expect(await progress()).toBeNull();
+      await world.parts.finish(reader, "t", ["u3", "u9"]);
+      expect(await progress()).toEqual({ read: 2, isWhole: true, oldest: { sequence: 1, at: first } });
+      await world.parts.finish(reader, "t", uids(9));
+      expect(await progress()).toEqual({ read: 9, isWhole: true, oldest: { sequence: 10, at: first + 5 } });
+      await world.parts.finish(reader, "t", ["u10"]);
+      expect(await progress()).toEqual({ read: 10, isWhole: true, oldest: null });
     });
 
     it("continues in its next attempt where the last one finished", async () => {

@@ -2,8 +2,8 @@
 // document.
 
 import { expect, onTestFinished } from "vitest";
-import { createLogger } from "../../src/core/logger.ts";
-import { createMetrics } from "../../src/core/metrics.ts";
+import { createLogger, type Logger } from "../../src/core/logger.ts";
+import { createMetrics, type Metrics } from "../../src/core/metrics.ts";
 import type { RouteGroup } from "../../src/net/http/http.ts";
 import { createAuth } from "../../src/net/listener/auth.ts";
 import { createRouter } from "../../src/net/listener/router.ts";
@@ -15,7 +15,7 @@ import { programSide } from "../../src/server/handle.ts";
 import { engineProbe } from "../../src/server/instruments.ts";
 import { openServerPort, tableOf } from "../../src/server/server-port.ts";
 import { TestClock } from "../../src/testing/clock.ts";
-import { openEngineWithStore } from "./engine.ts";
+import { type OpenEngine, openEngineWithStore } from "./engine.ts";
 import { temporaryFolder } from "./parts.ts";
 import { protocolsOn } from "./protocols.ts";
 import { conversation, type GraphServer, startGraphServer } from "./workflow-graph.ts";
@@ -59,13 +59,25 @@ export async function startOnSmallDisk() {
     disk.refusals++;
     throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
   };
+  return { ...(await serveEngine(engine, logger, metrics)), program: programSide(engine), clock, disk, log };
+}
+
+/** A server over an engine that the test can call, too. */
+export async function startOverEngine() {
+  const clock = new TestClock();
+  const engine = await openEngineWithStore({ directory: null, clock });
+  const logger = createLogger({ level: "silent", format: "text", write: () => {}, clock });
+  return { ...(await serveEngine(engine, logger, createMetrics())), engine, clock };
+}
+
+async function serveEngine(engine: OpenEngine, logger: Logger, metrics: Metrics) {
   const door = await openServerPort({ engine, protocols: await protocolsOn(engine), options: { port: 0 }, tokens: [], logger, metrics });
   onTestFinished(async () => {
     await door.close();
     await engine.close();
   });
   const talk = conversation(door.url);
-  return { ...talk, api: await apiOver(talk.send), program: programSide(engine), clock, disk, log };
+  return { ...talk, api: await apiOver(talk.send) };
 }
 
 async function apiOver(send: GraphServer["send"]): Promise<AdminServer["api"]> {

@@ -12,12 +12,14 @@ import {
   partHeadTable,
   partNumberTable,
   partTable,
+  partTimeTable,
   partValue,
   type UidRow,
   uidTable,
 } from "../tables/part.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Writable } from "../writables.ts";
+import type { PartTime, TaskLife } from "./store.ts";
 import { hashBytes, hashOf, UidTable } from "./uid-table.ts";
 
 /**
@@ -50,6 +52,7 @@ export class Lives implements Writable {
   readonly #rows: TableRows<PartRow>;
   readonly #heads: TableRows<PartHead>;
   readonly #numbers: TableRows<Pick<PartRow, "sequence">>;
+  readonly #times: TableRows<PartTime>;
   readonly #hashes: TableRows<UidRow>;
   readonly #lives = new Map<string, Life>();
   /** Lives that the current batch has changed: they are not dropped before it ends, because they could not be read back. */
@@ -60,12 +63,18 @@ export class Lives implements Writable {
     this.#rows = store.table(partTable);
     this.#heads = store.table(partHeadTable);
     this.#numbers = store.table(partNumberTable);
+    this.#times = store.table(partTimeTable);
     this.#hashes = store.table(uidTable);
     commit.join(this);
   }
 
+  /** When the part with this number was stored. */
+  time(tx: ReadTx, { id, firstAttempt }: TaskLife, sequence: number): PartTime | null {
+    return this.#times.get(tx, id, firstAttempt, sequence);
+  }
+
   /** The number of parts; does not load the uids when they are not in memory. */
-  count(tx: ReadTx, task: TaskRow): number {
+  count(tx: ReadTx, task: TaskLife): number {
     const known = this.#lives.get(keyOf(task));
     if (known !== undefined) return tx.isOperation ? known.last : known.committed;
     const [newest] = this.#numbers.scan(tx, {
@@ -217,6 +226,6 @@ function hashesOf(parts: readonly PartRow[]): Uint8Array {
   return hashes;
 }
 
-function keyOf({ id, firstAttempt }: TaskRow): string {
+function keyOf({ id, firstAttempt }: TaskLife): string {
   return `${id}/${firstAttempt}`;
 }

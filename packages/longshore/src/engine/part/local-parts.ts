@@ -15,8 +15,22 @@ import { checkParts, checkUids } from "./check.ts";
 import { type Life, Lives } from "./lives.ts";
 import { PartReads } from "./reads.ts";
 import { RecentParts } from "./recent-parts.ts";
-import { type NewPart, type Part, type PartPage, type PartStore, pagePartsMax, partBytesMax, taskPartsMax } from "./store.ts";
+import {
+  type NewPart,
+  type Part,
+  type PartPage,
+  type PartStore,
+  type PartTime,
+  pagePartsMax,
+  partBytesMax,
+  type ReadProgress,
+  type TaskLife,
+  taskPartsMax,
+} from "./store.ts";
 import { Watchers } from "./watchers.ts";
+
+/** Stretches that are counted for one reader: more of them exist only when a reader finishes parts in a random order. */
+const progressStretches = 1_000;
 
 export interface LocalPartsDeps {
   store: RowStore;
@@ -76,6 +90,14 @@ export class LocalParts implements PartStore {
       const task = this.#tasks.get(tx, taskId);
       return hasLife(task) ? this.#lives.count(tx, task) : 0;
     });
+  }
+
+  newest(tasks: readonly TaskLife[]): Promise<readonly (PartTime | null)[]> {
+    return this.#commit.read((tx) => readAll(tasks, (task) => this.#lives.time(tx, task, this.#lives.count(tx, task))));
+  }
+
+  progress(pairs: readonly { readonly reader: TaskLife; readonly source: TaskLife }[]): Promise<readonly (ReadProgress | null)[]> {
+    return this.#commit.read((tx) => readAll(pairs, ({ reader, source }) => this.#progress(tx, reader, source)));
   }
 
   absent(taskId: string, uids: readonly string[]): Promise<readonly string[]> {
@@ -211,6 +233,15 @@ export class LocalParts implements PartStore {
       const sequence = this.#lives.sequence(tx, life, uid);
       return sequence !== null && this.#lives.head(tx, life, sequence)?.grant === hold.grant;
     });
+  }
+
+  #progress(tx: ReadTx, reader: TaskLife, source: TaskLife): ReadProgress | null {
+    const stretches = this.#reads.stretches(tx, reader, source, progressStretches);
+    const [first] = stretches;
+    if (first === undefined) return null;
+    const read = stretches.reduce((sum, stretch) => sum + stretch.last - stretch.first + 1, 0);
+    const oldest = this.#lives.time(tx, source, first.first > 1 ? 1 : first.last + 1);
+    return { read, isWhole: stretches.length < progressStretches, oldest };
   }
 
   #page(tx: ReadTx, source: TaskRow | null, after: number, limit: number): PartPage {

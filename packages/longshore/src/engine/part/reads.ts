@@ -7,8 +7,9 @@ import type { RowStore, TableRows, Value } from "../rows.ts";
 import { type StretchRow, stretchTable } from "../tables/part.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { Writable } from "../writables.ts";
+import type { TaskLife } from "./store.ts";
 
-interface Stretch {
+export interface Stretch {
   readonly first: number;
   readonly last: number;
 }
@@ -60,6 +61,11 @@ export class PartReads implements Writable {
     }
   }
 
+  /** The stretches that the reader has finished with, in order, at most `limit`. */
+  stretches(tx: ReadTx, reader: TaskLife, source: TaskLife, limit: number): Stretch[] {
+    return [...this.#rows.scan(tx, { by, equal: pairOf(reader, source), limit })];
+  }
+
   get dirty(): boolean {
     for (const { removed, added } of this.#changes.values()) if (removed.size > 0 || added.size > 0) return true;
     return false;
@@ -106,7 +112,7 @@ export class PartReads implements Writable {
 /** Reader and source, each with its current life. */
 type Pair = readonly [reader: string, readerLife: number, source: string, sourceLife: number] & readonly Value[];
 
-function pairOf(reader: TaskRow, source: TaskRow): Pair {
+function pairOf(reader: TaskLife, source: TaskLife): Pair {
   return [reader.id, reader.firstAttempt, source.id, source.firstAttempt];
 }
 

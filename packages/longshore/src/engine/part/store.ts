@@ -5,7 +5,7 @@
 // has none.
 
 import type { Verdict } from "../../core/verdict.ts";
-import type { EndState, Hold } from "../board/task.ts";
+import type { EndState, Hold, TaskRow } from "../board/task.ts";
 
 export interface Part {
   /** Chosen by the producer; the same uid identifies the same part. */
@@ -32,6 +32,22 @@ export interface PartPage {
   readonly ended: EndState | null;
 }
 
+/** One life of a task, with the number of its first attempt. */
+export type TaskLife = Pick<TaskRow, "id" | "firstAttempt">;
+
+/** A part without its uid and value. */
+export type PartTime = Pick<Part, "sequence" | "at">;
+
+/** How far a reader is in the parts of a source. */
+export interface ReadProgress {
+  /** The number of parts that it has finished with. */
+  readonly read: number;
+  /** False when there are so many stretches that only the first of them were counted. */
+  readonly isWhole: boolean;
+  /** The first part that it has not finished with; null when there is none. */
+  readonly oldest: PartTime | null;
+}
+
 export interface PartStore {
   /**
    * Durable when the promise resolves. It is fenced like an extend, and also refused when the task is being cancelled. An existing uid
@@ -47,6 +63,10 @@ export interface PartStore {
   /** Returns at most `limit` parts after a sequence, and fewer when they are large. So only an empty page means that there are no more. */
   read(taskId: string, after: number, limit: number): Promise<PartPage>;
   count(taskId: string): Promise<number>;
+  /** Returns the newest part of each task; null for a task without parts. */
+  newest(tasks: readonly TaskLife[]): Promise<readonly (PartTime | null)[]>;
+  /** Returns the progress of each reader in the parts of its source; null for a reader that has finished with none of them. */
+  progress(pairs: readonly { readonly reader: TaskLife; readonly source: TaskLife }[]): Promise<readonly (ReadProgress | null)[]>;
   /** Returns the uids of which the task has no part. */
   absent(taskId: string, uids: readonly string[]): Promise<readonly string[]>;
   /**

@@ -13,6 +13,8 @@ export interface RecordTimes {
   /** See `TaskRow`. */
   readonly command: string | null;
   readonly ordinal: number;
+  /** The first attempt of the current life. */
+  readonly firstAttempt: number;
   readonly attempt: number;
   readonly deferrals: number;
   readonly holder: string | null;

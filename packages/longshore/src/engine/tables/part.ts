@@ -59,6 +59,8 @@ export const partHeadTable: TableSpec<PartHead> = {
 
 export const partNumberTable = plainTable<Pick<PartRow, "sequence">>(name, key, { sequence: "sequence" });
 
+export const partTimeTable = plainTable<Pick<PartRow, "sequence" | "at">>(name, key, { sequence: "sequence", at: "at" });
+
 /** Hashes of the uids of parts, four bytes each, from the part with this number on: a row for each commit. */
 export interface UidRow {
   readonly taskId: string;

@@ -5,7 +5,7 @@ import type { Row, TableSpec } from "../rows.ts";
 import type { AttemptTimes, RecordTimes } from "../run/record-times.ts";
 
 const recordColumns = [
-  ...["id", "run_id", "node", "step", "lane", "state", "signal", "command", "ordinal", "attempt", "deferrals", "holder"],
+  ...["id", "run_id", "node", "step", "lane", "state", "signal", "command", "ordinal", "first_attempt", "attempt", "deferrals", "holder"],
   ...["queued_at", "due_at", "started_at", "claimed_at", "ended_at", "closed_by"],
 ];
 const attemptColumns = ["grant_count", "attempt", "closed_by", "holder", "queued_at", "started_at", "ended_at", "due_at", "claimed_at"];
@@ -29,6 +29,7 @@ export const recordTimesTable: TableSpec<RecordTimes & Pick<TaskRow, "runId">> =
     signal: row.signal as string | null,
     command: row.command as string | null,
     ordinal: row.ordinal as number,
+    firstAttempt: row.first_attempt as number,
     deferrals: row.deferrals as number,
     ...timesOf(row),
   }),

@@ -30,6 +30,7 @@ import { runOperations } from "./runs.ts";
 import { scheduleOperations } from "./schedules.ts";
 import { signalOperations } from "./signals.ts";
 import { statsOperations } from "./stats.ts";
+import { streamOperations } from "./streams.ts";
 import { systemOperations } from "./system.ts";
 import { taskOperations } from "./tasks.ts";
 import { Ticks } from "./ticks.ts";
@@ -57,6 +58,7 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...runOperations(engine),
     ...runOrderOperations(engine),
     ...graphOperations(engine),
+    ...streamOperations(engine),
     ...taskOperations(engine),
     ...dataOperations(engine),
     ...historyOperations(engine),
