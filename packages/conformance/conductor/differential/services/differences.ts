@@ -8,6 +8,19 @@ export const serviceDifferences: readonly Accepted[] = [
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
+    reason: "External payload storage is refused: inputs and outputs of up to 10 MiB are sent in their requests.",
+    when: ({ chapter }) => chapter === "external-storage",
+  },
+  {
+    reason: "`/api/queue/update` ends a waiting task, as the real server does where it has queues for that.",
+    when: steps("administration", "end the wait by a message", "end by the id of an unknown task"),
+  },
+  {
+    reason:
+      "The calls of administration that name a run which does not exist get a 404, and `verifyAndRepair` finds nothing to repair; the real server refuses it.",
+    when: steps("administration", "sweep an unknown run", "repair"),
+  },
+  {
     reason: "The list of secrets shows no part of their values, and refused changes of secrets have the content type of their text.",
     when: anyOf(steps("secrets", "names with parts", "store", "remove")),
   },

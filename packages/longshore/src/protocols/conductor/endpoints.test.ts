@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { actions } from "../../core/actions.ts";
 import { createRouter } from "../../net/listener/router.ts";
 import { serve } from "../../server/index.ts";
+import { shapeOf } from "./server/monitoring.ts";
 import { type RealOperation, realOperations } from "./server/operations.ts";
 import { type ConductorDeps, conductorRoutes } from "./server/routes.ts";
 import { unservedCalls } from "./server/unserved.ts";
@@ -31,10 +32,6 @@ function decisionOn({ method, path }: RealOperation): Decision {
     return { kind: "served", scope: [...new Set([actions[action].who, actions[also].who])].join(" and ") };
   }
   return unserved === undefined ? { kind: "unknown" } : { kind: "refused", why: unserved };
-}
-
-function shapeOf(path: string): string {
-  return path.replace(/:\w+|\{\w+\}/g, "{}");
 }
 
 function tableOf(name: string, decided: readonly (readonly [RealOperation, Decision])[]): string {

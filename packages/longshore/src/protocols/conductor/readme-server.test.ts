@@ -52,6 +52,8 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["ids of `running`, runs of one correlation id", "./server/workflows.ts", "correlatedMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/execute.ts", "waitSecondsMax", 1],
   ["`waitForSeconds`, `timeoutMillis`", "./server/reports-by-reference.ts", "signalMsMax", 1],
+  ["tasks in a list of `/admin/task`", "./server/administration.ts", "pageMax", 1],
+  ["tasks in a list of `/admin/task`", "./server/administration.ts", "visitedMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "mocksMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "testMsMax", 1_000],
   ["pollers in the poll data", "./server/recent-polls.ts", "pollsMax", 1],
@@ -78,7 +80,8 @@ describe("the server part of README.md", () => {
     const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const calls = parts.find(({ title }) => title === "Calls");
     const refused = unservedCalls.map(([method, path]) => `${method} /api${path}`);
-    const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} /api${unquoted(path)}`);
+    const whole = (path: string) => (/^\/(?:api-docs|actuator)/.test(path) ? path : `/api${path}`);
+    const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} ${whole(unquoted(path))}`);
     expect([...listed, ...refused].toSorted()).toEqual(served.toSorted());
   });
 

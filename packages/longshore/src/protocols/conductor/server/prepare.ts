@@ -15,7 +15,7 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
   return {
     dialects: [conductorDialect(environmentValue)],
     async open({ engine, trouble, isIdle }) {
-      const { clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen } = engine;
+      const { clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen, storage } = engine;
       // One registry for all: it caches definitions.
       let registry: Promise<Registry> | undefined;
       const known = () => {
@@ -33,9 +33,9 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
         async close() {
           await system?.close();
         },
-        async serve({ version, tokens }) {
+        async serve({ version, tokens, metrics }) {
           const { conductorRoutes } = await import("./routes.ts");
-          const deps = { clock, board, runs, logs, reader, workers, plan, removeRun, listen, version, tokens };
+          const deps = { clock, board, runs, logs, reader, workers, plan, removeRun, listen, version, tokens, storage, metrics };
           return { routes: conductorRoutes({ ...deps, registry: await known() }) };
         },
       };

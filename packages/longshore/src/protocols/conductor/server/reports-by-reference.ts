@@ -45,7 +45,7 @@ export class ReportsByReference {
   };
 
   updateSync = async (request: HttpRequest): Promise<HttpReply> => {
-    await this.#settlePending(request);
+    await this.settlePending(request);
     return jsonText(await this.#deps.renderer.answer(() => this.#run(request), true));
   };
 
@@ -69,7 +69,8 @@ export class ReportsByReference {
     return renderSignal(this.#deps, found, { strategy, requestId: randomUUID() });
   };
 
-  async #settlePending(request: HttpRequest): Promise<void> {
+  /** Reports on a task that waits or runs, by its reference name. */
+  async settlePending(request: HttpRequest): Promise<void> {
     const run = await this.#run(request);
     const reference = request.params.reference as string;
     const task = await this.#pending(run, reference);
@@ -112,7 +113,7 @@ export class ReportsByReference {
 }
 
 /** The body is the output, merged into the output so far; some clients wrap it in `taskOutput`. */
-function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
+export function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
   const status = statusOf(request.params.status);
   const body = objectOf(request, "the output");
   const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;

@@ -15,12 +15,14 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { environmentValue, secretValue } from "../dialect/environment.ts";
+import { Administration } from "./administration.ts";
 import type { Awaiting } from "./await-run.ts";
 import { Bulk } from "./bulk.ts";
 import { Environment } from "./environment.ts";
 import { executeRoute } from "./execute.ts";
 import { TaskLogs } from "./logs.ts";
 import { Metadata } from "./metadata.ts";
+import { Monitoring, type MonitoringDeps } from "./monitoring.ts";
 import { Queues } from "./queues.ts";
 import type { Registry } from "./registry.ts";
 import { RunRenderer } from "./render-run.ts";
@@ -45,6 +47,8 @@ export interface ConductorDeps {
   readonly workers: Workers;
   readonly registry: Registry;
   readonly version: string;
+  readonly storage: MonitoringDeps["storage"];
+  readonly metrics: MonitoringDeps["metrics"];
   plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   readonly listen: Awaiting["listen"];
@@ -79,13 +83,22 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     ...unservedRoutes,
+    ...administrationRoutes(new Administration({ reader, renderer, board, workflows, references, version: deps.version })),
     ...environmentRoutes(new Environment(process.env)),
     route("POST", "/token", "token.check", "text", (request) => token(request, deps.tokens)),
     route("GET", "/health", "server.health", "none", () => json({ healthResults: [], suppressedHealthResults: [], healthy: true })),
     route("GET", "/version", "server.version", "none", () => text(deps.version)),
   ];
+  routes.push(
+    ...monitoringRoutes(
+      new Monitoring(deps),
+      routes.filter(({ path }) => !unservedPaths.has(path)),
+    ),
+  );
   return { name: "conductor", routes, unserved, refuse: (problem: Problem) => refuse(problem) };
 }
+
+const unservedPaths = new Set(unservedCalls.map(([, path]) => `/api${path}`));
 
 const unservedRoutes = unservedCalls.map(([method, path, action, what]) =>
   route(method, path, action, "none", () => {
@@ -182,6 +195,32 @@ function bulkRoutes(bulk: Bulk): Route[] {
     route("DELETE", "/workflow/bulk/remove", "run.remove", "text", bulk.remove),
     route("DELETE", "/workflow/bulk/terminate-remove", "run.remove", "text", bulk.terminateAndRemove),
     route("POST", "/workflow/bulk/search", "run.read", "text", bulk.search),
+  ];
+}
+
+function administrationRoutes(administration: Administration): Route[] {
+  return [
+    route("GET", "/admin/config", "server.inspect", "none", administration.config),
+    route("GET", "/admin/task/:type", "task.read", "none", administration.tasks),
+    route("GET", "/admin/queues", "queue.read", "none", administration.queues),
+    route("POST", "/admin/sweep/requeue/:workflow", "run.steer", "none", administration.sweep),
+    route("POST", "/admin/consistency/verifyAndRepair/:workflow", "run.steer", "none", administration.repair),
+    route("GET", "/queue/size", "queue.read", "none", administration.queues),
+    route("GET", "/queue/", "queue.read", "none", administration.queues),
+    route("POST", "/queue/update/:workflow/:reference/:status", "task.signal", "text", administration.update),
+    route("POST", "/queue/update/:workflow/task/:task/:status", "task.signal", "text", administration.updateById),
+  ];
+}
+
+/** Paths outside of `/api`. */
+function monitoringRoutes(monitoring: Monitoring, described: readonly Route[]): Route[] {
+  const at = (path: string, action: Action, handler: Handler): Route => ({ ...route("GET", "", action, "none", handler), path });
+  return [
+    at("/api-docs", "server.describe", monitoring.document(described)),
+    at("/actuator", "server.describe", monitoring.index),
+    at("/actuator/health", "server.health", monitoring.health),
+    at("/actuator/info", "server.version", monitoring.info),
+    at("/actuator/prometheus", "server.measure", monitoring.prometheus),
   ];
 }
 

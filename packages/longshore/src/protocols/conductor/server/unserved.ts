@@ -7,8 +7,6 @@ import type { Route } from "../../../net/http/http.ts";
 export const unserved: Readonly<Record<string, string>> = {
   "/api/event": "event handlers",
   "/api/scheduler": "Conductor's scheduler API (longshore schedules does this here)",
-  "/api/queue": "the administration of queues",
-  "/api/admin": "the administration API",
   "/api/files": "file storage",
   "/api/agent": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
   "/api/a2a": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
@@ -16,10 +14,13 @@ export const unserved: Readonly<Record<string, string>> = {
   "/context.js": "the settings of Conductor's web pages, because it has pages of its own at /ui",
 };
 
+const storage =
+  "external payload storage, because inputs and outputs of up to 10 MiB are sent in their requests: switch it off in the client";
+
 /** Calls that are listed one by one because another route would read them as the name or id of a workflow, task or secret. */
 export const unservedCalls: readonly (readonly [method: Route["method"], path: string, action: Action, what: string])[] = [
-  ["GET", "/workflow/externalstoragelocation", "run.read", "external payload storage"],
-  ["GET", "/workflow/external-storage-location", "run.read", "external payload storage"],
-  ["GET", "/tasks/externalstoragelocation", "task.look", "external payload storage"],
-  ["GET", "/tasks/external-storage-location", "task.look", "external payload storage"],
+  ["GET", "/workflow/externalstoragelocation", "run.read", storage],
+  ["GET", "/workflow/external-storage-location", "run.read", storage],
+  ["GET", "/tasks/externalstoragelocation", "task.look", storage],
+  ["GET", "/tasks/external-storage-location", "task.look", storage],
 ];
