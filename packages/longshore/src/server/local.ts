@@ -179,7 +179,7 @@ async function ask({ board, journal }: LocalOptions, task: BoardTask, name: stri
     const { verdict, news } = await board.command(holdOf(task), JSON.stringify(value));
     return news === null ? verdict : (JSON.parse(news) as Json);
   }
-  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker in the process of the server cannot ask ${JSON.stringify(name)}.`);
+  throw new LongshoreError("LONGSHORE_BAD_CONFIG", `A worker in the process of the server has no call ${JSON.stringify(name)}.`);
 }
 
 function stepOf({ step, claimedAt }: BoardTask): StepHandOut {

@@ -39,6 +39,6 @@ function checkBlob(folder: string, hash: string, bytes: number): Finding[] {
   if (path === null) return [finding("blob-whole", hash, "the name of this blob is not a hash, so it has no file")];
   const size = statSync(path.file, { throwIfNoEntry: false })?.size;
   if (size === bytes) return [];
-  const what = size === undefined ? "its file is not there" : `its file has ${size} bytes`;
+  const what = size === undefined ? "its file is missing" : `its file has ${size} bytes`;
   return [finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, path.file)];
 }

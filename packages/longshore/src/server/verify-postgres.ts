@@ -15,7 +15,7 @@ export async function openStoredData(url: string): Promise<{ source: HistorySour
 async function* checkBlobs(snapshot: PostgresSnapshot): AsyncGenerator<Finding> {
   for await (const { hash, bytes, found } of snapshot.blobs()) {
     if (found === bytes) continue;
-    const what = found === null ? "its content is not there" : `its content has ${found} bytes`;
+    const what = found === null ? "its content is missing" : `its content has ${found} bytes`;
     yield finding("blob-whole", hash, `${bytes} bytes of it were acknowledged and ${what}`, `blob_chunk ${hash}`);
   }
 }

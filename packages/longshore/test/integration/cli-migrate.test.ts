@@ -145,7 +145,7 @@ else
       );
       const { code, stdout } = await longshore(["verify", "--store", url], { cwd });
       expect(code).toBe(1);
-      expect(stdout).toMatch(/blob-whole \S+: 7 bytes of it were acknowledged and its content is not there/);
+      expect(stdout).toMatch(/blob-whole \S+: 7 bytes of it were acknowledged and its content is missing/);
       expect(stdout).toMatch(/findings:/);
       expect(await longshore(["verify", "--store", postgres.newUrl()])).toMatchObject({
         ...{ code: 2, stderr: expect.stringContaining("There are no data of a server in postgres:") },

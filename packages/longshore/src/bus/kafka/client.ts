@@ -19,7 +19,7 @@ export async function loadKafka(): Promise<KafkaModule> {
   } catch (cause) {
     throw new LongshoreError(
       "LONGSHORE_BAD_CONFIG",
-      "To speak to Kafka the package @platformatic/kafka is needed, which is not installed. Run: npm install @platformatic/kafka@1",
+      "Kafka needs the package @platformatic/kafka, which is not installed. Run: npm install @platformatic/kafka@1",
       { cause },
     );
   }
@@ -91,8 +91,8 @@ export function refusalOf(error: unknown, name: string): LongshoreError | undefi
   // An error while connecting is wrapped in the error of the connection.
   const unknown = found.some(({ code }) => code === "PLT_KFK_AUTHENTICATION");
   if (unauthorized === undefined && !unknown) return undefined;
-  const set = unknown ? " Look at kafka.sasl: its mechanism, username and password." : "";
-  return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} does not let us in: ${messageOf(error)}${set}`, { cause: error });
+  const set = unknown ? " Check kafka.sasl: its mechanism, username and password." : "";
+  return new LongshoreError("LONGSHORE_UNAUTHORIZED", `${name} refuses this client: ${messageOf(error)}${set}`, { cause: error });
 }
 
 /** The codes of OpenSSL and Node for an invalid certificate. */

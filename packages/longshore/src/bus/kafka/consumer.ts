@@ -156,7 +156,7 @@ export class KafkaConsumer implements BusConsumer {
     const { trouble } = this.#deps.options;
     const which = `${unreadable.length} of its members get none, for their subscriptions cannot be read (${unreadable[0]})`;
     if (unreadable.length === 0) trouble?.working(what);
-    else trouble?.failing(what, new LongshoreError("LONGSHORE_BAD_INPUT", `${which}. Look at what joins this group.`));
+    else trouble?.failing(what, new LongshoreError("LONGSHORE_BAD_INPUT", `${which}. Check which programs join this group.`));
   }
 
   #unreadable(place: string, what: string): void {

@@ -150,7 +150,7 @@ export class Generation {
     let late: (() => void) | undefined;
     const tooLate = new Promise<never>((_resolve, reject) => {
       late = () => {
-        timer = setTimeout(() => reject(new Error("the group is waited for no longer")), rebalanceMs / 2);
+        timer = setTimeout(() => reject(new Error("the wait for the group has taken too long")), rebalanceMs / 2);
       };
       if (this.over.aborted) late();
       else this.over.addEventListener("abort", late, { once: true });

@@ -139,7 +139,7 @@ export class KafkaTopics {
       if (named(error, "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "POLICY_VIOLATION") === undefined) throw error;
       throw new LongshoreError(
         "LONGSHORE_UNAUTHORIZED",
-        `The topic ${topic} is not there and may not be created: ${messageOf(error)}. Create it with ${partitions} partitions.`,
+        `The topic ${topic} does not exist and cannot be created: ${messageOf(error)}. Create it with ${partitions} partitions.`,
         { cause: error },
       );
     }

@@ -266,7 +266,7 @@ function grouped(records: readonly Outgoing[]): Map<string, Outgoing[]> {
 }
 
 function tooMany(count: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `${count} records were published at once; at most ${appendedMax} are taken.`, {
+  return new LongshoreError("LONGSHORE_LIMIT", `${count} records were published at once, expected at most ${appendedMax}.`, {
     detail: { field: "records", expected: `at most ${appendedMax} records` },
   });
 }

@@ -114,8 +114,5 @@ export const acceptedEncodings = "identity,gzip";
 /** Refuses an unknown encoding, and names the accepted ones. */
 export function refuseEncoding(encoding: string | undefined): GrpcError | undefined {
   if (encoding === undefined || encoding === "identity" || encoding === "gzip") return undefined;
-  return new GrpcError(
-    GrpcCode.UNIMPLEMENTED,
-    `The encoding ${JSON.stringify(encoding)} is not understood, expected ${acceptedEncodings}.`,
-  );
+  return new GrpcError(GrpcCode.UNIMPLEMENTED, `The encoding ${JSON.stringify(encoding)} is not supported, expected ${acceptedEncodings}.`);
 }

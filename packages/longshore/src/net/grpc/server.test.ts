@@ -100,7 +100,7 @@ describe("a call is refused", () => {
     ["when its body ends half way", textFrame("hello").subarray(0, 8), {}, GrpcCode.INTERNAL, "in the middle of a message"],
     ["with a message that is none", frameOf(Buffer.from("0a05", "hex")), {}, GrpcCode.INVALID_ARGUMENT, "Text.text: the input ends early"],
     ["with an unknown flag", Buffer.from([9, 0, 0, 0, 0]), {}, GrpcCode.INTERNAL, "begins with the byte 9"],
-    ["with an unknown encoding", textFrame("x"), { "grpc-encoding": "snappy" }, GrpcCode.UNIMPLEMENTED, '"snappy" is not understood'],
+    ["with an unknown encoding", textFrame("x"), { "grpc-encoding": "snappy" }, GrpcCode.UNIMPLEMENTED, '"snappy" is not supported'],
     ["with a bad timeout", textFrame("x"), { "grpc-timeout": "soon" }, GrpcCode.INVALID_ARGUMENT, 'grpc-timeout is "soon"'],
     ["with a message beyond the limit", textFrame("x".repeat(2_000)), {}, GrpcCode.RESOURCE_EXHAUSTED, "the limit is 1000"],
   ];

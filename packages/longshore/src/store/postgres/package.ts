@@ -58,7 +58,7 @@ export async function loadPg(load: () => Promise<unknown> = importPg): Promise<P
   } catch (cause) {
     throw new LongshoreError(
       "LONGSHORE_BAD_CONFIG",
-      "To keep data in PostgreSQL the package pg is needed, which is not installed. Run: npm install pg@8",
+      "A store in PostgreSQL needs the package pg, which is not installed. Run: npm install pg@8",
       { cause },
     );
   }

@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)(`Kafka with TLS and SASL${missing === und
         expect(unknown.code).toBe("LONGSHORE_UNAUTHORIZED");
         for (const text of [unknown.message, unknown.told]) {
           expect(text).toMatch(
-            /Kafka at 127\.0\.0\.1:\d+ does not let us in: .* Look at kafka\.sasl: its mechanism, username and password\./,
+            /Kafka at 127\.0\.0\.1:\d+ refuses this client: .* Check kafka\.sasl: its mechanism, username and password\./,
           );
         }
       }

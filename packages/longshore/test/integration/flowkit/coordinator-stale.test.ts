@@ -144,11 +144,11 @@ describe("an unreadable record", () => {
     await next.accept();
     const told = world.warnings.map((warning) => warning.replace(/\(.*/, "").replace(/record \S+/, "record")).sort();
     expect(told).toEqual([
-      "The record is passed over: it is not JSON in UTF-8 ",
-      "The record is passed over: it is not JSON in UTF-8 ",
-      "The record is passed over: it is not JSON in UTF-8 ",
-      'The record is passed over: payload.kind is "NO_SUCH_KIND", which is not known',
-      "The record is passed over: payload.worker_id is null, expected a text",
+      "The record is skipped: it is not JSON in UTF-8 ",
+      "The record is skipped: it is not JSON in UTF-8 ",
+      "The record is skipped: it is not JSON in UTF-8 ",
+      'The record is skipped: payload.kind is "NO_SUCH_KIND", which is not known',
+      "The record is skipped: payload.worker_id is null, expected a text",
     ]);
   });
 
@@ -169,7 +169,7 @@ describe("an unreadable record", () => {
     await world.ended(run);
     expect(await world.partsOf(run, "a")).toEqual([{ n: 1 }, { n: 3 }]);
     expect(world.coordinator.counts).toMatchObject({ batches: 2, malformed: 1 });
-    expect(world.warnings).toEqual([expect.stringContaining("is passed over: it is not JSON in UTF-8")]);
+    expect(world.warnings).toEqual([expect.stringContaining("is skipped: it is not JSON in UTF-8")]);
   });
 
   it("a batch whose name cannot be stored is stored with a valid name", async () => {

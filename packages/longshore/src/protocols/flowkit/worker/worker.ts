@@ -147,9 +147,7 @@ class FlowkitWorker implements Transport {
       from: "latest",
       // Each command is committed separately: it is ours when its acceptance was sent.
       maxRecords: 1,
-      handle: skipping(handle, ({ place }, { message }) =>
-        this.#warn(`${topic}.refused`, `A record was passed over (${place}): ${message}`),
-      ),
+      handle: skipping(handle, ({ place }, { message }) => this.#warn(`${topic}.refused`, `A record was skipped (${place}): ${message}`)),
     });
   }
 
@@ -245,7 +243,7 @@ class FlowkitWorker implements Transport {
   /** Undefined for an unreadable record, which is reported once and skipped. */
   #read<Value>(from: string, { place }: BusRecord, read: Read<Value>): Value | undefined {
     if (read.ok) return read.value;
-    this.#warn(`${from}.${read.code}`, `A record was passed over (${place}): ${read.why}.`);
+    this.#warn(`${from}.${read.code}`, `A record was skipped (${place}): ${read.why}.`);
     return undefined;
   }
 

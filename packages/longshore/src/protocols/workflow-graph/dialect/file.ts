@@ -149,7 +149,7 @@ function triggerOf(place: Place): string {
       .items()
       .map((item) => textOf(item, "a text"))
       .join(", ")}]`;
-  if (place.kind !== "map") throw place.refuse("`on` says when the workflow is meant to run.", "a text, a list of texts or a map");
+  if (place.kind !== "map") throw place.refuse("`on` defines when the workflow runs.", "a text, a list of texts or a map");
   return `on: [${place
     .entries()
     .map(({ key }) => key)

@@ -24,7 +24,7 @@ export function eachRecord<Event>(
       const found = readRecord(record, kind, read, deps);
       if (found !== null) await handle(found.event, found.envelope);
     },
-    ({ place }, { message }) => deps.warn(`${kind}.refused`, `The record ${place} is passed over: ${message}`),
+    ({ place }, { message }) => deps.warn(`${kind}.refused`, `The record ${place} is skipped: ${message}`),
   );
 }
 
@@ -40,6 +40,6 @@ export function readRecord<Event>(
   const event = envelope.ok ? read(envelope.value) : envelope;
   if (envelope.ok && event.ok) return { envelope: envelope.value, event: event.value };
   counts.malformed++;
-  if (!event.ok) warn(`${kind}.${event.code}`, `The record ${record.place} is passed over: ${event.why}`);
+  if (!event.ok) warn(`${kind}.${event.code}`, `The record ${record.place} is skipped: ${event.why}`);
   return null;
 }

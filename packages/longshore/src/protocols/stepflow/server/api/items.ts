@@ -57,7 +57,7 @@ export class ItemRuns {
 
   async #runOf(task: TaskRow): Promise<Run> {
     const run = await this.#deps.reader.run(task.runId as string);
-    if (run === undefined) throw new Error(`The run ${task.runId} of task ${task.id} is not there.`);
+    if (run === undefined) throw new Error(`The run ${task.runId} of task ${task.id} does not exist.`);
     return run;
   }
 

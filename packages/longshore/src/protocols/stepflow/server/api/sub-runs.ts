@@ -53,7 +53,7 @@ export class StepRuns implements SubRuns {
   async #start(work: ComponentWork, subRun: SubRun): Promise<Run> {
     const { reader, flows, submitter } = this.#deps;
     const parent = await reader.run(work.task.runId as string);
-    if (parent === undefined) throw new Error(`The run of task ${work.task.id} is not there.`);
+    if (parent === undefined) throw new Error(`The run of task ${work.task.id} does not exist.`);
     try {
       const flowId = typeof subRun.flow === "string" ? subRun.flow : await flows.keepInline(subRun.flow);
       return await submitter.submit({

@@ -96,7 +96,7 @@ export class Discoveries {
 /** Releases before 0.13 send an id and no path. */
 function registeredOf(components: readonly ComponentInfo[]): RegisteredComponent[] {
   const field = "list_components.components";
-  if (components.length > componentsMax) throw invalid(field, `has ${components.length} entries, at most ${componentsMax} are taken`);
+  if (components.length > componentsMax) throw invalid(field, `has ${components.length} entries, expected at most ${componentsMax}`);
   const scan = new JsonScan();
   return components.map(({ componentId, path, description, inputSchema, outputSchema }, at) => {
     if (componentId === "") throw invalid(`${field}[${at}].component_id`, "is empty, expected the component's id");

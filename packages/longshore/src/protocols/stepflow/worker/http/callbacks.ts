@@ -125,5 +125,5 @@ function isBytes(json: Json): json is { [bytesKey]: string } {
 }
 
 function unexpected(method: string, expected: string): LongshoreError {
-  return new LongshoreError("LONGSHORE_UNREACHABLE", `The runtime's answer to ${method} is not understood, expected ${expected}.`);
+  return new LongshoreError("LONGSHORE_UNREACHABLE", `The runtime's answer to ${method} is not supported, expected ${expected}.`);
 }

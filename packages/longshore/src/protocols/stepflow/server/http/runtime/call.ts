@@ -180,7 +180,7 @@ class Call {
     try {
       const body = await answer;
       const status = await this.#send(body, instanceId, signal);
-      if (status !== 202) log.warn("A worker did not take an answer with 202", { status });
+      if (status !== 202) log.warn("A worker did not reply to an answer with 202", { status });
     } catch (error) {
       // The call has ended meanwhile, so no caller waits for this answer.
       if (signal.aborted) return;
@@ -207,7 +207,7 @@ class Call {
 const shownCharsMax = 200;
 
 function lost(error: unknown): StepFailure {
-  if (error instanceof TooLarge) return failure("WORKER_ERROR", `The worker's answer is not taken: ${error.message}`, error);
+  if (error instanceof TooLarge) return failure("WORKER_ERROR", `The worker's answer is not accepted: ${error.message}`, error);
   if (error instanceof NoRoom) return failure("UNREACHABLE", error.message, error);
   return new Disconnected({ code: "UNREACHABLE", message: `The worker could not be reached: ${describe(error)}` }, { cause: error });
 }

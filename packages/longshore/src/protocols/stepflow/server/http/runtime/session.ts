@@ -43,7 +43,7 @@ export async function listComponents({ client }: Session, signal: AbortSignal): 
   const answer = await client.ask("components/list", {}, signal);
   if ("error" in answer) throw refused(client, `it does not list its components: ${answer.error.message} (${answer.error.code})`);
   const listed = isObject(answer.result) ? (answer.result as JsonObject).components : undefined;
-  if (!Array.isArray(listed)) throw refused(client, "its list of components is none, expected {components: [...]}");
+  if (!Array.isArray(listed)) throw refused(client, "its list of components is not a list, expected {components: [...]}");
   if (listed.length > componentsMax) throw refused(client, `it lists ${listed.length} components, expected at most ${componentsMax}`);
   return listed.flatMap((entry) => componentOf(entry) ?? []);
 }
