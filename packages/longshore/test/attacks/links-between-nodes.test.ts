@@ -5,6 +5,7 @@
 import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
+import { BadFrame, FrameReader } from "../../src/cluster/link/frames.ts";
 import { endedAtOnce } from "../../src/cluster/link/limits.ts";
 import type { LinkEnd } from "../../src/cluster/link/service.ts";
 import { OutgoingStreams } from "../../src/cluster/outgoing.ts";
@@ -101,6 +102,31 @@ it("bodies that no route reads are limited in bytes and in number, and end with 
   expect(await Promise.race(refused)).toBe("LONGSHORE_LIMIT");
   owner.link.cut();
   await Promise.all(refused);
+  await hello();
+});
+
+it.each([
+  ["values", "[],"],
+  ["levels", "["],
+])("a frame with too many %s is refused while it arrives, before it is parsed", (what, unit) => {
+  const size = 67_108_000;
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(size);
+  const reader = new FrameReader(67_108_864);
+  const piece = Buffer.from(unit.repeat(30_000));
+  reader.take(Buffer.concat([head, Buffer.from("[")]), () => {});
+  let sent = 0;
+  const send = () => {
+    for (; sent < size; sent += piece.length) reader.take(piece, () => {});
+  };
+  expect(send).toThrow(new BadFrame(`A frame has more than ${what === "values" ? 1_048_576 : 10_000} ${what}.`));
+  expect(sent).toBeLessThan(size / 20);
+});
+
+it("a call with too many values is refused on its own node, which would send it again without an end", async () => {
+  const { bad, hello } = await setup();
+  const given = Array.from({ length: 300_000 }, () => []);
+  await expect(bad.call("program", { verb: "define", given, id: "id" })).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
   await hello();
 });
 

@@ -131,7 +131,7 @@ export class LinkClient {
       const id = ++this.#lastId;
       // Throws, and so rejects, for a value that JSON cannot carry.
       const text = requestOf(kinds.call, id, name, args);
-      if (exceeds(text, this.#limits.frameBytes)) return reject(tooLarge(`The call ${name}`, this.#limits.frameBytes));
+      if (exceeds(text, args, this.#limits.frameBytes)) return reject(tooLarge(`The call ${name}`, this.#limits.frameBytes));
       const wire = this.#link?.wire;
       const call = { text, resolve, reject, repeat, signal, sent: wire !== undefined, waitsFromMs: 0, onAbort: undefined };
       this.#calls.add(id, call);
@@ -148,7 +148,7 @@ export class LinkClient {
     }
     const id = ++this.#lastId;
     const text = requestOf(kinds.open, id, name, args);
-    if (exceeds(text, this.#limits.frameBytes)) throw tooLarge(`The stream ${name}`, this.#limits.frameBytes);
+    if (exceeds(text, args, this.#limits.frameBytes)) throw tooLarge(`The stream ${name}`, this.#limits.frameBytes);
     this.#streams.set(id, { text, on });
     if (this.#link === undefined) this.#connect();
     else this.#link.wire.send(text);

@@ -83,10 +83,10 @@ describe("a reader of frames", () => {
   });
 
   it("counts the bytes of a message, and not its characters", () => {
-    expect(exceeds("x".repeat(98), 100)).toBe(false);
-    expect(exceeds("x".repeat(99), 100)).toBe(true);
-    expect(exceeds("€".repeat(33), 100)).toBe(true);
-    expect(exceeds("€".repeat(32), 100)).toBe(false);
+    expect(exceeds("x".repeat(98), null, 100)).toBe(false);
+    expect(exceeds("x".repeat(99), null, 100)).toBe(true);
+    expect(exceeds("€".repeat(33), null, 100)).toBe(true);
+    expect(exceeds("€".repeat(32), null, 100)).toBe(false);
   });
 });
 

@@ -3,7 +3,25 @@
 // Each message becomes text when it is sent, not when its frame is written. So a value that JSON cannot carry fails its own caller, a
 // caller may change its value afterwards, and a repeated call is the same text.
 
+import type { Json } from "../../core/json/json.ts";
+import { JsonScan } from "../../core/json/json-scan.ts";
+import { sizeOf } from "../../core/text-size.ts";
+
 const lengthBytes = 4;
+
+/**
+ * The values of one frame as JsonScan counts them, and its levels: parsing them takes up to 50 ms. A frame of 64 MiB may have 20 million
+ * values, which take half a minute and gigabytes. Requests and replies carry their values as texts, each of which counts as one.
+ */
+const frameValues = 1_048_576;
+const frameLevels = 10_000;
+/**
+ * The values that one message may carry: as many as a request with a definition. JsonScan counts up to two and a half times as many,
+ * because it does not build them.
+ */
+export const messageValues = 262_144;
+/** A shorter frame is not counted. */
+const countedBytes = 262_144;
 
 /** The bytes received are not a valid frame. The link is cut. */
 export class BadFrame extends Error {}
@@ -14,6 +32,9 @@ export class FrameReader {
   bytesMax: number;
   #chunks: Buffer[] = [];
   #held = 0;
+  /** The bytes of the frame that is arriving that `#scan` has seen. */
+  #scanned = 0;
+  #scan = new JsonScan();
   /** How many bytes the next frame needs, as far as known. */
   #needed = lengthBytes;
 
@@ -25,7 +46,7 @@ export class FrameReader {
   take(chunk: Buffer, frame: (messages: readonly unknown[]) => void): void {
     this.#chunks.push(chunk);
     this.#held += chunk.length;
-    if (this.#held < this.#needed) return;
+    if (this.#held < this.#needed) return this.#count(chunk, this.#needed - lengthBytes);
     // The chunks are joined only here, so that a large frame in many chunks is copied once.
     const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#held);
     let at = 0;
@@ -36,13 +57,25 @@ export class FrameReader {
       if (size > this.bytesMax) throw new BadFrame(`A frame has ${size} bytes, and at most ${this.bytesMax} are allowed.`);
       const end = at + lengthBytes + size;
       this.#needed = lengthBytes + size;
+      this.#count(bytes.subarray(at + lengthBytes + this.#scanned, end), size);
       if (bytes.length < end) break;
+      if (this.#scanned > 0) this.#scan = new JsonScan();
+      this.#scanned = 0;
       const messages = parse(bytes.toString("utf8", at + lengthBytes, end));
       at = end;
       frame(messages);
     }
     this.#held = bytes.length - at;
     this.#chunks = this.#held === 0 ? [] : [bytes.subarray(at)];
+  }
+
+  /** Counts the values of a frame while it arrives, before any is built. */
+  #count(bytes: Buffer, size: number): void {
+    if (size <= countedBytes) return;
+    this.#scanned += bytes.length;
+    this.#scan.push(bytes);
+    if (this.#scan.values > frameValues) throw new BadFrame(`A frame has more than ${frameValues} values.`);
+    if (this.#scan.deepest > frameLevels) throw new BadFrame(`A frame has more than ${frameLevels} levels.`);
   }
 }
 
@@ -86,9 +119,17 @@ export function framesOf(texts: readonly string[], charsMax: number): Buffer[] {
   return frames;
 }
 
-/** Whether a message alone would make a frame that is too large. It counts bytes only when the number of characters is near the limit. */
-export function exceeds(text: string, bytesMax: number): boolean {
+/**
+ * Whether a message alone would make a frame that is too large. It counts bytes only when the number of characters is near the limit, and
+ * the values that it carries only when they may be too many.
+ */
+export function exceeds(text: string, carried: unknown, bytesMax: number): boolean {
+  if (text.length > countedBytes && hasMany(carried)) return true;
   // A character takes three bytes at most, and the brackets two.
   if (text.length * 3 + 2 <= bytesMax) return false;
   return Buffer.byteLength(text) + 2 > bytesMax;
+}
+
+function hasMany(carried: unknown): boolean {
+  return sizeOf(carried as Json, { chars: Number.POSITIVE_INFINITY, values: messageValues }).values > messageValues;
 }

@@ -4,7 +4,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import type { Logger } from "../../core/logger.ts";
 import { inLaterTurns } from "../../core/slices/later-turns.ts";
 import { carriedError } from "./carried-error.ts";
-import { BadFrame, exceeds } from "./frames.ts";
+import { BadFrame, exceeds, messageValues } from "./frames.ts";
 import { endedAtOnce, type LinkLimits } from "./limits.ts";
 import { kinds, messageOf, repeatMark, signOf } from "./messages.ts";
 import type { LinkCall, LinkEnd, LinkService, LinkStream } from "./service.ts";
@@ -94,7 +94,7 @@ export class ServedLink implements WireEvents, LinkEnd {
       return this.#fail(id, error);
     }
     const { frameBytes } = this.#options.limits;
-    if (exceeds(text, frameBytes)) return this.#fail(id, tooLarge("The answer", frameBytes));
+    if (exceeds(text, result, frameBytes)) return this.#fail(id, tooLarge("The answer", frameBytes));
     this.#calls.delete(id);
     this.#wire.send(text);
   }
@@ -129,7 +129,7 @@ export class ServedLink implements WireEvents, LinkEnd {
     if (this.#streams.get(id) !== stream) return;
     const text = messageOf(kinds.event, id, event);
     const { frameBytes } = this.#options.limits;
-    if (exceeds(text, frameBytes)) throw tooLarge("An event", frameBytes);
+    if (exceeds(text, event, frameBytes)) throw tooLarge("An event", frameBytes);
     this.#wire.send(text);
   }
 
@@ -208,5 +208,8 @@ function tooManyCalls(max: number): LongshoreError {
 
 /** For what does not fit into a frame. */
 export function tooLarge(what: string, bytesMax: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `${what} takes more than the ${bytesMax} bytes that a link between nodes carries at once.`);
+  return new LongshoreError(
+    "LONGSHORE_LIMIT",
+    `${what} takes more than the ${bytesMax} bytes, or has more than the ${messageValues} values, that a link between nodes carries at once.`,
+  );
 }
