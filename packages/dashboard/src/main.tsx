@@ -49,11 +49,11 @@ listenToKeys();
 tickClock();
 void openSession().catch(() => {});
 startLive();
-// The pages of runs show each change; the others, what has changed in a second.
+// The pages of runs show each change at once. The other pages show the changes of each second.
 effect(() => {
   need.value = segments.value[0] === "runs" || segments.value[0] === "compare" ? "changes" : "ticks";
 });
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);
-// With the rest of the code in the browser, a link shows its page at once, even while the server is away.
+// When the browser has the rest of the code, a link shows its page at once, even while the server does not answer.
 addEventListener("load", () => setTimeout(() => void loadPages(), 1_000));

@@ -1,4 +1,4 @@
-"""Walks through the clients of the official Python SDK against one server, and prints what it got as one line of JSON."""
+"""Calls each client of the official Python SDK on one server, and prints the results as one line of JSON."""
 import json
 import os
 

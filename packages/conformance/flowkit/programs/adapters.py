@@ -1,5 +1,5 @@
-"""The input adapters of the reference, by its exact algorithms, with what they get wrong: the limit of 200, claims without an epoch, and a
-look for the end after the look for batches."""
+"""The input adapters of the reference, with its exact algorithms. Its mistakes are kept: it reads at most 200 artifacts, its claims have no
+epoch, and it reads the batches before it reads whether the source has ended."""
 import asyncio
 from datetime import datetime, timezone
 

@@ -1,4 +1,4 @@
-"""What a handler is given, and the documents that a run leaves."""
+"""The context that a handler gets, and the documents that a run writes."""
 import asyncio
 from datetime import datetime, timezone
 
@@ -12,7 +12,7 @@ class Cancelled(Exception):
 
 
 class Context:
-    """What a handler is given."""
+    """The context that a handler gets."""
 
     def __init__(self, worker_id: str, flag: asyncio.Event) -> None:
         self.worker_id = worker_id
@@ -48,7 +48,7 @@ class Artifacts:
         if self.overlapping:
             born["status"] = "partial"
         else:
-            # The key is in the filter, and MongoDB takes it from there.
+            # The key is in the filter. MongoDB copies it from there into a new document.
             del born["batch_uid"]
         update = {"$set": {"status": "partial", "meta": meta, "updated_at": now}, "$setOnInsert": born}
         await self.db.artifacts.update_one(key, update, upsert=True)

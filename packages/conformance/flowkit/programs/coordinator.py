@@ -1,15 +1,15 @@
-"""A small FlowKit coordinator in Python, written from the protocol's description. It plays a script: a list of steps, each of which it carries
-out before the next. Every record that workers send is printed as a line of JSON, in the order of its fields.
+"""A small FlowKit coordinator in Python, written from the protocol's description. It carries out a script: a list of steps, one
+after the other. It prints every record that workers send as a line of JSON, with the fields in the order of the wire.
 
     coordinator.py '{"brokers": "...", "mongo": "...", "database": "...", "prefix": "", "types": ["src"], "task_id": "...", "nodes": [...]}' '[...]'
 
-    {"do": "start", "node": "u", "epoch": 1}       TASK_START, with the node's input, until somebody has accepted it
-    {"do": "await", "kind": "BATCH_OK", ...}        a status event with these fields in its payload, that no earlier step has awaited
+    {"do": "start", "node": "u", "epoch": 1}       TASK_START, with the node's input; sent again until a worker has accepted it
+    {"do": "await", "kind": "BATCH_OK", ...}        a status event with these fields in its payload, for which no earlier step has waited
     {"do": "online", "type": "src"}                 the announcement of a worker
     {"do": "discover", "node": "u", "epoch": 1}     TASK_DISCOVER, and its reply
     {"do": "signal", "node": "u"}                   CANCEL, to the worker that has accepted the node
-    {"do": "flag"}                                  the flag of the task's document
-    {"do": "again"}                                 the last command once more
+    {"do": "flag"}                                  sets the cancel flag in the task's document
+    {"do": "again"}                                 the last command again
     {"do": "raw", "topic": "...", "value": "..."}   any record
 """
 import asyncio
@@ -40,7 +40,7 @@ class Coordinator:
         self.db = AsyncMongoClient(settings["mongo"])[settings["database"]]
         self.producer = Producer(self.brokers)
         self.group = f"coord.{uuid.uuid4().hex[:6]}"
-        # What has come and no step has awaited yet, by topic.
+        # By topic: the records that have arrived, and for which no step has waited yet.
         self.heard: list[tuple[str, dict]] = []
         self.news = asyncio.Condition()
         self.leases: dict[str, str] = {}
@@ -65,7 +65,7 @@ class Coordinator:
         try:
             await admin.create_topics([NewTopic(name, num_partitions=PARTITIONS, replication_factor=1) for name in names])
         except TopicAlreadyExistsError:
-            # A worker was quicker.
+            # A worker has already created them.
             pass
         finally:
             await admin.close()
@@ -91,7 +91,7 @@ class Coordinator:
 
     async def listen(self, topic: str, name: str) -> None:
         records = await consumer(self.brokers, topic, f"{self.group}.{name}")
-        # A group without an offset begins where its topic ends when the group has settled; from then on nothing is missed.
+        # A group without an offset begins at the end of its topic at the moment of the assignment. From then on no record is missed.
         while not records.assignment():
             await asyncio.sleep(0.02)
         for partition in records.assignment():
@@ -141,7 +141,7 @@ class Coordinator:
         dedup = {"cmd": "CommandKind.TASK_START", "task_id": self.task_id, "node_id": node, "epoch": epoch}
         message = envelope("cmd", "coordinator", payload, dedup, **self.ids(node, epoch))
         self.last = (self.topics.cmd(kind), f"{self.task_id}:{node}", message)
-        # A worker of the reference has announced itself before its consumers are there, and reads from the end of its topic.
+        # A worker of the reference announces itself before its consumers are ready, and reads only records that are newer than these.
         for _ in range(AWAIT_SEC // AGAIN_SEC):
             await self.producer.send(*self.last)
             if await self.accepted(node, epoch):

@@ -1,4 +1,4 @@
-"""A member of a consumer group with aiokafka, as the reference sets it up: prints what it is assigned and every record, which it commits.
+"""A member of a consumer group with aiokafka, with the settings of the reference. It prints its partitions and every record, and commits each record.
 
     group_member.py BROKERS TOPIC GROUP
 """
@@ -31,7 +31,7 @@ async def main() -> None:
             try:
                 await records.commit()
             except KafkaError as error:
-                # The group has settled anew meanwhile.
+                # The partitions were assigned again in the meantime.
                 print(json.dumps({"commit": repr(error)}), flush=True)
     except asyncio.CancelledError:
         await records.stop()

@@ -1,4 +1,4 @@
-"""What the roles of the Python worker do with their batches. Each is told by the node's input what to do."""
+"""What the roles of the Python worker do with their batches. The input of the node says what a role does."""
 import asyncio
 import os
 
@@ -52,7 +52,7 @@ class Produce(Handler):
     async def process_batch(self, batch: dict, ctx) -> dict:
         await ctx.cancellable(asyncio.sleep(self.told.get("ms", 0) / 1000))
         items = batch["payload"]["items"]
-        # Whole numbers of any size: told with each batch when they are told here.
+        # Integers of any size: each batch reports the number, if the input has one.
         told = {"number": self.told["number"]} if "number" in self.told else {}
         return {"skus": items, "count": len(items), **told}
 
@@ -62,7 +62,7 @@ class Produce(Handler):
 
 
 class Consume(Handler):
-    """Counts the items that an adapter brings, and tells who did it."""
+    """Counts the items that an adapter delivers, and returns the name of the worker."""
 
     async def process_batch(self, batch: dict, ctx) -> dict:
         payload = batch["payload"]
@@ -71,7 +71,7 @@ class Consume(Handler):
 
 
 class Fail(Handler):
-    """Does `good` batches, then fails for `reason`; for good where it is told `permanent`, or up to the epoch `until`."""
+    """Does `good` batches, then fails with `reason`: permanently when `permanent` is set, or in each epoch up to `until`."""
 
     async def iter_batches(self, loaded: dict):
         for index in range(loaded["input_inline"].get("good", 0) + 1):

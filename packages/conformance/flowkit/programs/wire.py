@@ -67,7 +67,7 @@ def envelope(
     corr_id: str | None = None,
     target: str | None = None,
 ) -> dict:
-    """All fields are always there, in this order."""
+    """All fields are always written, in this order."""
     return {
         "v": 1,
         "msg_type": msg_type,
@@ -104,8 +104,8 @@ class Producer:
 
 
 async def consumer(brokers: str, topic: str, group: str, reset: str = "latest", look_ms: int = 300_000) -> AIOKafkaConsumer:
-    """As the reference: commits by hand, everything else by aiokafka's defaults, so the assignor is `roundrobin` alone. It looks for new
-    partitions every five minutes, and a test has no time to wait for that."""
+    """The settings of the reference: it commits itself, and everything else has the defaults of aiokafka, so the only assignor is `roundrobin`.
+    The default interval for new partitions is five minutes, which is too long for a test."""
     more = {"enable_auto_commit": False, "auto_offset_reset": reset, "metadata_max_age_ms": look_ms, "value_deserializer": decode}
     made = AIOKafkaConsumer(topic, bootstrap_servers=brokers, group_id=group, **more)
     await made.start()

@@ -1,7 +1,12 @@
-"""A FlowKit worker in Python, written from the protocol's description: the exact records, documents and algorithms of the reference, with
-its habits. It announces itself before its consumers are there, shares one query group with all others, tells its capabilities only once, works
-on one task at a time with its command consumers paused, drops what comes while it is busy, claims upstream batches without an epoch, looks at
-the oldest 200 of them alone, takes a cancel while it polls for the end of its input, and ends without a word about its running task.
+"""A FlowKit worker in Python, written from the protocol's description. Its records, documents and algorithms are exactly those of the
+reference, and it behaves in the same way:
+
+- It announces itself before its consumers are ready, and sends its capabilities only once.
+- It shares one query group with all other workers.
+- It runs one task at a time. During this time its command consumers are paused, and it drops commands that still arrive.
+- It claims upstream batches without an epoch, and reads only the oldest 200 of them.
+- A cancel that arrives while it waits for its input counts as the end of the input.
+- When it stops, it sends nothing about its running task.
 
     worker.py '{"brokers": "...", "mongo": "...", "database": "...", "prefix": "", "roles": {"src": "produce"}, "worker_id": null}'
 """
@@ -33,7 +38,7 @@ DEFAULTS = {
     "strict_input_adapters": False,
     # The reference writes `status` in `$set` and in `$setOnInsert` of one update, which MongoDB refuses.
     "overlapping_upsert": False,
-    # How often its consumers look for new partitions; aiokafka's default.
+    # The interval in which its consumers look for new partitions: aiokafka's default.
     "metadata_max_age_ms": 300_000,
 }
 VERSION = "2.0.0"
@@ -102,10 +107,10 @@ class Worker:
             try:
                 await collection.create_index([(field, ASCENDING) for field in fields], **options)
             except PyMongoError as error:
-                # The coordinator has other names for the same keys.
+                # The coordinator has created an index with the same keys under another name.
                 print(f"index {options['name']}: {error}", flush=True)
 
-    # What it says.
+    # What it sends.
 
     def about(self) -> dict:
         return {"version": VERSION, "capacity": {"tasks": 1}}
@@ -127,7 +132,7 @@ class Worker:
             await asyncio.sleep(self.cfg["announce_interval_sec"])
             await self.announce("WORKER_ONLINE", type=",".join(self.roles), **self.about())
 
-    # What it is told.
+    # What it receives.
 
     async def command_loop(self, role: str) -> None:
         records = self.commands[role]
@@ -244,7 +249,7 @@ class Worker:
         except Cancelled:
             await self.tell(run, "CANCELLED", {"c": run["task_id"]}, reason="cancelled")
         except asyncio.CancelledError:
-            # Only at the end of the process: the state stays as it is, and nobody is told.
+            # Only when the process ends: the stored state stays as it is, and nothing is sent.
             raise
         except Exception as error:
             await self.fail(run, *handler.classify_error(error), str(error))
@@ -329,7 +334,7 @@ async def committed(records) -> None:
     try:
         await records.commit()
     except KafkaError as error:
-        # The group has settled anew meanwhile; whoever has the partition now gets the record again.
+        # The partitions were assigned again in the meantime. The new owner of this partition gets the record again.
         print(f"worker.commit: {error!r}", flush=True)
 
 

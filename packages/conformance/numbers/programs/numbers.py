@@ -1,7 +1,7 @@
-"""A client and a worker of each protocol with nothing but Python's own library, whose whole numbers have no limit.
+"""A client and a worker of each protocol that use only Python's standard library. Integers of Python have no limit.
 
     numbers.py worker PROTOCOL    works, after the line `ready` (for stepflow with its port), and refuses an input with other numbers
-    numbers.py client PROTOCOL    starts a run, waits for its end and prints `exact` when the numbers came back as they were
+    numbers.py client PROTOCOL    starts a run, waits for its end and prints `exact` when the numbers came back unchanged
 
 SERVER_URL names the server, SOURCE the workflow in code for workflow-graph.
 """
@@ -33,7 +33,7 @@ def until(look):
 
 
 def echo(given):
-    """The input as it came, when it has the numbers that were sent."""
+    """Returns the input unchanged. Fails when its numbers are not those that were sent."""
     if given.get("numbers") != NUMBERS:
         raise ValueError(f"the worker was given {json.dumps(given)}")
     return {"numbers": given["numbers"]}
@@ -115,7 +115,7 @@ def stepflow_client():
 
 
 def outputs(value):
-    """Every object with the numbers in it, wherever it stands."""
+    """Every object that contains the numbers, at any depth."""
     if isinstance(value, dict):
         if "numbers" in value:
             yield value

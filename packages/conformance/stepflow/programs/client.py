@@ -1,4 +1,4 @@
-"""The SDK's own client against an orchestrator. Prints what it got as one line of JSON, without what differs from time to time."""
+"""The SDK's own client with an orchestrator. Prints the responses as one line of JSON, without values that differ from run to run."""
 import asyncio
 import json
 import os

@@ -1,6 +1,6 @@
 """Prints the messages, enums and services of the installed `stepflow.v1` and `google.rpc` as one JSON object.
 
-They come from the descriptors that Google's compiler made of the .proto files, so that they owe nothing to our tables.
+They come from the descriptors that Google's compiler made from the .proto files, and not from our tables.
 A field is [name in camelCase, number, type, rule].
 """
 import importlib
@@ -30,7 +30,7 @@ def rule_of(field):
     if is_list if is_list is not None else field.label == Field.LABEL_REPEATED:
         return "repeated"
     oneof = field.containing_oneof
-    # The compiler makes a oneof of one member for each `optional` field, and begins its name with an underscore.
+    # For each `optional` field the compiler makes a oneof with one member. The name of this oneof begins with an underscore.
     if oneof is not None and not oneof.name.startswith("_"):
         return f"oneof {oneof.name}"
     return "optional" if field.has_presence and field.type != Field.TYPE_MESSAGE else None

@@ -1,4 +1,4 @@
-"""grpcio as a client of our server: does one thing after the other and prints what came of each as a line of JSON."""
+"""grpcio as a client of our server: makes one call after the other and prints each outcome as a line of JSON."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def failure(call):
 
 def open_channel():
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
-    # More often than any client does by itself.
+    # More often than any client does by default.
     pings = [("grpc.keepalive_time_ms", 1_000), ("grpc.http2.max_pings_without_data", 0)]
     if certificate == "":
         return grpc.insecure_channel(target, options=unlimited + pings)
@@ -68,7 +68,7 @@ def calls(channel):
     say(deadline=error.code().value[0])
 
     future = unary(channel, "Wait").future(Text(text="cancel"), timeout=TIMEOUT, metadata=BEARER)
-    # Answered once the server has the other call.
+    # The response comes when the server has received the other call.
     unary(channel, "Begun")(Text(), timeout=TIMEOUT, metadata=BEARER)
     future.cancel()
     say(cancelled=future.cancelled())
@@ -93,7 +93,7 @@ def calls(channel):
 
 
 def restart(channel):
-    """A stream that the server ends because it closes, then a call that finds its successor."""
+    """A stream that ends because the server closes, then a call that reaches the next server."""
     reading = stream(channel, "Open")(Text(), metadata=BEARER)
     reading.initial_metadata()
     say(open=True)

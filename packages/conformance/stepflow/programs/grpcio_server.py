@@ -1,4 +1,4 @@
-"""grpcio as a server for our client. Prints its port, and what a handler hears of a caller that has gone; is ended by a signal."""
+"""grpcio as a server for our client. Prints its port, and what a handler learns when its caller has disconnected. Runs until it gets a signal."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def fail_later(_request, context):
 def wait(request, context):
     gone = threading.Event()
     context.add_callback(gone.set)
-    # Without a deadline it is centuries.
+    # For a call without a deadline, grpcio returns a time of centuries.
     seconds = context.time_remaining()
     say(waits=request.text, seconds=round(seconds) if seconds < 1e6 else None)
     gone.wait()

@@ -1,4 +1,4 @@
-"""The message and the methods that grpcio.test.ts speaks of, made at run time: no generator is needed."""
+"""The message and the methods of grpcio.test.ts, made at run time, so that no code generator is needed."""
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2, timestamp_pb2
 

@@ -1,7 +1,7 @@
-"""Stands between a worker and an orchestrator that speak the queue protocol, and prints every message that passes as a line of JSON.
+"""A proxy between a worker and an orchestrator that use the queue protocol. Prints every message as a line of JSON.
 
-Messages are read with the SDK's own schema, so that what they say does not depend on us. Ids and times are replaced by fixed ones and map
-entries are put in order; everything else has to be as it was written, byte for byte, or the recorder complains.
+Messages are read with the SDK's own schema, which does not depend on our code. Ids and times are replaced by fixed ones, and the entries of
+maps are sorted. Everything else must be the same when it is written again, byte for byte; otherwise the recorder reports it.
 """
 import asyncio
 import json
@@ -43,7 +43,7 @@ def masked_text(name: str, text: str) -> str:
         return "0123456789abcdef"
     if name == "traceback":
         return "(traceback)"
-    # How often components are asked for differs from time to time.
+    # The number of requests for components differs from run to run.
     text = re.sub(r"\Adiscovery-\d+\Z", "discovery-0", text)
     return UUID.sub(fixed_id, text)
 
@@ -65,7 +65,7 @@ def mask(message: Message, name: str = "") -> None:
 
 
 def times_in_milliseconds(value):
-    """JSON has times as text, our tables have them as milliseconds."""
+    """In JSON, times are texts; in our tables, they are milliseconds."""
     if isinstance(value, dict):
         return {k: 1_794_700_000_123 if k in ("createdAt", "completedAt") else times_in_milliseconds(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def note(method: str, direction: str, raw: bytes) -> None:
     try:
         print(json.dumps(recorded(method, direction, raw), ensure_ascii=False, sort_keys=True), flush=True)
     except Exception:
-        # The library would keep this to itself, and let the call hang.
+        # The library does not print this error, and the call would wait forever.
         traceback.print_exc()
         raise
 

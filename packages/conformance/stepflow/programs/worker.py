@@ -1,4 +1,4 @@
-"""Components on top of the unchanged SDK: one program for every release, started like the SDK's own worker."""
+"""Components for the unchanged SDK: one program for every release, started like the SDK's own worker."""
 import asyncio
 import os
 import signal
@@ -25,7 +25,7 @@ def echo(input: dict) -> dict:
 
 @server.component(name="kinds")
 def kinds(input: dict) -> dict:
-    """Of which type each value is that has arrived."""
+    """Returns the type of each value that has arrived."""
     return {key: type(value).__name__ for key, value in input.items()}
 
 

@@ -1,7 +1,7 @@
-"""A Python worker that gives every command a limited time and does not expect the limit to be reached.
+"""A Python worker that gives every command a limited time, and does not handle a command that takes longer.
 
-When it is, the exception ends the worker: nothing is reported and the lease is left to expire. Apart from that it has
-the habits of plain.py, except that silence is not sent as a log chunk.
+The exception then ends the worker: nothing is reported, and the lease expires. Otherwise it behaves like plain.py, except that
+it sends no log chunk for a command without output.
 """
 
 import os

@@ -1,9 +1,11 @@
-"""The shortest honest worker a person writes from the protocol's page, with its habits.
+"""The shortest correct worker that a person writes from the description of the protocol. It has the habits of such programs:
 
-It registers once and does not look at the answer; every claim answer is parsed as JSON and indexed; nobody asks whether
-the job was cancelled; a 409 ends the heartbeat but not the command; the log is one chunk, sent when the command is over.
-The heartbeat reads names of the module, which the loop binds anew for each job: a thread left over from an earlier job
-wakes up and beats the lease of the current one.
+- It registers once and ignores the response.
+- It parses every response to a claim as JSON and reads its fields without a check.
+- It never asks whether the job was cancelled. A 409 ends the heartbeat but not the command.
+- It sends the log as one chunk, when the command has ended.
+- The heartbeat reads global variables, which the loop sets again for each job. So a thread of an earlier job can wake up and
+  send a heartbeat for the lease of the current job.
 """
 
 import os

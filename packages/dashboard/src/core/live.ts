@@ -1,9 +1,9 @@
-// Changes of runs and tasks, as they happen. One tab reads the stream of the server for all tabs of this browser: the one that has the lock. The
-// others get the changes from it. A tab that is hidden for a while gives the lock back and rests. Without locks (plain HTTP to another machine)
-// each visible tab reads a stream of its own.
+// Changes of runs and tasks, as they happen. One tab reads the stream of the server for all tabs of this browser: the one that has the
+// lock. The others get the changes from it. A tab that is hidden for a while gives the lock back and rests. Without locks (plain HTTP to
+// another machine) each visible tab reads a stream of its own.
 //
-// Pages with lists of figures need only one frame a second (a tick); pages of runs need each change. While no tab needs more, and while there are
-// more changes than a page can use, the stream has ticks.
+// Pages with lists of figures need only one frame a second (a tick); pages of runs need each change. While no tab needs more, and while
+// there are more changes than a page can use, the stream has ticks.
 
 import { effect, signal } from "@preact/signals";
 import { request } from "./api.ts";
@@ -42,7 +42,7 @@ const channel = typeof BroadcastChannel === "undefined" || exported !== null ? n
 /** The longest wait between two attempts to connect. */
 const backoffMaxMs = 1_000;
 const restAfterMs = 30_000;
-/** A tab says again what it needs; one that is silent for longer is gone. */
+/** How often a tab repeats what it needs. A tab that is silent for `needKeptMs` counts as closed. */
 const needEveryMs = 15_000;
 const needKeptMs = 40_000;
 /** With more changes in a second, the stream has ticks for a while. */
@@ -163,7 +163,7 @@ async function lead(controller: AbortController): Promise<void> {
         delay = 100;
       });
     } catch {
-      // The state shows that the stream is lost, and the next attempt follows.
+      // The state already shows that the stream is lost; the next attempt follows.
     }
     if (controller.signal.aborted) break;
     if (other.aborted) continue;
@@ -176,7 +176,7 @@ async function lead(controller: AbortController): Promise<void> {
 }
 
 async function read(gone: AbortSignal, connected: () => void): Promise<void> {
-  // Ticks have no ids: behind them, everything is read again.
+  // Ticks have no ids, so after a stream of ticks everything is read again.
   const from = kind === "changes" ? lastId : undefined;
   lastId = from;
   const headers: Record<string, string> = from === undefined ? {} : { "last-event-id": from };

@@ -1,5 +1,5 @@
-// The list of runs that match a query, newest first: read page by page as the user scrolls, and kept up to date by changes. Rows in view change
-// in place; new runs appear at the top, but never while the user is in the list.
+// The list of runs that match a query, newest first: read page by page as the user scrolls, and kept up to date by changes. Rows in view
+// change in place; new runs appear at the top, but never while the user is in the list.
 
 import { batch, signal } from "@preact/signals";
 import { ApiError, call } from "./api.ts";
@@ -33,7 +33,7 @@ export class RunFeed {
   #lastAt = 0;
   readonly #unseen = new Set<string>();
 
-  /** `isBusy`: whether the user is in the list, so that nothing may move. */
+  /** `isBusy`: whether the user is in the list. Then no row may move. */
   constructor(query: string, isBusy: () => boolean) {
     this.#query = query;
     this.#isBusy = isBusy;

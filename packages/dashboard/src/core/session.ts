@@ -28,7 +28,7 @@ export async function readInfo(): Promise<void> {
   info.value = read;
 }
 
-/** A sentence why the token does not allow an action; undefined when it does. */
+/** A sentence that says why the token does not allow an action; undefined when it does. */
 export function whyNot(action: Action): string | undefined {
   if (exported !== null) return "This is an exported run: nothing can be changed here.";
   const known = whoami.value?.actions[action];

@@ -1,4 +1,4 @@
-// What the data of the server takes, what retention removes, and the tokens.
+// The size of the server's data, what retention removes, and the tokens.
 
 import { useSignal } from "@preact/signals";
 import { bytesText, countText, plural } from "../core/format.ts";

@@ -23,7 +23,7 @@ interface Found {
 
 /** Pages that are read at once; more are read on request. */
 const pagesMax = 200;
-/** Steps of one order, and how many of them begin again in a second: a broken service is not flooded. */
+/** The number of steps in one order, and how many of them begin again in a second, so that a broken service is not flooded. */
 const stepsMax = 1_000;
 const perSecond = 50;
 const shownMax = 200;

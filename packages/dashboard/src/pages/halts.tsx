@@ -31,7 +31,7 @@ interface HaltProps {
   readonly path: string;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly said: string;
-  /** A reason is asked for to halt, and not to go on. */
+  /** The dialog asks for a reason when something is halted, and not when it continues. */
   readonly withReason: boolean;
   readonly onDone: () => void;
 }

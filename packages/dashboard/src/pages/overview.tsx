@@ -173,7 +173,7 @@ interface NeedsProps {
   readonly isRead: boolean;
 }
 
-/** What waits without an end, and what fails: with the command that helps, or the newest run that shows it. */
+/** What waits forever, and what fails. Each entry has the command that helps, or a link to the newest run that shows it. */
 function Needs({ stuck, errors, waiting, isRead }: NeedsProps) {
   const groups = errors?.items.slice(0, shownMax) ?? [];
   if (!isRead) return <Card title="Needs you">{null}</Card>;

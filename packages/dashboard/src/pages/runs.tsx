@@ -167,7 +167,7 @@ function allText({ rows, of, state }: RunFeed, query: string): string {
   return query === "" && of.value !== null ? `All ${plural(of.value, "run")} chosen` : "All runs that match are chosen";
 }
 
-/** The filters of the list as an order takes them. Times of the query are times of now. */
+/** The filters of the list in the form of an order. Relative times of the query are counted from now. */
 function filterOf(terms: Parameters<typeof parameters>[0]): Record<string, string | string[]> {
   const given = parameters(terms, now.peek());
   given.delete("view");

@@ -1,4 +1,4 @@
-// One schedule: its rules, its next times in the zone of the schedule's reader and in UTC, and its last ticks.
+// One schedule: its rules, its next times in the chosen zone and in UTC, and its last ticks.
 
 import { call } from "../core/api.ts";
 import { durationText, timeText } from "../core/format.ts";

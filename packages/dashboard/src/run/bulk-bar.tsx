@@ -97,7 +97,7 @@ async function follow(id: string, gone: AbortSignal): Promise<void> {
       const read = await call<BulkJob>(`/bulk/${id}?waitMs=${waitMs}`, { signal: gone });
       if (watched.peek()?.id === id) watched.value = read;
     } catch {
-      // The server is away, or the page is left: the next try finds the job.
+      // The server does not answer, or the page is left: the next try finds the job.
     }
     await new Promise((resolve) => setTimeout(resolve, gapMs));
   }

@@ -1,4 +1,4 @@
-// What the order in the open dialog would do: the graph behind it shows the same.
+// What the order in the open dialog would do. The graph behind the dialog shows it, too.
 
 import { signal } from "@preact/signals";
 import type { Foreseen, RunGraph } from "../core/shapes.ts";

@@ -13,7 +13,7 @@ interface GanttProps {
   readonly timeline: RunTimeline;
   readonly selected: number | null;
   readonly onSelect: (at: number | null) => void;
-  /** The moment that the other views show, in milliseconds after the creation of the run. */
+  /** The moment that the other views show: milliseconds since the creation of the run. */
   readonly moment: number | null;
 }
 

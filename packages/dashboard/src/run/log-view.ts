@@ -89,7 +89,7 @@ export class LogView {
       this.state.value = "ended";
       return;
     }
-    // What comes after this moment is followed, also when no chunk of the page matches.
+    // Lines that come after this moment are shown, also when no chunk of the page matches.
     const last = this.isSearch ? await this.#newest() : -1;
     const newest = await this.#page(null);
     const known = Math.max(last, newest.items.at(-1)?.position ?? -1);
@@ -138,7 +138,9 @@ export class LogView {
     this.#show();
   }
 
-  /** Chunks up to the position `known` are shown already. After a lost connection, it continues after the last chunk that it has. */
+  /**
+   * Chunks up to the position `known` are shown already. After a lost connection, reading continues after the last chunk that was shown.
+   */
   async #follow(from: number, known: number): Promise<void> {
     const gone = this.#controller.signal;
     let after = from < 0 ? null : String(from);

@@ -1,4 +1,5 @@
-// One order for many runs: first counted by the server, then carried out by it as a job. Each run gets the order or is refused by itself.
+// One order for many runs. First the server counts the runs, then it carries out the order as a job. A run that refuses the order does not
+// affect the others.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

@@ -19,7 +19,7 @@ export interface RunData {
 
 /** Steps per page of the API: the server makes such a page in a few milliseconds, so that it delays no other request. */
 export const stepsPage = 200;
-/** How often what the steps wait for is read again while no change comes. */
+/** The interval in which the reasons of waiting steps are read again while no change comes. */
 const waitsEveryMs = 15_000;
 /** The page reads at most this number of steps. The graph and the timeline have all of them. */
 const stepsMax = 20_000;

@@ -15,7 +15,7 @@ const active: Key[][] = [];
 let first = "";
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** The keys of a page while it is shown; the newest page comes first. */
+/** The keys of the shown pages; those of the newest page come first. */
 export function useKeys(list: readonly Key[]): void {
   useEffect(() => {
     const own = [...list];

@@ -26,7 +26,7 @@ export function lazy<Props extends object>(read: () => Promise<ComponentType<Pro
   };
   function Later(props: Props) {
     const Found = found.value;
-    // A reader of the screen hears the title of a page; it could not get the focus while its code was on its way.
+    // A screen reader reads the title of a page. The title could not get the focus before the code of the page was loaded.
     const isLate = Found === null;
     useEffect(() => {
       if (isLate) void load();

@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly name: string;
   /** A grid track, such as `120px` or `minmax(120px, 2fr)`. */
   readonly width: string;
-  /** Hidden where the table is narrow: the last of them first. */
+  /** Hidden when the table is narrow: the last of these columns first. */
   readonly minor?: boolean;
   readonly numeric?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -43,7 +43,7 @@ const narrowPx = 640;
 /** The room between two cells. */
 const gapPx = 12;
 
-/** Without the last minor columns where there is no room for them, so that none is cut off. */
+/** The columns for which there is room. The last minor columns are left out first, so that none is cut off. */
 function fitting<Row>(columns: readonly Column<Row>[], px: number): readonly Column<Row>[] {
   const least = ({ width }: Column<Row>) => Number(/(\d+)px/.exec(width)?.[1] ?? 0) + gapPx;
   const shown = [...columns];

@@ -15,8 +15,8 @@ interface Entry {
 }
 
 /**
- * Records of an earlier life or pass are void: they are `forgotten`. Messages mark them in slices, so nothing is judged while a message about the
- * run waits.
+ * Records of an earlier life or pass are void: they are `forgotten`. Messages mark them in slices, so nothing is judged while a message
+ * about the run waits.
  */
 export function journalWhole(run: RunHistory): Finding[] {
   const { journal } = run;
@@ -76,7 +76,7 @@ function results({ journal, state, left = 0 }: RunHistory, entries: readonly Ent
     }
     const other = byPlace.get(place);
     byPlace.set(place, entry);
-    if (other !== undefined) found.push(wrong(`its commands ${other.node} and ${node} have the result ${place} both`, other, entry));
+    if (other !== undefined) found.push(wrong(`its commands ${other.node} and ${node} both have the result ${place}`, other, entry));
     if (place > newest) found.push(wrong(`its command ${node} has the result ${place} and it counts ${newest}`, entry));
     if (place <= after) found.push(wrong(`its command ${node} has the result ${place} and was given after ${after} results`, entry));
   }

@@ -4,7 +4,7 @@
 import type { BusConsumer } from "../../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 
-/** The maximum wait of a command for a slot. Only commands of several roles that arrive at the same moment wait. */
+/** The maximum wait of a command for a slot. A command waits only when commands of several roles arrive at the same moment. */
 const patienceMs = 1_000;
 
 export class Intake {
@@ -43,7 +43,8 @@ export class Intake {
 
   /**
    * A slot for a command. Undefined when no slot becomes free within a second, or when the worker drains. Then the command is not committed
-   * on the bus, which delivers it again later. The wait is short, because Kafka cannot move records to another worker before this wait ends.
+   * on the bus, which delivers it again later. The wait is short, because Kafka cannot move records to another worker before this wait
+   * ends.
    */
   take(): Promise<Slot | undefined> {
     if (this.#host.draining.aborted) return Promise.resolve(undefined);

@@ -19,7 +19,7 @@ const name = z
   .string()
   .regex(/^[\w./:@-]{1,200}$/)
   .describe("1 to 200 letters, digits and . _ - / : @");
-/** The same names as `task()` accepts. A step with another name would wait without an end. */
+/** The same names as `task()` accepts. A step with another name would wait forever. */
 export const taskName = z
   .string()
   .regex(/^[\w./:-]{1,200}$/)

@@ -10,7 +10,7 @@ import { json, type Operation, operation } from "./operation.ts";
 
 const tag = "server";
 
-/** An action that only this scope, and `operator`, allows. */
+/** An action that needs this scope. The scope `operator` allows it, too. */
 const markOf: Readonly<Record<TokenScope, Action>> = { read: "run.read", worker: "task.claim", operator: "run.steer" };
 
 interface AboutDeps extends Pick<ProtocolEngine, "clock" | "facts" | "reader" | "storage"> {

@@ -1,6 +1,6 @@
 // Live changes of runs and tasks. The changes of each commit are recorded in one bounded ring. A reader has only a position in that ring,
-// so nothing is buffered for a slow reader. It continues from its position. When the ring has overwritten that position, the reader is
-// notified how many changes it missed.
+// so nothing is buffered for a slow reader. It continues from its position. When the ring has overwritten that position, the reader learns
+// how many changes it missed.
 //
 // Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
 // Changes are hints for views: a task that changed twice within one commit is reported once.

@@ -15,7 +15,7 @@ import { knownTask, noSuchTask } from "./tasks.ts";
 
 /** Longer values of an attempt are left out, because each of a thousand attempts may have megabytes. */
 const attemptCharsMax = 65_536;
-/** Characters of all attempts of one answer. When there are more, the oldest attempts have no values. */
+/** Characters of all values in one answer. When there are more, the oldest attempts have no values. */
 const pageCharsMax = 2 * 1_048_576;
 
 const max = wholeNumber.optional().describe("the characters that are sent at most; all when absent");

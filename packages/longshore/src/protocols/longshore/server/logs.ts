@@ -196,7 +196,7 @@ async function follow(deps: LogDeps, { run, source, body }: Followed, after: num
   }
 }
 
-/** A run that was cancelled may still have workers that send their last lines. */
+/** Workers of a cancelled run may still send their last lines. */
 async function isOver(deps: LogDeps, run: Run | undefined, source: LogSource): Promise<boolean> {
   if (run === undefined) return true;
   if ("taskId" in source) {

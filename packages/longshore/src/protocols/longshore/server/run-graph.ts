@@ -56,7 +56,7 @@ export function graphOperations(deps: GraphDeps): Operation[] {
         const { run, plan } = await plannedRun(deps, params.id);
         const page = { limit: timelineAttempts, ...(after === undefined ? {} : { after }) };
         const { items, next } = await recordReader.timed(run.id, page);
-        // The records of this page may have taken all of this turn.
+        // Reading the records of this page may have used up this turn of the event loop.
         await deps.slices.turn(items.length);
         const shown = items.filter(({ record }) => !plan.nodes[record.node]?.hidden);
         const { id: runId, state, createdAt: t0, endedAt, retries } = run;

@@ -13,7 +13,7 @@ export function givingUpSignal({ board, clock }: WaitDeps, request: HttpRequest,
   return AbortSignal.any([request.gone, board.dismissed, over.signal]);
 }
 
-/** Call this only for a request that waits: it reads `request.gone`, which releases what the request occupies. */
+/** Call this only for a request that waits: it reads `request.gone`, and this releases what the request occupies. */
 export function givingUp({ board, clock }: WaitDeps, request: HttpRequest, waitMs: number): GiveUp {
   const over = whenAborted(AbortSignal.any([request.gone, board.dismissed]));
   return (leave) => {

@@ -7,7 +7,7 @@ import { type Slices, turnRows } from "../../../core/slices/slices.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
 import { planStep } from "./bodies.ts";
 
-/** Longer texts are not indented and compared: to parse and write one holds the event loop for some milliseconds. */
+/** Longer texts are not indented and compared: parsing and writing one takes some milliseconds of the event loop. */
 const textCharsMax = 200_000;
 
 /** The source as indented JSON; null when it is too long. */

@@ -88,7 +88,7 @@ function isShown(name: string): boolean {
   return !name.startsWith(".") && uuidOf(name) === undefined && idOfUuid(name) === undefined;
 }
 
-/** The smallest of the sorted times that this part of them does not exceed. */
+/** The smallest time that this share of the sorted times does not exceed. */
 function quantile(times: readonly number[], part: number): number | null {
   return times[Math.max(0, Math.ceil(times.length * part) - 1)] ?? null;
 }

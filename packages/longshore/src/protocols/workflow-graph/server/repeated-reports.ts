@@ -1,5 +1,5 @@
 // Repeated reports (README.md, "Complete"). The wire returns 409 for the second report of a lease. When a client sends `Idempotency-Key`, a
-// receipt is stored with its report: digests of the key and of the content, which are stored as long as the task. They distinguish a
+// receipt is stored with its report: digests of the key and of the content, which are kept as long as the task. They distinguish a
 // repetition from a different report under the same key, which is refused with a separate error.
 //
 // In a cluster, when an owner is lost before it has replied to a request, the next owner performs the request again. Its client has sent it

@@ -34,9 +34,14 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** With one, each report would wait for the commit of the one before it. With many, requests hold few reports. */
+/**
+ * With one request at a time, each report would wait for the commit of the one before it. With many requests, each would hold few reports.
+ */
 const flyingMax = 2;
-/** Characters of one report, and of all in one request: a server takes 256 KiB, and JSON in UTF-8 can have three times as many bytes as characters. */
+/**
+ * Characters of one report, and of all in one request: a server takes 256 KiB, and JSON in UTF-8 can have three times as many bytes as
+ * characters.
+ */
 const reportCharsMax = 16_384;
 const batchCharsMax = 65_536;
 
@@ -76,7 +81,7 @@ export class ReportBatch {
     });
   }
 
-  /** In the next turn of the event loop, so that all reports of this one go together. */
+  /** Sends in the next turn of the event loop, so that all reports of this turn go together. */
   #schedule(): void {
     if (this.#scheduled || this.#flying >= flyingMax || this.#queue.length === 0) return;
     this.#scheduled = true;
