@@ -9,7 +9,8 @@ export function checkSchedule(row: Schedule | null): Finding[] {
   const { name, when, nextAt, queued, backfill, history } = row;
   const wrong = (message: string, ...evidence: readonly unknown[]) => finding("schedule-can-tick", name, message, ...evidence);
   const found: Finding[] = [];
-  if (when.kind !== "at" && nextAt === null) found.push(wrong("its rule has times and its next one is not known", when));
+  const ends = when.kind === "at" || (when.kind === "crons" && when.until !== null);
+  if (!ends && nextAt === null) found.push(wrong("its rule has times and its next one is not known", when));
   if (queued.some((tick, at) => tick <= (queued[at - 1] ?? -1))) found.push(wrong("its ticks that wait are not in their order", queued));
   if (backfill !== null && backfill.started > backfill.total) found.push(wrong("its backfill has more runs than ticks", backfill));
   for (const tick of history)

@@ -13,7 +13,7 @@ import { changeMsMax, type TimeZone } from "./time-zone.ts";
 const cronCharsMax = 256;
 
 /** The parser. Loaded when a server gets its first cron expression. */
-export type CronParser = (text: string) => CronPattern;
+export type CronParser = (text: string, withSeconds?: boolean) => CronPattern;
 
 export interface CronPattern {
   /** The first matching local time after `local`; null when there is none. */
@@ -23,16 +23,17 @@ export interface CronPattern {
 
 export async function loadCronParser(): Promise<CronParser> {
   const { Cron } = await import("croner");
-  return (text) => {
-    if (text.length > cronCharsMax) throw badCron(text.slice(0, 40), `it has more than ${cronCharsMax} characters`);
+  return (text, withSeconds = false) => {
+    const expected = withSeconds ? `second, ${expectedFields}, such as 0 30 3 * * 1-5` : `${expectedFields}, such as 30 3 * * 1-5`;
+    if (text.length > cronCharsMax) throw badCron(text.slice(0, 40), `it has more than ${cronCharsMax} characters`, expected);
     let cron: Cron;
     try {
-      cron = new Cron(text, { utcOffset: 0, mode: "5-part" });
+      cron = new Cron(text, withSeconds ? { utcOffset: 0, mode: "6-part", domAndDow: true } : { utcOffset: 0, mode: "5-part" });
     } catch (cause) {
-      throw badCron(text, (cause as Error).message.replace(/^CronPattern: /, "").replace(/\.$/, ""), cause);
+      throw badCron(text, (cause as Error).message.replace(/^CronPattern: /, "").replace(/\.$/, ""), expected, cause);
     }
     const next = (local: number) => cron.nextRun(new Date(local))?.getTime() ?? null;
-    return { isFixed: isFixed(text), next: (local) => earlier(next(local), afterFebruary(next, local)) };
+    return { isFixed: isFixed(text, withSeconds ? 1 : 0), next: (local) => earlier(next(local), afterFebruary(next, local)) };
   };
 }
 
@@ -79,14 +80,16 @@ function nextAroundOverlap(pattern: CronPattern, zone: TimeZone, after: number, 
   return zone.offset(again - offset) === offset ? again - offset : nextCronTime(pattern, zone, change - 1 + changeMsMax);
 }
 
-function isFixed(text: string): boolean {
+/** `first` is the place of the minute. */
+function isFixed(text: string, first: number): boolean {
   const fields = text.trim().split(/\s+/);
   if (fields.length === 1) return fields[0]?.toLowerCase() !== "@hourly";
-  return !fields.slice(0, 2).some((field) => field.startsWith("*") || field.startsWith("?"));
+  return !fields.slice(first, first + 2).some((field) => field.startsWith("*") || field.startsWith("?"));
 }
 
-function badCron(text: string, why: string, cause?: unknown): LongshoreError {
-  const expected = "minute, hour, day of the month, month and day of the week, such as 30 3 * * 1-5";
+const expectedFields = "minute, hour, day of the month, month and day of the week";
+
+function badCron(text: string, why: string, expected: string, cause?: unknown): LongshoreError {
   return new LongshoreError("LONGSHORE_BAD_INPUT", `cron is ${JSON.stringify(text)}: ${why}. Expected ${expected}.`, {
     cause,
     detail: { field: "cron", expected },

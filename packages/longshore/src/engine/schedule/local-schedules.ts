@@ -16,11 +16,21 @@ import { unknownWorkflow } from "../run/runs.ts";
 import { scheduleTable } from "../tables/schedule.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalTicks } from "./local-ticks.ts";
-import { checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
-import { inputOf, type Overlap, openMax, type Schedule, type ScheduleRules } from "./schedule.ts";
+import { checkedCrons, checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
+import { inputOf, type Overlap, openMax, runOfTick, type Schedule, type ScheduleRules } from "./schedule.ts";
 import { scheduleOrder } from "./schedule-audit.ts";
 import { fireAt, withTick } from "./step.ts";
-import type { BackfillRange, DeclaredSchedule, ListedSchedules, NewSchedule, ScheduleStore, Upcoming } from "./store.ts";
+import type {
+  BackfillRange,
+  DeclaredSchedule,
+  ListedSchedules,
+  NewSchedule,
+  OwnRules,
+  RunRenewal,
+  ScheduleStore,
+  Upcoming,
+} from "./store.ts";
+import { isParsed, type When } from "./times.ts";
 
 /** Maximum number of schedules: each has a row in memory and a deadline. */
 const schedulesMax = 10_000;
@@ -89,6 +99,7 @@ export class LocalSchedules implements ScheduleStore {
     return this.#commit.run((tx) => {
       const before = this.#ticks.rows.get(tx, checked.name);
       if (before !== null && before.source !== null) throw declaredElsewhere(before);
+      if (before?.run !== undefined && wanted.own === undefined) throw madeElsewhere(before);
       this.#fittingWorkflow(tx, checked.rules);
       return { schedule: this.#write(tx, checked, before, null), created: before === null };
     });
@@ -200,6 +211,10 @@ export class LocalSchedules implements ScheduleStore {
     });
   }
 
+  renewsRuns(renew: RunRenewal): void {
+    this.#ticks.renewal = renew;
+  }
+
   endBackfill(name: string): Promise<Schedule | undefined> {
     return this.#change("end backfill", name, (row) => (row.backfill === null ? row : { ...row, backfill: null }));
   }
@@ -211,18 +226,18 @@ export class LocalSchedules implements ScheduleStore {
     return ticks.map((tick) => ({ tick, dueAt: fireAt(row, tick) }));
   }
 
-  async preview(given: GivenRules, after: number, max: number): Promise<readonly number[]> {
-    const { when } = rulesOf(given, "null");
+  async preview(given: GivenRules | OwnRules["when"], after: number, max: number): Promise<readonly number[]> {
+    const when = "kind" in given ? checkedCrons(given) : rulesOf(given, "null").when;
     await this.#ticks.times.load();
     return this.#ticks.times.list(when, { after, max }, this.#slices);
   }
 
   /** Throws LONGSHORE_BAD_INPUT for an invalid name or rule, and for a cron expression without a time in the future. */
-  async #check({ name, rules: given, input }: NewSchedule): Promise<Checked> {
+  async #check({ name, rules: given, input, own }: NewSchedule): Promise<Checked> {
     checkScheduleName(name);
-    const rules = rulesOf(given, input);
-    if (rules.when.kind === "cron") await this.#ticks.times.load();
-    if (rules.when.kind === "cron" && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(rules.when.cron);
+    const rules = rulesOf(given, input, own);
+    if (isParsed(rules.when)) await this.#ticks.times.load();
+    if (isParsed(rules.when) && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(textOf(rules.when));
     await this.#refuseManyMissed(rules);
     return { name, rules };
   }
@@ -256,8 +271,8 @@ export class LocalSchedules implements ScheduleStore {
       this.#audit.note(tx, scheduleOrder("create", null, row));
       return row;
     }
-    const { when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs } = before;
-    if (isSame({ when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs }, rules)) return before;
+    const { when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs, run } = before;
+    if (isSame({ when, workflow, input, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs, run }, rules)) return before;
     const moved = isSame(when, rules.when) ? {} : { nextAt: this.#ticks.times.next(rules.when, now), backfill: null };
     const row: Schedule = { ...before, ...rules, ...moved, updatedAt: Math.max(now, before.updatedAt + 1) };
     this.#ticks.rows.put(tx, name, row);
@@ -287,8 +302,8 @@ export class LocalSchedules implements ScheduleStore {
     const definition = this.#runs.definitions.newest(tx, row.workflow);
     if (definition === null) throw unknownWorkflow(row.workflow);
     if (overlap === "cancel-previous") for (const id of open) this.#runs.cancelNow(tx, id, `schedule ${row.name} was run by hand`);
-    const wanted = { id: runId, unlessThere: true, workflow: row.workflow, definitionId: definition.id, input: inputOf(row, now) };
-    this.#runs.startNow(tx, wanted);
+    const definitionId = this.#ticks.definitionOf(tx, row) ?? definition.id;
+    this.#runs.startNow(tx, { unlessThere: true, workflow: row.workflow, definitionId, ...runOfTick(row, { id: runId, tick: now, now }) });
     this.#audit.note(tx, { verb: "run", kind: "schedule", target: row.name, was: null, became: { run: runId } });
     const noted = withTick(row, { at: now, decidedAt: now, outcome: "started", runId, reason: null, by: "hand" });
     this.#ticks.rows.put(tx, row.name, { ...noted, open: [...open, runId].slice(-openMax) });
@@ -321,6 +336,20 @@ function declaredElsewhere({ name, source }: Schedule): LongshoreError {
     `Schedule ${name} belongs to the definition file of workflow ${source}: change it there, or use another name.`,
     { detail: { field: "name", expected: "the name of a schedule without a definition file" } },
   );
+}
+
+function madeElsewhere({ name }: Schedule): LongshoreError {
+  return new LongshoreError(
+    "LONGSHORE_CONFLICT",
+    `Schedule ${name} was made by another API of this server and has settings of that API: change it there, or use another name.`,
+    { detail: { field: "name", expected: "the name of a schedule of this API" } },
+  );
+}
+
+/** A rule for times, for an error. */
+function textOf(when: When): string {
+  if (when.kind === "cron") return when.cron;
+  return when.kind === "crons" ? when.crons.map(({ cron }) => cron).join(" or ") : when.kind;
 }
 
 function nameTaken({ name, source }: Schedule, workflow: string): LongshoreError {

@@ -12,9 +12,10 @@ import type { LocalRuns } from "../run/local-runs.ts";
 import { isRunOpen, type Run } from "../run/run.ts";
 import { scheduleRows, scheduleTable } from "../tables/schedule.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { inputOf, type Outcome, type Schedule, tickKey } from "./schedule.ts";
+import { type Outcome, runOfTick, type Schedule, type ScheduledRun, tickKey } from "./schedule.ts";
 import { fireAt, nextStep, type StepView, stepAt, type TickStart, waiting, withStart } from "./step.ts";
-import { Times } from "./times.ts";
+import type { RunRenewal } from "./store.ts";
+import { isParsed, Times } from "./times.ts";
 
 /** Deadlines of schedules share the heap with those of tasks. */
 export const scheduleDeadlinePrefix = "schedule:";
@@ -44,6 +45,9 @@ export class LocalTicks {
   readonly #deps: LocalTicksDeps;
   /** The names of all schedules. */
   readonly #names = new Set<string>();
+  /** The names of those that a protocol made. */
+  readonly #made = new Set<string>();
+  renewal: RunRenewal | undefined;
   /** The schedule that waits for the end of a run, by the id of the run. */
   readonly #watched = new Map<string, string>();
   /** The same runs, by the name of the schedule. */
@@ -70,8 +74,9 @@ export class LocalTicks {
   /** A deadline of this schedule has passed, or a run that it waits for has ended. */
   async fire(name: string): Promise<void> {
     const { commit } = this.#deps;
+    const renewed = this.#made.has(name) ? await this.#renewed(name) : undefined;
     try {
-      await commit.run((tx) => this.#step(tx, name, null));
+      await commit.run((tx) => this.#step(tx, name, null, renewed));
     } catch (error) {
       if (isTransient(error) || isClosing(error)) throw error;
       // The start was undone with all that it changed. The tick is recorded as failed, because otherwise it would stay due.
@@ -99,9 +104,15 @@ export class LocalTicks {
     if (definition === null) return failed(`there is no workflow ${row.workflow}`);
     for (const id of start.cancels) runs.cancelNow(tx, id, `the next tick of schedule ${row.name} has come`);
     const key = tickKey(row.name, start.tick);
-    const wanted = { id: idFrom(key, now), workflow: row.workflow, definitionId: definition.id, input: inputOf(row, start.tick), key };
-    const { run, created } = runs.startNow(tx, wanted);
+    const definitionId = this.definitionOf(tx, row) ?? definition.id;
+    const own = runOfTick(row, { id: idFrom(key, now), tick: start.tick, now });
+    const { run, created } = runs.startNow(tx, { workflow: row.workflow, definitionId, key, ...own });
     return withStart(row, start, { now, outcome: created ? "started" : "present", runId: run.id });
+  }
+
+  /** The definition that a protocol wants for the runs of its schedule; undefined for every other schedule, and when it was removed. */
+  definitionOf(tx: ReadTx, { run }: Schedule): string | undefined {
+    return run === undefined ? undefined : this.#deps.runs.definitions.byId(tx, run.definitionId)?.id;
   }
 
   view(tx: ReadTx): StepView {
@@ -117,7 +128,7 @@ export class LocalTicks {
     const { store, commit, clock } = this.#deps;
     const found: Schedule[] = [];
     await eachRow(commit, store.table(scheduleTable), { by: ["name"] }, { at: ({ name }) => [name], take: (row) => found.push(row) });
-    if (found.some(({ when }) => when.kind === "cron")) await this.times.load();
+    if (found.some(({ when }) => isParsed(when))) await this.times.load();
     for (const row of found) this.#arm(row, true);
     const isAhead = ({ lastAt }: Schedule) => lastAt !== null && lastAt > clock.now() + aheadMsMax;
     for (const { name } of found.filter(isAhead)) {
@@ -130,9 +141,16 @@ export class LocalTicks {
     }
   }
 
-  #step(tx: Tx, name: string, failure: string | null): void {
-    const row = this.rows.get(tx, name);
-    if (row === null) return;
+  async #renewed(name: string): Promise<ScheduledRun | undefined> {
+    const row = await this.#deps.commit.read((tx) => this.rows.get(tx, name));
+    return row?.run === undefined ? undefined : this.renewal?.(row, row.run);
+  }
+
+  #step(tx: Tx, name: string, failure: string | null, renewed?: ScheduledRun): void {
+    const stored = this.rows.get(tx, name);
+    if (stored === null) return;
+    // Not if the schedule was replaced in the meantime.
+    const row = renewed !== undefined && renewed.note === stored.run?.note ? { ...stored, run: renewed } : stored;
     const { now } = this.view(tx);
     const before = this.times.steps;
     const step = nextStep(row, this.view(tx));
@@ -167,6 +185,8 @@ export class LocalTicks {
     const { clock, deadline } = this.#deps;
     const { name } = row;
     this.#names.add(name);
+    if (row.run === undefined) this.#made.delete(name);
+    else this.#made.add(name);
     const { isReady, runs } = waiting(row);
     this.#unwatch(name);
     for (const id of runs) this.#watched.set(id, name);
@@ -178,6 +198,7 @@ export class LocalTicks {
 
   #forget(name: string): void {
     this.#names.delete(name);
+    this.#made.delete(name);
     this.#unwatch(name);
     this.#deps.deadline(scheduleDeadlinePrefix + name, null);
   }

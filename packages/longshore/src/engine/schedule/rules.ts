@@ -4,6 +4,7 @@ import { type Duration, durationMs } from "../../core/duration.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { shown } from "../../core/text.ts";
 import { type CatchUp, catchUps, type Overlap, overlaps, type ScheduleRules } from "./schedule.ts";
+import type { OwnRules } from "./store.ts";
 import type { When } from "./times.ts";
 
 /** Rules as they are written. Exactly one of `cron`, `every` and `at` is given. */
@@ -52,7 +53,7 @@ export function checkScheduleName(name: string): void {
  * Throws LONGSHORE_BAD_INPUT for invalid rules. `input` is JSON text. Cron expressions and time zones are not checked here: `Times` checks
  * them when it computes times.
  */
-export function rulesOf(given: GivenRules, input: string): ScheduleRules {
+export function rulesOf(given: GivenRules, input: string, own?: OwnRules): ScheduleRules {
   const { workflow, tickField = null, overlap = "skip", queueMax = queueDefault, catchUp = "last" } = given;
   if (workflow === "") throw bad("workflow", workflow, "the name of a workflow");
   if (input.length > inputCharsMax)
@@ -66,10 +67,33 @@ export function rulesOf(given: GivenRules, input: string): ScheduleRules {
   if (tickField !== null && (tickField === "" || tickField.length > fieldCharsMax || !input.trim().startsWith("{")))
     throw bad("tickField", tickField, `a name of 1 to ${fieldCharsMax} characters, and an object as the input`);
   return {
-    ...{ when: whenOf(given), workflow, input, tickField, overlap: overlap as Overlap, queueMax, catchUp: catchUp as CatchUp },
+    ...{
+      when: own === undefined ? whenOf(given) : checkedCrons(own.when),
+      workflow,
+      input,
+      tickField,
+      overlap: overlap as Overlap,
+      queueMax,
+      catchUp: catchUp as CatchUp,
+    },
     catchUpMs: msOf(given.catchUpWindow ?? catchUpMsDefault, "catchUpWindow", catchUpMsMin, catchUpMsMax),
     jitterMs: msOf(given.jitter ?? 0, "jitter", 0, jitterMsMax),
+    ...(own === undefined ? {} : { run: own.run }),
   };
+}
+
+/** Expressions of one schedule: each step of the schedule computes a time of each. */
+const cronsMax = 20;
+
+export function checkedCrons(when: OwnRules["when"]): OwnRules["when"] {
+  const { crons, from, until } = when;
+  if (crons.length === 0 || crons.length > cronsMax) throw bad("crons", crons.length, `1 to ${cronsMax} cron expressions`);
+  for (const [field, at] of [
+    ["from", from],
+    ["until", until],
+  ] as const)
+    if (at !== null) timeOf(at, field);
+  return when;
 }
 
 function whenOf({ cron, timezone, every, anchor, at }: GivenRules): When {

@@ -18,6 +18,8 @@ export function scheduleStatus<Value>(row: Schedule, parse: (text: string) => Va
 
 function timesOf({ when }: Schedule) {
   if (when.kind === "cron") return { cron: when.cron, timezone: when.timezone };
+  // Only for display: such a schedule is changed by the protocol that made it.
+  if (when.kind === "crons") return { cron: when.crons.map(({ cron }) => cron).join(" or "), timezone: when.crons[0]?.timezone ?? "UTC" };
   return when.kind === "every" ? { every: when.everyMs, anchor: when.anchor } : { at: when.at };
 }
 

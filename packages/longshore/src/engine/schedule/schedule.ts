@@ -14,6 +14,23 @@ export type Overlap = (typeof overlaps)[number];
 export const catchUps = ["last", "all"] as const;
 export type CatchUp = (typeof catchUps)[number];
 
+/**
+ * What a protocol gives each run of a schedule that it made, besides the input. Such a schedule is changed by its protocol only: by hand, its runs
+ * would lose this.
+ */
+export interface ScheduledRun {
+  /** The definition of its runs; the newest of the workflow when this one was removed. */
+  readonly definitionId: string;
+  readonly alias: string | null;
+  readonly priority: number;
+  readonly settings: string | null;
+  readonly variables: string | null;
+  /** Fields of the input that get the time of the tick, the time of the start and the id of the run. The times are epoch milliseconds. */
+  readonly fields: { readonly tick: string; readonly startedAt: string; readonly runId: string };
+  /** A text of the protocol, for its own use. */
+  readonly note: string;
+}
+
 /** What the author of a schedule decides. */
 export interface ScheduleRules {
   readonly when: When;
@@ -29,6 +46,7 @@ export interface ScheduleRules {
   /** Ticks that are older than this do not start any more. */
   readonly catchUpMs: number;
   readonly jitterMs: number;
+  readonly run?: ScheduledRun;
 }
 
 /**
@@ -102,7 +120,17 @@ export function tickKey(name: string, tick: number): string {
   return `schedule:${name}@${new Date(tick).toISOString()}`;
 }
 
-/** JSON text of the input of a tick's run. */
+/** A tick's run, except for its workflow and its start key. */
+export function runOfTick(rules: ScheduleRules, { id, tick, now }: { id: string; tick: number; now: number }) {
+  const { run } = rules;
+  const input = inputOf(rules, tick);
+  if (run === undefined) return { id, input };
+  const { alias, priority, settings, variables, fields } = run;
+  const added = { [fields.tick]: tick, [fields.startedAt]: now, [fields.runId]: id };
+  return { id, input: writeExact({ ...(parseExact(input) as object), ...added }), alias, priority, settings, variables };
+}
+
+/** JSON text of the input of a tick's run, before its protocol adds to it. */
 export function inputOf({ input, tickField }: Pick<ScheduleRules, "input" | "tickField">, tick: number): string {
   if (tickField === null) return input;
   return writeExact({ ...(parseExact(input) as object), [tickField]: new Date(tick).toISOString() });

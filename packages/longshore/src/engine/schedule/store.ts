@@ -3,14 +3,25 @@
 import type { Position } from "../../core/file-place.ts";
 import type { Run } from "../run/run.ts";
 import type { GivenRules } from "./rules.ts";
-import type { Overlap, Schedule } from "./schedule.ts";
+import type { Overlap, Schedule, ScheduledRun } from "./schedule.ts";
+import type { When } from "./times.ts";
 
 /** A schedule as its author gives it. `input` is JSON text. */
 export interface NewSchedule {
   readonly name: string;
   readonly rules: GivenRules;
   readonly input: string;
+  readonly own?: OwnRules;
 }
+
+/** What only a protocol gives: times instead of those of `rules`, and what its runs get. */
+export interface OwnRules {
+  readonly when: When & { kind: "crons" };
+  readonly run: ScheduledRun;
+}
+
+/** Makes the part of a protocol in the runs of one of its schedules again. Undefined: it stays as it is. */
+export type RunRenewal = (row: Schedule, run: ScheduledRun) => Promise<ScheduledRun | undefined>;
 
 /** A schedule of a definition file, with its place there for errors. */
 export interface DeclaredSchedule extends NewSchedule {
@@ -54,7 +65,9 @@ export interface ScheduleStore {
   /** The next times of a schedule, with jitter. */
   upcoming(schedule: Schedule, max: number): Promise<readonly Upcoming[]>;
   /** The times of rules that are not stored. */
-  preview(rules: GivenRules, after: number, max: number): Promise<readonly number[]>;
+  preview(rules: GivenRules | OwnRules["when"], after: number, max: number): Promise<readonly number[]>;
+  /** Sets what is asked before each tick of a schedule that a protocol made, because a workflow may have changed since it was stored. */
+  renewsRuns(renew: RunRenewal): void;
 }
 
 export interface BackfillRange {

@@ -25,6 +25,38 @@ describe("a single time", () => {
   });
 });
 
+describe("cron expressions with seconds", () => {
+  const zones = [
+    { cron: "*/20 * * * * *", timezone: "UTC" },
+    { cron: "5 0 3 * * *", timezone: "Europe/Berlin" },
+  ];
+  // 2026-01-01T01:59:50Z.
+  const begin = Date.UTC(2026, 0, 1, 1, 59, 50);
+
+  it("come together in their order, from the begin of their range to its end", async () => {
+    const own = new Times();
+    await own.load();
+    const when = { kind: "crons", crons: zones, from: begin, until: begin + 50_000 } as const;
+    const found = await own.list(when, { after: 0, max: 100 }, new Slices());
+    expect(found.map((at) => at - begin)).toEqual([10_000, 15_000, 30_000, 50_000]);
+    expect(own.last(when, found[0] as number, begin + 49_999)).toBe(begin + 30_000);
+  });
+
+  it("have a last time up to another that is found to the second, among many", async () => {
+    const own = new Times();
+    await own.load();
+    const when = { kind: "crons", crons: zones, from: null, until: null } as const;
+    expect(own.last(when, begin + 10_000, begin + 86_400_000)).toBe(begin + 86_400_000 - 10_000);
+  });
+
+  it("fit only days that fit both the day of the month and the weekday", async () => {
+    const own = new Times();
+    await own.load();
+    const when = { kind: "crons", crons: [{ cron: "0 0 0 13 * FRI", timezone: "UTC" }], from: null, until: null } as const;
+    expect(own.next(when, begin)).toBe(Date.UTC(2026, 1, 13));
+  });
+});
+
 describe("the last time up to another", () => {
   it("is found among millions", () => {
     expect(times.last({ kind: "every", everyMs: 1_000, anchor: 7 }, 7, 10_000_000_500)).toBe(9_999_999_007 + 1_000);

@@ -11,7 +11,22 @@ export type When =
   | { readonly kind: "cron"; readonly cron: string; readonly timezone: string }
   /** Ticks at the anchor, and at every multiple of the interval before and after the anchor. */
   | { readonly kind: "every"; readonly everyMs: number; readonly anchor: number }
-  | { readonly kind: "at"; readonly at: number };
+  | { readonly kind: "at"; readonly at: number }
+  /**
+   * The times of several cron expressions together, from `from` to `until`. These expressions begin with seconds, and when they have both a day of the
+   * month and a weekday, both must fit.
+   */
+  | {
+      readonly kind: "crons";
+      readonly crons: readonly { readonly cron: string; readonly timezone: string }[];
+      readonly from: number | null;
+      readonly until: number | null;
+    };
+
+/** Whether times of this rule need the parser of cron expressions. */
+export function isParsed({ kind }: When): boolean {
+  return kind === "cron" || kind === "crons";
+}
 
 /** How many parsed expressions are kept in memory: each takes 83 kB, and parsing one takes 150 us. */
 const patternsMax = 64;
@@ -25,8 +40,9 @@ const nextSteps = 300;
 const parseSteps = 1_500;
 /** Times that `last` visits one by one, before it searches. Rare times are few, and the search computes each of them many times. */
 const visitedMax = 8;
-/** Times of cron expressions are whole minutes. */
+/** Times of cron expressions are whole minutes, or whole seconds. */
 const minuteMs = 60_000;
+const secondMs = 1_000;
 /** Zones in memory. There are about 600. */
 const zonesMax = 100;
 
@@ -53,8 +69,20 @@ export class Times {
   next(when: When, after: number): number | null {
     if (when.kind === "at") return when.at > after ? when.at : null;
     if (when.kind === "every") return when.anchor + (Math.floor((after - when.anchor) / when.everyMs) + 1) * when.everyMs;
+    if (when.kind === "crons") return this.#nextOfAll(when, after);
     this.steps += nextSteps;
     return nextCronTime(this.#pattern(when.cron), this.#zone(when.timezone), after);
+  }
+
+  #nextOfAll({ crons, from, until }: When & { kind: "crons" }, after: number): number | null {
+    const begin = from === null ? after : Math.max(after, from - 1);
+    let first: number | null = null;
+    for (const { cron, timezone } of crons) {
+      this.steps += nextSteps;
+      const next = nextCronTime(this.#pattern(cron, true), this.#zone(timezone), begin);
+      if (next !== null && (first === null || next < first)) first = next;
+    }
+    return first === null || (until !== null && first > until) ? null : first;
   }
 
   /** The first times after `after` and up to `upTo`, in turns of the event loop: each may be far from the one before. */
@@ -80,8 +108,9 @@ export class Times {
     }
     if (when.kind === "every") return when.anchor + Math.floor((upTo - when.anchor) / when.everyMs) * when.everyMs;
     // A binary search: `low` is a time of the rule, and none is in (high, upTo].
-    while (high - low >= minuteMs) {
-      const middle = low + Math.ceil((high - low) / minuteMs / 2) * minuteMs;
+    const unitMs = when.kind === "crons" ? secondMs : minuteMs;
+    while (high - low >= unitMs) {
+      const middle = low + Math.ceil((high - low) / unitMs / 2) * unitMs;
       const next = this.next(when, middle - 1);
       if (next === null || next > upTo) high = middle - 1;
       else low = next;
@@ -89,12 +118,13 @@ export class Times {
     return low;
   }
 
-  #pattern(cron: string): CronPattern {
-    const known = this.#patterns.get(cron);
+  #pattern(cron: string, withSeconds = false): CronPattern {
+    const key = withSeconds ? `seconds ${cron}` : cron;
+    const known = this.#patterns.get(key);
     if (known !== undefined) return known;
     if (this.#parser === null) throw new Error("The parser of cron expressions has not been loaded.");
     this.steps += parseSteps;
-    return this.#patterns.set(cron, this.#parser(cron));
+    return this.#patterns.set(key, this.#parser(cron, withSeconds));
   }
 
   #zone(name: string): TimeZone {

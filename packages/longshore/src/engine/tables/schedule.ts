@@ -43,8 +43,8 @@ export const scheduleTable: TableSpec<Schedule> = {
   }),
 };
 
-function storedRules({ when, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs }: Schedule): StoredRules {
-  return { when, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs };
+function storedRules({ when, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs, run }: Schedule): StoredRules {
+  return { when, tickField, overlap, queueMax, catchUp, catchUpMs, jitterMs, ...(run === undefined ? {} : { run }) };
 }
 
 function storedState({ lastAt, open, queued, backfill, history }: Schedule): StoredState {
