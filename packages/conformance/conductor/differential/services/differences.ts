@@ -8,6 +8,28 @@ export const serviceDifferences: readonly Accepted[] = [
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
+    reason: "Schedules are listed in the order of their names.",
+    when: steps("schedules", "list", "list of a workflow"),
+  },
+  {
+    reason:
+      "A schedule without times, with an expression that cannot be read, or of a workflow that is not stored is refused; the real server stores it, and it never starts anything.",
+    when: steps("schedules", "without times", "with a bad expression", "of an unknown workflow"),
+  },
+  {
+    reason:
+      "A schedule may have no pause of one server process, and no record of a start waits in a queue: `/api/scheduler/admin` is refused.",
+    when: steps("schedules", "requeue", "pause all", "resume all"),
+  },
+  {
+    reason: "The id of a start is the id of its run.",
+    when: ({ chapter, at }) => chapter === "schedules" && /\.(workflowId|executionId)$/.test(at),
+  },
+  {
+    reason: "Parts of a text that are objects or lists are written as JSON, where the real server writes them in the manner of Java.",
+    when: ({ chapter, at }) => chapter === "schedules" && /\.(input|inputSize)$/.test(at),
+  },
+  {
     reason: "External payload storage is refused: inputs and outputs of up to 10 MiB are sent in their requests.",
     when: ({ chapter }) => chapter === "external-storage",
   },

@@ -54,6 +54,9 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["`waitForSeconds`, `timeoutMillis`", "./server/reports-by-reference.ts", "signalMsMax", 1],
   ["tasks in a list of `/admin/task`", "./server/administration.ts", "pageMax", 1],
   ["tasks in a list of `/admin/task`", "./server/administration.ts", "visitedMax", 1],
+  ["schedules in a list, names in one request", "./server/scheduler.ts", "sizeMax", 1],
+  ["schedules in a list, names in one request", "./server/scheduler.ts", "namesMax", 1],
+  ["cron expressions of one schedule", "../../engine/schedule/rules.ts", "cronsMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "mocksMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "testMsMax", 1_000],
   ["pollers in the poll data", "./server/recent-polls.ts", "pollsMax", 1],
@@ -76,7 +79,7 @@ describe("the server part of README.md", () => {
   });
 
   it("lists every call that is served, and no other", () => {
-    const deps = { runs: { startsFor: () => {} } } as unknown as ConductorDeps;
+    const deps = { runs: { startsFor: () => {} }, schedules: { renewsRuns: () => {} } } as unknown as ConductorDeps;
     const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const calls = parts.find(({ title }) => title === "Calls");
     const refused = unservedCalls.map(([method, path]) => `${method} /api${path}`);

@@ -64,7 +64,11 @@ function documentOf(routes: readonly Pick<Route, "method" | "path">[], version: 
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Conductor's API on Longshore", version, description: "Longshore's own API is described at /api/v1/openapi.json." },
+    info: {
+      title: "Conductor's API on Longshore",
+      version,
+      description: "Longshore's own API is described at /api/longshore/v1/openapi.json.",
+    },
     paths,
     components: { schemas: { Refusal: refusalSchema } },
   };

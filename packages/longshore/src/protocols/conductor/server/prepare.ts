@@ -15,7 +15,7 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
   return {
     dialects: [conductorDialect(environmentValue)],
     async open({ engine, trouble, isIdle }) {
-      const { clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen, storage } = engine;
+      const { clock, board, runs, logs, reader, workers, documents, plan, removeRun, listen, storage, schedules } = engine;
       // One registry for all: it caches definitions.
       let registry: Promise<Registry> | undefined;
       const known = () => {
@@ -35,7 +35,7 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
         },
         async serve({ version, tokens, metrics }) {
           const { conductorRoutes } = await import("./routes.ts");
-          const deps = { clock, board, runs, logs, reader, workers, plan, removeRun, listen, version, tokens, storage, metrics };
+          const deps = { clock, board, runs, logs, reader, workers, plan, removeRun, listen, version, tokens, storage, metrics, schedules };
           return { routes: conductorRoutes({ ...deps, registry: await known() }) };
         },
       };

@@ -12,6 +12,7 @@ import type { Definition } from "../../../engine/run/dialect.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
+import type { ScheduleStore } from "../../../engine/schedule/store.ts";
 import type { HttpReply, HttpRequest, Problem, Route, RouteGroup } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { environmentValue, secretValue } from "../dialect/environment.ts";
@@ -29,6 +30,7 @@ import { RunRenderer } from "./render-run.ts";
 import { json, notFound, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
 import { ReportsByReference } from "./reports-by-reference.ts";
 import { objectOf, textIn } from "./request.ts";
+import { Scheduler } from "./scheduler.ts";
 import { Search } from "./search.ts";
 import { Starter } from "./start.ts";
 import { Tasks } from "./tasks.ts";
@@ -47,6 +49,7 @@ export interface ConductorDeps {
   readonly workers: Workers;
   readonly registry: Registry;
   readonly version: string;
+  readonly schedules: ScheduleStore;
   readonly storage: MonitoringDeps["storage"];
   readonly metrics: MonitoringDeps["metrics"];
   plan(definition: Definition): Plan;
@@ -83,6 +86,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     ...unservedRoutes,
+    ...schedulerRoutes(new Scheduler({ clock, reader, schedules: deps.schedules, registry, starter })),
     ...administrationRoutes(new Administration({ reader, renderer, board, workflows, references, version: deps.version })),
     ...environmentRoutes(new Environment(process.env)),
     route("POST", "/token", "token.check", "text", (request) => token(request, deps.tokens)),
@@ -221,6 +225,22 @@ function monitoringRoutes(monitoring: Monitoring, described: readonly Route[]): 
     at("/actuator/health", "server.health", monitoring.health),
     at("/actuator/info", "server.version", monitoring.info),
     at("/actuator/prometheus", "server.measure", monitoring.prometheus),
+  ];
+}
+
+function schedulerRoutes(scheduler: Scheduler): Route[] {
+  return [
+    route("GET", "/scheduler/schedules", "schedule.read", "none", scheduler.list),
+    route("POST", "/scheduler/schedules", "schedule.write", "text", scheduler.put),
+    route("GET", "/scheduler/schedules/search", "schedule.read", "none", scheduler.search),
+    route("GET", "/scheduler/schedules/:name", "schedule.read", "none", scheduler.get),
+    route("DELETE", "/scheduler/schedules/:name", "schedule.write", "none", scheduler.remove),
+    route("PUT", "/scheduler/schedules/:name/pause", "schedule.steer", "none", scheduler.pause),
+    route("PUT", "/scheduler/schedules/:name/resume", "schedule.steer", "none", scheduler.resume),
+    route("PUT", "/scheduler/bulk/pause", "schedule.steer", "text", scheduler.pauseAll),
+    route("PUT", "/scheduler/bulk/resume", "schedule.steer", "text", scheduler.resumeAll),
+    route("GET", "/scheduler/nextFewSchedules", "schedule.read", "none", scheduler.times),
+    route("GET", "/scheduler/search/executions", "schedule.read", "none", scheduler.executions),
   ];
 }
 

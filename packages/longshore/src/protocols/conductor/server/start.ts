@@ -69,11 +69,16 @@ export class Starter {
 
   /** Returns the id of the run, or of an earlier run with the same idempotency key. */
   async start(request: StartRequest): Promise<string> {
-    const definition = await this.#definition(request);
-    const run = { workflow: request.name, ...runOf(definition, this.#source(definition), request) };
+    const run = await this.made(request);
     return request.idempotencyKey === undefined
       ? (await this.#deps.runs.begin(run)).run.id
       : this.#startOnce(request, run, request.idempotencyKey);
+  }
+
+  /** The run that a request starts, without its id and key. */
+  async made(request: StartRequest) {
+    const definition = await this.#definition(request);
+    return { workflow: request.name, ...runOf(definition, this.#source(definition), request) };
   }
 
   /** The same for a request with the name in its path, for which Conductor has other error texts. */
@@ -247,17 +252,19 @@ function inputFor(definition: Definition, source: WorkflowDef, given: JsonObject
 }
 
 /** A name in the path replaces the one in the body. */
-export async function parseStart(request: HttpRequest, given?: string): Promise<StartRequest> {
-  const body = objectOf(request, "the start request");
+export function parseStart(request: HttpRequest, given?: string): Promise<StartRequest> {
+  return startIn(objectOf(request, "the start request"), given);
+}
+
+/** `path` begins the names of fields in errors. */
+export async function startIn(body: JsonObject, given?: string, path = "startWorkflow.arg0"): Promise<StartRequest> {
   if (body.externalInputPayloadStoragePath)
     throw badRequest("externalInputPayloadStoragePath is set, but Longshore has no external payload storage: send the input in `input`.");
   if (body.input === null) throw badRequest("NULL input passed when starting workflow");
   const inline =
-    body.workflowDef === undefined || body.workflowDef === null
-      ? undefined
-      : await inlineOf(body.workflowDef, "startWorkflow.arg0.workflowDef");
+    body.workflowDef === undefined || body.workflowDef === null ? undefined : await inlineOf(body.workflowDef, `${path}.workflowDef`);
   const name = inline?.name ?? given ?? textIn(body, "name") ?? "";
-  if (name === "") throw invalid([{ path: "startWorkflow.arg0.name", message: "Workflow name cannot be null or empty" }]);
+  if (name === "") throw invalid([{ path: `${path}.name`, message: "Workflow name cannot be null or empty" }]);
   return {
     name,
     version: numberIn(body, "version"),

@@ -6,7 +6,8 @@ import type { Route } from "../../../net/http/http.ts";
 /** Paths, with everything below them. */
 export const unserved: Readonly<Record<string, string>> = {
   "/api/event": "event handlers",
-  "/api/scheduler": "Conductor's scheduler API (longshore schedules does this here)",
+  "/api/scheduler/admin":
+    "a pause of one process and a queue of starts, because it has neither (PUT /api/scheduler/bulk/pause pauses schedules)",
   "/api/files": "file storage",
   "/api/agent": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
   "/api/a2a": "Conductor's agents, because it calls no model: tasks of the type AGENT and of model calls go to workers of yours",
