@@ -40,6 +40,11 @@ function clientOf(states: readonly { state: Run["state"]; step: Partial<Step> }[
     at++;
     return { items, next: null };
   };
+  return clientWith(get);
+}
+
+/** Answers every request with `get`. */
+function clientWith(get: (path: string) => Promise<unknown>): Client {
   return {
     url: "",
     get: get as Client["get"],
@@ -83,18 +88,7 @@ it("never draws more lines than the terminal has, and removes lines that are not
   const drawn: number[] = [];
   const write = (text: string) => terminal.write(text) && drawn.push(terminal.lines.length) > 0;
   const screen: Screen = { isTTY: true, columns: 60, rows: 10, write };
-  await showRun(
-    {
-      url: "",
-      get: get as Client["get"],
-      post: get as Client["post"],
-      put: get as Client["put"],
-      delete: get as Client["delete"],
-      async *events() {},
-    },
-    "R1",
-    screen,
-  );
+  await showRun(clientWith(get), "R1", screen);
   expect(Math.max(...drawn)).toBe(9);
   expect(terminal.lines.map((line) => line.split(" ")[1])).toEqual(["", "s0", "s1", "s2"]);
 });

@@ -253,12 +253,7 @@ async function nodeWithRawFrames(owner: TestOwner): Promise<{ node: LinkClient; 
   const proxy = createServer((near) => {
     const far = createConnection(owner.http.port, "127.0.0.1");
     last = far;
-    near.pipe(far).pipe(near);
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const)
-      from.on("close", () => to.destroy()).on("error", () => undefined);
+    joinSockets(near, far);
   });
   const url = await listening(proxy);
   const node = startNode(() => ({ node: owner.node, url }));
@@ -279,12 +274,7 @@ describe("with TLS", () => {
     const owner = await startOwner(undefined, { logger }, { tls });
     const middle = createTlsServer(tls, (near) => {
       const far = connectTls({ port: owner.http.port, host: "127.0.0.1", rejectUnauthorized: false });
-      near.pipe(far).pipe(near);
-      for (const [from, to] of [
-        [near, far],
-        [far, near],
-      ] as const)
-        from.on("close", () => to.destroy()).on("error", () => undefined);
+      joinSockets(near, far);
     });
     const url = (await listening(middle)).replace("http:", "https:");
     expect(await refusalOf({ node: owner.node, url })).toContain("ended the handshake");
@@ -297,18 +287,23 @@ describe("with TLS", () => {
     const owner = await startOwner(undefined, { logger });
     const middle = createTlsServer(tls, (near) => {
       const far = createConnection(owner.http.port, "127.0.0.1");
-      near.pipe(far).pipe(near);
-      for (const [from, to] of [
-        [near, far],
-        [far, near],
-      ] as const)
-        from.on("close", () => to.destroy()).on("error", () => undefined);
+      joinSockets(near, far);
     });
     const url = (await listening(middle)).replace("http:", "https:");
     await refusalOf({ node: owner.node, url });
     expect(lines.join("\n")).toContain("a program between them ends TLS");
   });
 });
+
+/** Passes everything between the two; the end of one ends the other. */
+function joinSockets(near: Socket, far: Socket): void {
+  near.pipe(far).pipe(near);
+  for (const [from, to] of [
+    [near, far],
+    [far, near],
+  ] as const)
+    from.on("close", () => to.destroy()).on("error", () => undefined);
+}
 
 async function listening(server: {
   listen(port: number, host: string, done: () => void): unknown;

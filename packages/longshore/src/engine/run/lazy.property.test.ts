@@ -112,13 +112,19 @@ const stepsOf = (story: Story, known: Map<number, string | null>) =>
 describe("any lazy plan", () => {
   const drawn = (stream: Iterator<number>) => () => stream.next().value as number;
 
+  /** Runs a story until it ends or stops. */
+  function played(told: Story, stream: Iterator<number>, stopAfter?: number) {
+    const { plan, partOf } = write(told);
+    const fails = (at: number) => (told.parts[at] as Part & { kind: "step" }).fails;
+    const ledger = new Ledger(plan).start();
+    play(ledger, partOf, drawn(stream), fails, stopAfter);
+    return { ledger, partOf, fails };
+  }
+
   it("runs the wanted nodes and the nodes that they need, each once, for any failures and any order of ends", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
-        const { plan, partOf } = write(told);
-        const fails = (at: number) => (told.parts[at] as Part & { kind: "step" }).fails;
-        const ledger = new Ledger(plan).start();
-        play(ledger, partOf, drawn(stream), fails);
+        const { ledger, partOf, fails } = played(told, stream);
         const expected = read(told, fails);
         assert.deepEqual(ledger.started.map((node) => partOf.get(node) as number).sort(), stepsOf(told, expected));
         const failed = stepsOf(told, expected).filter(fails).length;
@@ -132,10 +138,7 @@ describe("any lazy plan", () => {
   it("succeeds after a stop or a failure and a retry, with the nodes that are wanted then, and runs no step more than once again", () => {
     fc.assert(
       fc.property(story, fc.nat(8), fc.infiniteStream(fc.nat(1_000)), (told, stopAfter, stream) => {
-        const { plan, partOf } = write(told);
-        const fails = (at: number) => (told.parts[at] as Part & { kind: "step" }).fails;
-        const ledger = new Ledger(plan).start();
-        play(ledger, partOf, drawn(stream), fails, stopAfter);
+        const { ledger, partOf } = played(told, stream, stopAfter);
         if (ledger.run.state === "succeeded") return;
         const doneBefore = [...ledger.states].filter(([node, state]) => state === "done" && partOf.has(node)).map(([node]) => node);
         ledger.started.length = 0;
@@ -157,10 +160,7 @@ describe("any lazy plan", () => {
   it("wants no node again that no choice leads to any longer", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
-        const { plan, partOf } = write(told);
-        const fails = (at: number) => (told.parts[at] as Part & { kind: "step" }).fails;
-        const ledger = new Ledger(plan).start();
-        play(ledger, partOf, drawn(stream), fails);
+        const { ledger, partOf } = played(told, stream);
         if (ledger.run.state === "succeeded") return;
         ledger.started.length = 0;
         ledger.tell({ kind: "restart" });

@@ -1,21 +1,11 @@
 // The messages between the runner and the thread or process in which handlers run. They contain only data that structured cloning supports.
 
-import type { ContextIds, OutputStream } from "../../core/context.ts";
+import type { Context, OutputStream } from "../../core/context.ts";
 import { codeOf, type ErrorCode, errorCodes, isTerminal, LongshoreError, TerminalError, toError } from "../../core/errors.ts";
 import type { Json } from "../../core/json/json.ts";
-import type { SpanIds } from "../../core/trace.ts";
 
 /** The data of a call at its start. */
-export interface CallContext {
-  readonly attempt: number;
-  readonly ids: ContextIds;
-  readonly idempotencyKey: string;
-  readonly trace: SpanIds | undefined;
-  readonly upstream: { readonly [stepId: string]: unknown };
-  readonly deferrals: number;
-  readonly deferred: Json | undefined;
-  readonly native: Json | undefined;
-}
+export type CallContext = Pick<Context, "attempt" | "ids" | "idempotencyKey" | "trace" | "upstream" | "deferrals" | "deferred" | "native">;
 
 export type ToHandlers =
   | { readonly kind: "call"; readonly call: number; readonly task: string; readonly input: unknown; readonly context: CallContext }

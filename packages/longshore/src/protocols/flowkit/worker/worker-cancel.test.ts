@@ -7,7 +7,7 @@ import { deferred, until } from "../../../../test/support/until.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import { TestClock } from "../../../testing/clock.ts";
 import type { RunContext } from "./run-context.ts";
-import { streamTask } from "./stream-task.ts";
+import { type StreamTask, streamTask } from "./stream-task.ts";
 
 describe("cancelling", () => {
   /** A handler that waits in its second batch for its signal. */
@@ -19,6 +19,19 @@ describe("cancelling", () => {
       return ctx.cancellable(new Promise(() => {}));
     });
     return { started: started.promise, handler };
+  }
+
+  /** Cancels the run during its first batch, then opens the gate of the handler: no other batch may be processed. */
+  async function cancelInFirstBatch(handler: StreamTask, processed: readonly unknown[], gate: { resolve(): void }) {
+    const world = await flowkitWorld();
+    await world.worker([handler], { workerId: "w-1" });
+    await world.start();
+    await until(() => processed.length === 1);
+    await world.cancel("enough", "w-1");
+    await until(() => world.logged("worker.run.cancelling").length === 1);
+    gate.resolve();
+    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
+    expect(processed).toEqual([0]);
   }
 
   it("[F-CANC-01, F-CANC-02, F-OVR-04] a signal reaches the handler inside its batch, and the run ends as cancelled", async () => {
@@ -39,7 +52,6 @@ describe("cancelling", () => {
   });
 
   it("[F-CANC-01] the worker checks the signal between two batches, so the handler need not do this", async () => {
-    const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];
     const deaf = counting(3, async ({ payload }) => {
@@ -47,18 +59,10 @@ describe("cancelling", () => {
       await gate.promise;
       return {};
     });
-    await world.worker([deaf], { workerId: "w-1" });
-    await world.start();
-    await until(() => processed.length === 1);
-    await world.cancel("enough", "w-1");
-    await until(() => world.logged("worker.run.cancelling").length === 1);
-    gate.resolve();
-    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
-    expect(processed).toEqual([0]);
+    await cancelInFirstBatch(deaf, processed, gate);
   });
 
   it("[F-CANC-01] batches that a handler makes after the cancel are not processed", async () => {
-    const world = await flowkitWorld();
     const gate = deferred<void>();
     const processed: unknown[] = [];
     const slow = streamTask("probe", {
@@ -72,14 +76,7 @@ describe("cancelling", () => {
         return {};
       },
     });
-    await world.worker([slow], { workerId: "w-1" });
-    await world.start();
-    await until(() => processed.length === 1);
-    await world.cancel("enough", "w-1");
-    await until(() => world.logged("worker.run.cancelling").length === 1);
-    gate.resolve();
-    expect((await world.end()).payload).toMatchObject({ kind: "CANCELLED", reason: "enough" });
-    expect(processed).toEqual([0]);
+    await cancelInFirstBatch(slow, processed, gate);
   });
 
   it("[F-CANC-02] a run with a stop signal reports that it is cancelling as long as its handler runs", async () => {
