@@ -6,6 +6,7 @@ import type { FailureListener } from "../../../../core/failure-listener.ts";
 import { Waiters } from "../../../../core/waiters.ts";
 import type { NatsClient, NatsConnection } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
+import { guarded } from "../../wire/nats/guard.ts";
 import { liveness, serversOf } from "../../wire/nats/servers.ts";
 import { ensureStream, subjectOf } from "./stream.ts";
 
@@ -109,7 +110,7 @@ export class NatsServerConnection {
   async #connect(): Promise<Live> {
     const { client, url, streams } = this.#options;
     const { servers, access } = serversOf(url);
-    const connection = await client.transport.connect({
+    const options = {
       ...access,
       servers: [...servers],
       name: "longshore",
@@ -117,7 +118,8 @@ export class NatsServerConnection {
       ...liveness,
       // `run` reconnects instead: waiting calls get the error at once, and the streams are created again if the server has lost its store.
       reconnect: false,
-    });
+    };
+    const connection = await guarded(() => client.transport.connect(options));
     try {
       const manager = await client.jetstream.jetstreamManager(connection, { checkAPI: false, timeout: answerMs });
       const live = { connection, manager, client: client.jetstream.jetstream(connection, { timeout: answerMs }) };

@@ -14,6 +14,7 @@ import type { Slot, Transport, TransportHost } from "../../../../runner/transpor
 import { TaskAssignment } from "../../wire/messages.ts";
 import { loadNats, type NatsClient, type NatsConnection, type NatsMessage } from "../../wire/nats/client.ts";
 import { ensureConsumer } from "../../wire/nats/consumer.ts";
+import { guarded } from "../../wire/nats/guard.ts";
 import { liveness } from "../../wire/nats/servers.ts";
 import { addressOf } from "../orchestrators.ts";
 import { type QueueSource, queueTransport } from "../queue-transport.ts";
@@ -105,7 +106,8 @@ class NatsStream implements QueueSource {
     const { servers, access, connection, workerId } = this.settings;
     // The client reconnects by itself, also to other servers of the cluster.
     const keeping = { maxReconnectAttempts: -1, ...liveness };
-    return this.#client.transport.connect({ name: `longshore ${workerId}`, ...keeping, ...access, ...connection, servers: [...servers] });
+    const options = { name: `longshore ${workerId}`, ...keeping, ...access, ...connection, servers: [...servers] };
+    return guarded(() => this.#client.transport.connect(options));
   }
 
   /** Pulls from the consumer until the worker drains or the connection is closed permanently. */
