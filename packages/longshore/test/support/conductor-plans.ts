@@ -4,6 +4,7 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import { Skips } from "../../src/engine/run/skips.ts";
 import type { Random } from "../faults/random.ts";
+import type { Known } from "./orders.ts";
 
 /** A task of a definition, with the fields that are generated here. */
 export interface PlanTask {
@@ -16,6 +17,11 @@ export interface PlanTask {
   readonly forkTasks?: PlanTask[][];
   readonly decisionCases?: { readonly [key: string]: PlanTask[] };
   readonly defaultCase?: PlanTask[];
+  /** The tasks of a loop, and how many iterations it has. */
+  readonly loopOver?: PlanTask[];
+  readonly times?: number;
+  /** In an unfolded plan. */
+  readonly iterations?: PlanTask[][];
   readonly [field: string]: unknown;
 }
 
@@ -24,8 +30,9 @@ export const lanes: readonly string[] = ["t0", "t1"];
 /** What a SWITCH may be given; it has branches for some of them. */
 export const keys: readonly string[] = ["a", "b", "z"];
 
-/** `child` names the workflow that SUB_WORKFLOW tasks start; without it there are none. */
-export function makePlan(random: Random, child: string | null): PlanTask[] {
+/** `child` names the workflow that SUB_WORKFLOW tasks start; without it there are none. With `grows` there are loops and dynamic forks. */
+export function makePlan(random: Random, child: string | null, grows = false): PlanTask[] {
+  let inLoop = false;
   let count = 0;
   const named = (type: string, more: object = {}): PlanTask => {
     const name = `${type.toLowerCase()}${count++}`;
@@ -34,6 +41,8 @@ export function makePlan(random: Random, child: string | null): PlanTask[] {
   const forgiving = () => (random.chance(0.15) ? { optional: true } : random.chance(0.15) ? { permissive: true } : {});
   const list = (size: number, depth: number): PlanTask[] => Array.from({ length: random.between(1, size) }, () => tasks(depth)).flat();
   const tasks = (depth: number): PlanTask[] => {
+    if (grows && depth > 0 && !inLoop && random.chance(0.2)) return [loop(depth)];
+    if (grows && random.chance(0.12)) return dynamicFork();
     const drawn = random.next();
     if (depth > 0 && drawn < 0.22) {
       const forkTasks = Array.from({ length: random.between(1, 3) }, () => list(2, depth - 1));
@@ -52,18 +61,64 @@ export function makePlan(random: Random, child: string | null): PlanTask[] {
     if (drawn < 0.75) return [named("TERMINATE", { inputParameters: { terminationStatus: random.pick(["COMPLETED", "FAILED"]) } })];
     return [{ ...named("SIMPLE", { retryCount: random.between(0, 1), ...forgiving() }), name: random.pick(lanes) as string }];
   };
+  const loop = (depth: number): PlanTask => {
+    inLoop = true;
+    const times = random.between(0, 3);
+    const inputParameters = { _items: Array.from({ length: times }, (_, at) => at) };
+    const made = named("DO_WHILE", { inputParameters, times, loopOver: list(2, depth - 1) });
+    inLoop = false;
+    return made;
+  };
+  const dynamicFork = (): PlanTask[] => {
+    const forked = Array.from({ length: random.between(0, 2) }, () => {
+      const name = `forked${count++}`;
+      const isChild = child !== null && random.chance(0.3);
+      if (isChild) return { name, taskReferenceName: name, type: "SUB_WORKFLOW", subWorkflowParam: { name: child } };
+      return { name: random.pick(lanes) as string, taskReferenceName: name, type: "SIMPLE" };
+    });
+    const params = { dynamicForkTasksParam: "tasks", dynamicForkTasksInputParamName: "inputs" };
+    const fork = named("FORK_JOIN_DYNAMIC", { ...params, inputParameters: { tasks: forked, inputs: {} } });
+    return [fork, named("JOIN")];
+  };
   return list(3, 2);
 }
 
 export function* everyTask(tasks: readonly PlanTask[]): Generator<PlanTask> {
   for (const task of tasks) {
     yield task;
-    yield* everyTask([...Object.values(task.decisionCases ?? {}), task.defaultCase ?? [], ...(task.forkTasks ?? [])].flat());
+    const { decisionCases = {}, defaultCase = [], forkTasks = [], loopOver = [], iterations = [] } = task;
+    yield* everyTask([...Object.values(decisionCases), defaultCase, ...forkTasks, loopOver, ...iterations].flat());
   }
 }
 
+/** The tasks with their names in an iteration, and with those that dynamic forks get. */
+export function unfolded(tasks: readonly PlanTask[], iteration?: number): PlanTask[] {
+  const named = (name: string) => (iteration === undefined ? name : `${name}__${iteration}`);
+  let forked: PlanTask[] = [];
+  return tasks.map((task) => {
+    const { type, decisionCases, defaultCase, forkTasks, loopOver, times = 0, joinOn } = task;
+    const each = (list: readonly PlanTask[]) => unfolded(list, iteration);
+    const joined = type === "JOIN" && joinOn === undefined ? forked.map(({ taskReferenceName }) => taskReferenceName) : joinOn;
+    if (type === "FORK_JOIN_DYNAMIC") forked = (task.inputParameters as { tasks: PlanTask[] }).tasks;
+    return {
+      ...task,
+      taskReferenceName: named(task.taskReferenceName),
+      ...(joined === undefined ? {} : { joinOn: joined.map(named) }),
+      ...(decisionCases && { decisionCases: Object.fromEntries(Object.entries(decisionCases).map(([key, list]) => [key, each(list)])) }),
+      ...(defaultCase && { defaultCase: each(defaultCase) }),
+      ...(type === "FORK_JOIN_DYNAMIC" ? { forkTasks: each(forked).map((one) => [one]) } : forkTasks && { forkTasks: forkTasks.map(each) }),
+      ...(loopOver && { loopOver: [], iterations: Array.from({ length: times }, (_, at) => unfolded(loopOver, at + 1)) }),
+    };
+  });
+}
+
 /** The fault of a run that has nothing left to decide, as a text; null when there is none. `records` are the newest, by reference name. */
-export function faultIn(plan: readonly PlanTask[], run: Run, records: ReadonlyMap<string, TaskRow>): string | null {
+export function faultIn(
+  plan: readonly PlanTask[],
+  run: Run,
+  records: ReadonlyMap<string, TaskRow>,
+  known: Pick<Known, "isReported">,
+): string | null {
   const skips = new Skips(run);
   const faults: string[] = [];
   const begun = new Set<string>();
@@ -90,9 +145,13 @@ export function faultIn(plan: readonly PlanTask[], run: Run, records: ReadonlyMa
         return false;
       }
       if (type === "JOIN" && !isSkipped(record)) {
-        const waiting = (task.joinOn ?? []).filter((joined) => !isSettled(all.get(joined) as PlanTask, true));
-        if (isOpen(record.state) && waiting.length === 0) faults.push(`${name} waits for nothing`);
+        const unsettled = (joining: boolean) => (task.joinOn ?? []).filter((joined) => !isSettled(all.get(joined) as PlanTask, joining));
+        if (isOpen(record.state) && unsettled(true).length === 0) faults.push(`${name} waits for nothing`);
+        const isEarly = record.state === "done" && unsettled(false).length > 0 && !known.isReported(record);
+        if (isEarly) faults.push(`${name} has not waited for ${unsettled(false)}`);
       }
+      // The next iteration begins after the one before, also when a report has ended the loop itself.
+      if (!isSkipped(record)) (task.iterations ?? []).every(walk);
       if (!isSettled(task, false)) return false;
       if (isSkipped(record)) continue;
       if (type === "TERMINATE") {

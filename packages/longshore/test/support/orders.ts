@@ -43,6 +43,8 @@ export interface Known {
   isNamed(run: Run, step: string): boolean;
   /** The task has given a part in this life. */
   isStreamed(run: Run, task: TaskRow): boolean;
+  /** A report has ended the task, in this life or an earlier one, although no worker held it. */
+  isReported(task: TaskRow): boolean;
 }
 
 const stepsMax = 40;
@@ -62,6 +64,7 @@ class Play implements Known {
   #held: TaskRow[] = [];
   readonly #named = new Set<string>();
   readonly #streamed = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly way: string[] = [];
 
   constructor(story: Story, random: Random) {
@@ -93,6 +96,10 @@ class Play implements Known {
 
   isStreamed({ retries }: Run, { id }: TaskRow): boolean {
     return this.#streamed.has(`${id} ${retries}`);
+  }
+
+  isReported({ id }: TaskRow): boolean {
+    return this.#reported.has(id);
   }
 
   get #world(): OrdersWorld {
@@ -242,7 +249,9 @@ class Play implements Known {
   async #report(): Promise<void> {
     const open = this.#runs().flatMap(({ id }) => this.#records(id).filter(({ state }) => state === "queued"));
     const task = this.#random.pick(open);
-    if (task !== undefined) await this.#end(task, this.#random.next());
+    if (task === undefined) return;
+    this.#reported.add(task.id);
+    await this.#end(task, this.#random.next());
   }
 
   async #cancelOne(): Promise<void> {

@@ -123,6 +123,8 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
     /** An order to a run; a step is named by its reference. */
     async tell(id: string, kind: OrderKind, step = ""): Promise<void> {
       const node = planOf((await life.runs.run(id)) as Run).index.get(step) ?? -1;
+      // The plan has no such step yet: a loop has not come so far.
+      if (step !== "" && node < 0) return;
       const given = kind === "skip" ? { input: "{}", output: "{}" } : {};
       await life.runs.tell(id, { kind, ...(step === "" ? {} : { node, ...given }) } as Order);
       await world.settle();

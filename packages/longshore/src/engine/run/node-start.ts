@@ -95,7 +95,8 @@ export class NodeStart {
       this.#skips.reach(at);
       this.#draft.update({ skips: this.#skips.text });
       this.#onward.settled({ node: at, succeeded: true });
-      return;
+      const started = node.kind === "instant" ? (node.starts ?? []) : [];
+      return this.activateAll(started.filter((next) => node.skipsWith?.includes(next) && this.#skips.has(next)));
     }
     if (node.kind === "join") return this.#wait(at, node);
     const self = this.#selfOf(at, node);

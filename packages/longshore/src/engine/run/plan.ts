@@ -83,6 +83,11 @@ interface NodeBase {
   readonly retry?: RetryPolicy;
   /** The input is evaluated again for each attempt, because it may read values that have changed. */
   readonly freshInput?: boolean;
+  /**
+   * Nodes that an order to skip this node skips as well, because the run continues after them: the join that it starts, the node that starts
+   * it, or the node that chooses by its result.
+   */
+  readonly skipsWith?: readonly number[];
   /** The dialect added this node; it is not shown to people. */
   readonly hidden?: boolean;
   /** Its record takes no place among the records of the run: the records of other nodes are numbered without it. */

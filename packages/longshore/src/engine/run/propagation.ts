@@ -169,14 +169,16 @@ export class Propagation {
 
   /** A step that has already started continues: its record is not replaced. */
   skip(node: number, input: string, output: string): void {
-    const record = this.#draft.frontier.record(node);
-    if (record === undefined) {
-      this.#draft.need.records.push(node);
-      return;
+    const all = [node, ...(this.#draft.plan.nodes[node]?.skipsWith ?? [])];
+    const records = new Map(all.map((at) => [at, this.#draft.frontier.record(at)]));
+    this.#draft.need.records.push(...all.filter((at) => records.get(at) === undefined));
+    const isFree = (at: number) => (records.get(at)?.state ?? "forgotten") === "forgotten";
+    if (!isFree(node)) return;
+    for (const at of all.filter(isFree)) {
+      const parts = at === node ? { input, output } : { input: "{}", output: "{}" };
+      this.#draft.change({ kind: "record", node: at, ordinal: 0, state: "skipped", error: null, ...parts });
+      this.#skips.add(at);
     }
-    if (record !== null && record.state !== "forgotten") return;
-    this.#draft.change({ kind: "record", node, ordinal: 0, state: "skipped", error: null, input, output });
-    this.#skips.add(node);
     this.#draft.update({ skips: this.#skips.text });
   }
 
@@ -282,9 +284,12 @@ export class Propagation {
         this.#joins.set(node, { left: -1, begun: true, missed: 0 });
   }
 
-  /** A step that the caller names runs, although an earlier order skipped it. */
+  /** A step that the caller names runs, although an earlier order skipped it: with all that was skipped with it, or with which it was skipped. */
   #unskip(node: number): void {
-    if (this.#skips.delete(node)) this.#draft.update({ skips: this.#skips.text });
+    const { nodes, starters } = this.#draft.plan;
+    const before = (starters.get(node) ?? []).filter((at) => nodes[at]?.skipsWith?.includes(node));
+    const all = [node, ...(nodes[node]?.skipsWith ?? []), ...before];
+    if (all.filter((at) => this.#skips.delete(at)).length > 0) this.#draft.update({ skips: this.#skips.text });
   }
 
   /** The nodes that were wanted in the run's last life; null when they have to be loaded first. */

@@ -169,6 +169,8 @@ function* everythingAgain(
     for (const next of nextOf(plan, at)) {
       if (passed.has(at) && (plan.nodes[next]?.kind !== "join" || records.get(next)?.state === "done")) continue;
       if (isEndedJoin(plan, records, next) && !hasSettled(plan, records, options, at)) continue;
+      // The run has passed a skipped step without the steps that were skipped with it.
+      if (options.skips.isReached(next) && !lives(at)) continue;
       const reachedAgain = at === options.from || (behind.has(next) && plan.nodes[next]?.waitsFor === "any");
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }

@@ -169,8 +169,10 @@ export class Compiler {
       ...{ kind: "forked", part: which, id: common.id, task, input: inputOf(task, null) },
     });
     const node = { ...common, kind: "instant" as const, grows: part("grows"), input: part("input"), output: nothing, timeouts: {} };
-    const at = this.#add(node, task.taskReferenceName);
-    this.#forks.set(common.id, { at, join: at + 1 });
+    const join = this.#nodes.length + 1;
+    const at = this.#add({ ...node, starts: [join], skipsWith: [join] }, task.taskReferenceName);
+    this.#startedBy(at, [join]);
+    this.#forks.set(common.id, { at, join });
     return [];
   }
 
@@ -189,6 +191,7 @@ export class Compiler {
         threshold: 1,
         waitsFor: "settled",
         demanded: true,
+        skipsWith: [gate],
       },
       ...{ input: { kind: "input", ...input }, output: { kind: "loop-output", loop: ref, input }, timeouts: {} },
     } as JoinNode);
@@ -199,7 +202,7 @@ export class Compiler {
     const before = this.#nodes.length;
     // A list may be empty, so a loop over one also decides before its first iteration.
     const first = items === null ? [] : [this.#turn(loop, 0, [], { demanded: true })];
-    this.#nodes[gate] = { ...(this.#nodes[gate] as InstantNode), starts: [at, before] };
+    this.#nodes[gate] = { ...(this.#nodes[gate] as InstantNode), starts: [at, before], skipsWith: [at] };
     this.#startedBy(gate, [at, before]);
     yield* this.#iterate(loop, iterationsAtFirst, first[0]);
     return [at];
@@ -295,7 +298,8 @@ export class Compiler {
   /** The case is the value of an expression: a task that the server evaluates, and a node after it that chooses. */
   #evaluated(task: WorkflowTask, common: Common, template: SwitchTemplate): [at: number, by: ConductorTemplate] {
     const fresh = template.input.parameters.kind === "constant" ? {} : { freshInput: true };
-    const work = this.#add(systemNode(task, { ...common, ...fresh }, null, { kind: "input", ...template.input }), task.taskReferenceName);
+    const evaluation = systemNode(task, { ...common, ...fresh }, null, { kind: "input", ...template.input });
+    const work = this.#add({ ...evaluation, skipsWith: [this.#nodes.length + 1] }, task.taskReferenceName);
     const gate = { id: this.#hiddenId(afterPrefix, common.id), onFailure: common.onFailure, origin: null, ...unseen };
     const node = { ...gate, after: [work], waitsFor: "done" as const, input: nothing, output: nothing, timeouts: {} };
     return [this.#add({ ...node, kind: "instant" }), { kind: "selected", of: work }];
@@ -327,8 +331,9 @@ export class Compiler {
     const joinOn = new Set(next?.joinOn);
     if (!ends.every((name) => joinOn.has(name))) this.joinsEverything = false;
     // The join comes next in the chain, and starts to wait together with the branches.
+    const skipsWith = joined ? { skipsWith: [this.#nodes.length] } : {};
     if (joined) starts.push(this.#nodes.length);
-    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), starts };
+    this.#nodes[at] = { ...(this.#nodes[at] as InstantNode), starts, ...skipsWith };
     this.#startedBy(at, starts);
     return joined ? [] : [at];
   }

@@ -2,17 +2,22 @@
 // reference model expects.
 
 import { describe } from "vitest";
-import { everyTask, faultIn, keys, lanes, makePlan, type PlanTask } from "../../../../test/support/conductor-plans.ts";
+import { everyTask, faultIn, keys, lanes, makePlan, type PlanTask, unfolded } from "../../../../test/support/conductor-plans.ts";
 import { openConductor } from "../../../../test/support/conductor-world.ts";
 import { playOrders } from "../../../../test/support/orders.ts";
 import type { Run } from "../../../engine/run/run.ts";
 
-describe("under any operator commands", () => {
-  playOrders("a definition of Conductor means the same", { seeds: 160, found: [259, 555, 2521, 2636] }, async (random) => {
+/** `grows`: with loops and dynamic forks, and forks that are skipped by order. */
+function storyOf(grows: boolean): Parameters<typeof playOrders>[2] {
+  return async (random) => {
     // Records are ended and made void one by one, so that commands also arrive when only some of them are done.
     const world = await openConductor({ sliceTasks: 1 });
-    const plans: { readonly [workflow: string]: PlanTask[] } = { inner: makePlan(random, null), w: makePlan(random, "inner") };
-    const planOf = ({ workflow }: Run) => plans[workflow] as PlanTask[];
+    const plans: { readonly [workflow: string]: PlanTask[] } = {
+      inner: makePlan(random, null, grows),
+      w: makePlan(random, "inner", grows),
+    };
+    const whole = Object.fromEntries(Object.entries(plans).map(([name, plan]) => [name, unfolded(plan)]));
+    const planOf = ({ workflow }: Run) => whole[workflow] as PlanTask[];
     return {
       world,
       told: JSON.stringify(plans),
@@ -21,12 +26,17 @@ describe("under any operator commands", () => {
         world.workflow({ name: "inner", tasks: plans.inner });
         await world.start(plans.w as PlanTask[], { input: { key: random.pick(keys) as string } });
       },
-      faultIn: (run, records) => faultIn(planOf(run), run, records),
+      faultIn: (run, records, known) => faultIn(planOf(run), run, records, known),
       steps: (run, order) =>
         [...everyTask(planOf(run))]
-          .filter(({ type }) => order === "rerun" || type !== "FORK_JOIN")
+          .filter(({ type }) => grows || order === "rerun" || type !== "FORK_JOIN")
           .map(({ taskReferenceName }) => taskReferenceName),
       waits: (run, { step }) => [...everyTask(planOf(run))].some((task) => task.taskReferenceName === step && task.type === "WAIT"),
     };
-  });
+  };
+}
+
+describe("under any operator commands", () => {
+  playOrders("a definition of Conductor means the same", { seeds: 160, found: [259, 555, 2521, 2636] }, storyOf(false));
+  playOrders("a definition of Conductor that grows means the same", { seeds: 100 }, storyOf(true));
 });
