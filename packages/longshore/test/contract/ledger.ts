@@ -179,6 +179,7 @@ export class Ledger {
       restart: (options) => atOnce(planRestart(this.plan, seen.all ?? new Map(), options)),
       journal: () => undefined,
       document: () => null,
+      made: () => undefined,
       chars: () => 0,
     };
     const cost = { asked: 0, changed: 0, calls: 0 };

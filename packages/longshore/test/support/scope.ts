@@ -12,6 +12,7 @@ export function scopeOf(input: Json, outputs: { [node: number]: Json } = {}, par
     output: (node) => outputs[node],
     record: () => undefined,
     records: () => undefined,
+    made: () => undefined,
     document: () => undefined,
     self: null,
     now: 0,

@@ -6,7 +6,7 @@
 import type { Json } from "../../core/json/json.ts";
 import type { TurnReport } from "../../core/turn.ts";
 import { cancelledAlone, type EndState, type Fault, type Lane, type TaskRow } from "../board/task.ts";
-import type { NewDefinition } from "./dialect.ts";
+import type { LongWork, NewDefinition } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
 import { decideDriven } from "./driven.ts";
@@ -79,6 +79,8 @@ export interface Frontier {
   /** What another life of a durable function keeps; computed in the same way. */
   journal(change: JournalChange): NextJournal | undefined;
   document(kind: string, name: string): Json | undefined;
+  /** The result of long work; throws what the work has thrown. */
+  made(key: string): Json | undefined;
   /** Characters of the output that was loaded; 0 when no output was loaded. */
   chars(node: number): number;
 }
@@ -92,6 +94,7 @@ export interface Need {
   restart: RestartOptions | null;
   journal: JournalChange | null;
   documents: DocumentKey[];
+  works: LongWork[];
 }
 
 export type Change =

@@ -22,6 +22,7 @@ import { driverNode, journalKey, type NextJournal, nextJournal } from "./driven-
 import type { Considered } from "./foresight.ts";
 import { LazyMap } from "./lazy-map.ts";
 import type { LocalDocuments } from "./local-documents.ts";
+import { type Done, LongWorks } from "./local-works.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import { forEnded } from "./orders.ts";
 import type { Plan } from "./plan.ts";
@@ -75,12 +76,14 @@ export class Decisions {
   readonly #options: DecisionsDeps;
   readonly openTasks: OpenTasks;
   readonly records: Records;
+  readonly #works: LongWorks;
 
   constructor(options: DecisionsDeps) {
     this.#options = options;
     this.openTasks = new OpenTasks(options);
     const { store, commit, clock, board, slices, sliceTasks } = options;
     const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
+    this.#works = new LongWorks(clock, slices);
     this.records = new Records({ store, commit, clock, tasks: board.tasks, ...limits });
   }
 
@@ -166,6 +169,7 @@ export class Decisions {
       const document = this.#options.documents.find(tx, kind, name);
       loaded.documents.set(documentKey(kind, name), document === null ? null : (parseExact(document.body) as Json));
     }
+    for (const work of need.works) loaded.works.set(work.key, this.#works.done(id, work));
     if (need.all) loaded.all = this.records.all(tx, id, plan.driven ? loaded.run.recorded + 1 : plan.nodes.length);
     const { restart, journal } = need;
     const { all } = loaded;
@@ -323,6 +327,7 @@ class Loaded implements Frontier {
   readonly #chars = new LazyMap<number, number>();
   readonly tasks = new LazyMap<number, TaskRow | null>();
   readonly documents = new LazyMap<string, Json>();
+  readonly works = new LazyMap<string, Done>();
   all: ReadonlyMap<number, TaskRow> | undefined;
   again: RestartPlan | undefined;
   next: NextJournal | undefined;
@@ -373,12 +378,19 @@ class Loaded implements Frontier {
     return this.documents.get(documentKey(kind, name));
   }
 
+  made(key: string): Json | undefined {
+    const done = this.works.get(key);
+    if (done !== undefined && "error" in done) throw done.error;
+    return done?.value;
+  }
+
   get size(): number {
     return (
       this.joins.size +
       this.#outputs.size +
       this.tasks.size +
       this.documents.size +
+      this.works.size +
       (this.all === undefined ? 0 : 1) +
       (this.again === undefined ? 0 : 1) +
       (this.next === undefined ? 0 : 1)

@@ -37,6 +37,8 @@ export interface Scope {
   record(node: number): TaskRow | null | undefined;
   /** Every record by node; undefined when they have not been loaded. The cost grows with the number of steps. */
   records(): ReadonlyMap<number, TaskRow> | undefined;
+  /** The result of long work with this key; undefined when it has not been done. */
+  made(key: string): Json | undefined;
   /** The newest document of a kind under a name; undefined when it has not been loaded, null when there is none. */
   document(kind: string, name: string): Json | undefined;
   /** Called with the number of values that a template visited, which counts towards the cost of the decision. */
@@ -46,12 +48,22 @@ export interface Scope {
   readonly now: number;
 }
 
-/** Rows that a template still has to read. */
+/** Rows that a template still has to read, and work that has to be done for it. */
 export interface Needs {
   needs: readonly number[];
   records?: readonly number[];
   all?: boolean;
   documents?: readonly DocumentKey[];
+  work?: LongWork;
+}
+
+/**
+ * Work on data of the run that would hold the event loop. It is done in slices, before the decision is made again. It is pure, and `key`
+ * identifies its result within the run.
+ */
+export interface LongWork {
+  readonly key: string;
+  make(): Sliced<Json>;
 }
 
 /**

@@ -81,7 +81,7 @@ export class Draft {
   readonly frontier: Frontier;
   readonly now: number;
   readonly known: StepStates;
-  readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, journal: null, documents: [] };
+  readonly need: Need = { joins: [], outputs: [], records: [], all: false, restart: null, journal: null, documents: [], works: [] };
   /** The run has ended in this decision. */
   over = false;
   /** The new run; copied at the first change. */
@@ -113,8 +113,9 @@ export class Draft {
 
   /** True when rows must be loaded before anything is decided. */
   get lacks(): boolean {
-    const { joins, outputs, records, documents, all, restart, journal } = this.need;
-    return all || restart !== null || journal !== null || joins.length + outputs.length + records.length + documents.length > 0;
+    const { joins, outputs, records, documents, works, all, restart, journal } = this.need;
+    const lists = joins.length + outputs.length + records.length + documents.length + works.length;
+    return all || restart !== null || journal !== null || lists > 0;
   }
 
   update(parts: Partial<Run>): void {
@@ -272,6 +273,7 @@ export class Draft {
     this.need.outputs.push(...needs.needs);
     this.need.records.push(...(needs.records ?? []));
     this.need.documents.push(...(needs.documents ?? []));
+    if (needs.work !== undefined) this.need.works.push(needs.work);
     if (needs.all) this.need.all = true;
   }
 
@@ -299,6 +301,7 @@ export class Draft {
       },
       records: () => known.records(),
       document: (kind, name) => frontier.document(kind, name),
+      made: (key) => frontier.made(key),
     };
   }
 

@@ -17,6 +17,8 @@ import { type Document, type DocumentStore, documentsMax } from "./documents.ts"
 
 /** Maximum number of documents in memory: those that decisions about runs read. */
 const keptMax = 2_000;
+/** Names whose highest version is remembered: some megabytes. */
+const foundMax = 20_000;
 /** Longer documents are read from the store each time: workers write documents, and 2,000 of the largest would be gigabytes. */
 const keptCharsMax = 16_384;
 
@@ -63,6 +65,8 @@ export class LocalDocuments implements DocumentStore {
   readonly #versions: TableRows<Pick<Document, "version">>;
   readonly #slices: Slices;
   readonly #bytes: StoredBytes;
+  /** The highest versions that operations have found, and null for names without a document. Any change of a document empties it. */
+  readonly #found = new Map<string, number | null>();
 
   constructor({
     store,
@@ -88,6 +92,8 @@ export class LocalDocuments implements DocumentStore {
       chars: ({ body }) => body.length,
       keep: ({ body }) => (body.length <= keptCharsMax ? "while-room" : "no"),
       keptMax,
+      committed: () => this.#found.clear(),
+      removed: () => this.#found.clear(),
     });
   }
 
@@ -234,8 +240,20 @@ export class LocalDocuments implements DocumentStore {
     return version === undefined ? this.#highest(tx, kind, name) : this.#rows.get(tx, keyOf(kind, name, version));
   }
 
-  /** The cost depends on the changes of this batch, not on the number of versions. */
+  /** A fork with thousands of tasks looks for the same documents in each of its decisions. */
   #highest(tx: ReadTx, kind: string, name: string): Document | null {
+    if (!tx.isOperation || this.#rows.dirty) return this.#search(tx, kind, name);
+    const key = keyOf(kind, name, 0);
+    const version = this.#found.get(key);
+    if (version !== undefined) return version === null ? null : this.#rows.get(tx, keyOf(kind, name, version));
+    const found = this.#search(tx, kind, name);
+    if (this.#found.size >= foundMax) this.#found.clear();
+    this.#found.set(key, found === null ? null : found.version);
+    return found;
+  }
+
+  /** The cost depends on the changes of this batch, not on the number of versions. */
+  #search(tx: ReadTx, kind: string, name: string): Document | null {
     let found: Document | null = null;
     for (const row of this.#rows.pending(tx)) {
       if (row.kind === kind && row.name === name && row.version > (found?.version ?? -1)) found = row;

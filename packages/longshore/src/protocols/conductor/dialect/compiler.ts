@@ -197,7 +197,7 @@ export class Compiler {
     } as JoinNode);
     const { _items } = task.inputParameters;
     const items = task.items !== undefined ? compileValue(task.items) : _items === undefined ? null : compileValue(_items);
-    const loop: Loop = { ref, at, task, items, ends: [], conditions: [], bodies: [] };
+    const loop: Loop = { ref, at, task, items, ends: [], turns: [], conditions: [], bodies: [] };
     this.loops.add(loop);
     const before = this.#nodes.length;
     // A list may be empty, so a loop over one also decides before its first iteration.
@@ -245,6 +245,7 @@ export class Compiler {
     const end = this.#hidden(`end ${id}`, { after: [], demanded: true, onFailure: "end" });
     this.#within = within;
     loop.ends[iteration] = end;
+    loop.turns[iteration] = at;
     const choice = {
       by: { kind: "loop-turn", ...about } satisfies ConductorTemplate,
       cases: new Map<string, number[]>(),

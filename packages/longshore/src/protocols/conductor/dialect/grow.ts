@@ -3,15 +3,16 @@
 import { createHash } from "node:crypto";
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
-import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
+import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import type { Needs, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { type Grown, nodesMax, type Plan } from "../../../engine/run/plan.ts";
 import { javaText } from "./java-text.ts";
-import { type GrownDef, type Growth, growthOf, type Loop, withoutGrowth } from "./loops.ts";
+import { type GrownDef, type GrownFork, type Growth, growthOf, type Loop, withoutGrowth } from "./loops.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
 import { definitionOf } from "./records.ts";
 import { documentKinds } from "./settings.ts";
-import { snapshot } from "./snapshot.ts";
-import { parseTasks } from "./workflow-def.ts";
+import { snapshotInSlices } from "./snapshot.ts";
+import { parseTasksInSlices } from "./workflow-def.ts";
 
 /** Twice as many iterations, or as many as a plan has room for. */
 export function moreIterations(plan: Plan, loop: Loop): Resolved {
@@ -26,53 +27,111 @@ export function moreIterations(plan: Plan, loop: Loop): Resolved {
 
 function grownBy(plan: Plan, grown: readonly Growth[]): Resolved {
   const source = writeExact({ ...withoutGrowth(definitionOf(plan)), grown } satisfies GrownDef as unknown as Json);
-  const hash = createHash("sha256").update(source).digest("hex").slice(0, 32);
   const own = grown.some((one) => "fork" in one);
-  return { value: { hash, source, own } satisfies Grown };
+  return { value: { hash: hashOf(source), source, own } satisfies Grown };
 }
 
-/** The tasks of a fork, from its input. Fails with Conductor's texts. */
-export function forkedTasks(plan: Plan, fork: { id: string; task: WorkflowTask }, input: JsonObject, scope: Scope): Resolved {
-  const wanted = "forkTaskInputs" in input ? tasksOfInputs(fork.task, input) : tasksOfParams(fork.task, input);
-  if ("failed" in wanted) return { failed: wanted.failed, fault: "unmade" };
-  const { joinOn } = wanted;
-  const checked = parseTasks(distinct(wanted.tasks), "forkedTasks");
-  if ("violations" in checked) return { failed: checked.violations.map(({ message }) => message).join("; "), fault: "unmade" };
-  const branching = checked.value.find(({ type }) => branchingTypes.has(type));
-  if (branching !== undefined) {
-    const failed = `FORK_JOIN_DYNAMIC cannot start ${branching.taskReferenceName} of type ${branching.type}: start a SUB_WORKFLOW that contains it`;
-    return { failed, fault: "unmade" };
-  }
-  const taken = checked.value.find(({ taskReferenceName }) => isTaken(plan, fork.id, taskReferenceName));
-  if (taken !== undefined) {
-    const failed = `No dynamic tasks could be created for the Workflow: ${definitionOf(plan).name}, attempted to create a duplicate task reference name: ${taken.taskReferenceName}`;
-    return { failed, fault: "unmade" };
-  }
-  const named = new Map<string, TaskDef>();
-  const lacking: string[] = [];
-  for (const { name } of checked.value) {
-    const document = scope.document(documentKinds.task, name);
-    if (document === undefined) lacking.push(name);
-    else if (isObject(document)) named.set(name, document as unknown as TaskDef);
-  }
-  if (lacking.length > 0) return { needs: [], documents: lacking.map((name) => ({ kind: documentKinds.task, name })) };
-  // The definition of a task may give secrets to workers, so one that comes with the data of a run does not count.
-  const bare = checked.value.map(({ taskDefinition: _own, ...task }) => task as WorkflowTask);
-  const { tasks } = snapshot({ ...definitionOf(plan), tasks: bare }, named);
-  return { value: { tasks, joinOn } as unknown as Json };
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** Null when the definition has these tasks already. */
-export function grownFork(plan: Plan, id: string, tasks: Json, joinOn: Json): Resolved {
-  const last = growthOf(plan).findLast((one) => "fork" in one && one.fork === id);
-  const growth = { fork: id, tasks, joinOn };
-  if (last !== undefined && writeExact(last as unknown as Json) === writeExact(growth)) return { value: null };
-  return grownBy(plan, [...growthOf(plan), growth as unknown as Growth]);
+/** A FORK_JOIN_DYNAMIC of a plan, and a run that has reached it. */
+export class DynamicFork {
+  readonly #plan: Plan;
+  readonly #id: string;
+  readonly #task: WorkflowTask;
+  readonly #scope: Scope;
+
+  constructor(plan: Plan, { id, task }: { id: string; task: WorkflowTask }, scope: Scope) {
+    this.#plan = plan;
+    this.#id = id;
+    this.#task = task;
+    this.#scope = scope;
+  }
+
+  /** The longer definition with the tasks of this input; null when the definition has them already. */
+  grown(input: JsonObject): Resolved {
+    const from = hashOf(writeExact(input));
+    const last = this.#last();
+    // The definitions of its tasks may have changed before a later life of the run.
+    if (last?.from === from && this.#scope.run.retries === 0) return { value: null };
+    const found = this.#tasks(input, from);
+    if (!("value" in found)) return found;
+    const { tasks, joinOn } = found.value as unknown as Pick<GrownFork, "tasks" | "joinOn">;
+    if (last !== undefined && textOf(last) === textOf({ tasks, joinOn })) return { value: null };
+    return grownBy(this.#plan, [...growthOf(this.#plan), { fork: this.#id, tasks, joinOn, from }]);
+  }
+
+  /** The input of the fork as its record shows it: with its tasks. */
+  shown(input: JsonObject): Resolved {
+    const from = hashOf(writeExact(input));
+    const last = this.#last();
+    const found = last?.from === from ? { value: last as unknown as Json } : this.#tasks(input, from);
+    if (!("value" in found)) return found;
+    const { tasks, joinOn } = found.value as { tasks: Json; joinOn: Json };
+    return { value: { ...input, forkedTaskDefs: tasks, forkedTasks: joinOn } };
+  }
+
+  #last(): GrownFork | undefined {
+    return growthOf(this.#plan).findLast((one): one is GrownFork => "fork" in one && one.fork === this.#id);
+  }
+
+  /** The tasks in this input. Fails with Conductor's texts. */
+  #tasks(input: JsonObject, from: string): Resolved {
+    const wanted = "forkTaskInputs" in input ? tasksOfInputs(this.#task, input) : tasksOfParams(this.#task, input);
+    if ("failed" in wanted) return { failed: wanted.failed, fault: "unmade" };
+    const { joinOn } = wanted;
+    const tasks = distinct(wanted.tasks);
+    const read = this.#work(`read ${from}`, tasks.length, () => parseTasksInSlices(tasks, "forkedTasks"));
+    if ("needs" in read) return read;
+    const checked = read.value;
+    if ("violations" in checked) return { failed: checked.violations.map(({ message }) => message).join("; "), fault: "unmade" };
+    const refused = this.#refusal(checked.value);
+    if (refused !== undefined) return { failed: refused, fault: "unmade" };
+    const named = new Map<string, TaskDef>();
+    const lacking: string[] = [];
+    for (const { name } of checked.value) {
+      const document = this.#scope.document(documentKinds.task, name);
+      if (document === undefined) lacking.push(name);
+      else if (isObject(document)) named.set(name, document as unknown as TaskDef);
+    }
+    if (lacking.length > 0) return { needs: [], documents: lacking.map((name) => ({ kind: documentKinds.task, name })) };
+    const definitions = hashOf(writeExact([...named] as unknown as Json));
+    const whole = this.#work(`complete ${from} ${definitions}`, tasks.length, () => this.#completed(checked.value, named));
+    return "needs" in whole ? whole : { value: { tasks: whole.value, joinOn } as unknown as Json };
+  }
+
+  #refusal(tasks: readonly WorkflowTask[]): string | undefined {
+    const branching = tasks.find(({ type }) => branchingTypes.has(type));
+    if (branching !== undefined)
+      return `FORK_JOIN_DYNAMIC cannot start ${branching.taskReferenceName} of type ${branching.type}: start a SUB_WORKFLOW that contains it`;
+    const own = new Set<string>();
+    for (const one of growthOf(this.#plan))
+      if ("fork" in one && one.fork === this.#id) for (const { taskReferenceName } of one.tasks) own.add(taskReferenceName);
+    const taken = tasks.find(({ taskReferenceName: ref }) => !own.has(ref) && this.#plan.index.has(ref));
+    if (taken === undefined) return undefined;
+    const { name } = definitionOf(this.#plan);
+    return `No dynamic tasks could be created for the Workflow: ${name}, attempted to create a duplicate task reference name: ${taken.taskReferenceName}`;
+  }
+
+  *#completed(tasks: readonly WorkflowTask[], named: ReadonlyMap<string, TaskDef>): Sliced<readonly WorkflowTask[]> {
+    // The definition of a task may give secrets to workers, so one that comes with the data of a run does not count.
+    const bare = tasks.map(({ taskDefinition: _own, ...task }) => task as WorkflowTask);
+    return (yield* snapshotInSlices({ ...definitionOf(this.#plan), tasks: bare }, named, new Map())).tasks;
+  }
+
+  /** Work on a few tasks is done at once. */
+  #work<Made>(key: string, items: number, make: () => Sliced<Made>): { value: Made } | (Needs & { value?: never }) {
+    if (items <= sliceItems) return { value: atOnce(make()) };
+    const whole = `${this.#id} ${key}`;
+    const made = this.#scope.made(whole);
+    if (made === undefined) return { needs: [], work: { key: whole, make: make as () => Sliced<Json> } };
+    return { value: made as unknown as Made };
+  }
 }
 
-function isTaken(plan: Plan, fork: string, ref: string): boolean {
-  const own = growthOf(plan).some((one) => "fork" in one && one.fork === fork && one.tasks.some((task) => task.taskReferenceName === ref));
-  return !own && plan.index.has(ref);
+function textOf({ tasks, joinOn }: Pick<GrownFork, "tasks" | "joinOn">): string {
+  return writeExact({ tasks, joinOn } as unknown as Json);
 }
 
 /** Types with tasks of their own: a definition that comes with the data of a run is one list of tasks. */

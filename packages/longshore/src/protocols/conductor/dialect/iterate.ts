@@ -91,17 +91,22 @@ export class Iterating {
       : { value: output };
   }
 
-  /** The number of the iteration after which the loop has ended. */
+  /** The number of the iteration after which the loop has ended: the newest whose turn is recorded, found by halving. */
   #lastIteration(): number | Resolved {
-    const unknown: number[] = [];
-    for (let iteration = this.#loop.ends.length - 1; iteration >= 0; iteration--) {
-      const end = this.#loop.ends[iteration];
-      if (end === undefined) continue;
-      const record = this.#scope.record(end);
-      if (record === undefined) unknown.push(end);
-      else if (record?.state === "done") return iteration;
+    const { items, turns, ends } = this.#loop;
+    let newest = items === null ? 1 : 0;
+    for (let above = turns.length; above - newest > 1; ) {
+      const middle = (newest + above) >> 1;
+      const turn = turns[middle] as number;
+      const record = this.#scope.record(turn);
+      if (record === undefined) return { needs: [], records: [turn] };
+      if (record === null) above = middle;
+      else newest = middle;
     }
-    return unknown.length > 0 ? { needs: [], records: unknown } : 0;
+    const end = ends[newest] as number;
+    const record = this.#scope.record(end);
+    if (record === undefined) return { needs: [], records: [end] };
+    return record?.state === "done" ? newest : 0;
   }
 
   /** The outputs of the tasks that have begun, for these iterations. */

@@ -18,6 +18,8 @@ export interface Loop {
   readonly items: Compiled | null;
   /** The nodes that end the loop, by the number of the last iteration. The first is for a loop over an empty list. */
   readonly ends: number[];
+  /** The nodes that decide what follows an iteration, by its number. Each is recorded after the one before. */
+  readonly turns: number[];
   /** The evaluations of the condition, by iteration; absent without a condition. */
   readonly conditions: number[];
   /** The tasks of each iteration, without the suffix. */
@@ -30,9 +32,15 @@ export interface Within {
 }
 
 /** A fork whose tasks a run has brought, by the id of its node. The last entry counts. */
-export type Growth =
-  | { readonly loop: string; readonly upTo: number }
-  | { readonly fork: string; readonly tasks: readonly WorkflowTask[]; readonly joinOn: readonly string[] };
+export type Growth = { readonly loop: string; readonly upTo: number } | GrownFork;
+
+/** `from` identifies the input that the tasks came from; absent in definitions of earlier versions. */
+export interface GrownFork {
+  readonly fork: string;
+  readonly tasks: readonly WorkflowTask[];
+  readonly joinOn: readonly string[];
+  readonly from?: string;
+}
 
 /** A definition as a run may store it: with what has grown in runs of it. */
 export type GrownDef = WorkflowDef & { readonly grown?: readonly Growth[] };

@@ -9,7 +9,7 @@ import { type RecordHead, recordHeads } from "../../../engine/run/records-view.t
 import { successorIdOf, taskIdOf } from "../../../engine/run/run.ts";
 import { type Environment, RunContext } from "./context.ts";
 import { fillValue } from "./fill.ts";
-import { forkedTasks, grownFork } from "./grow.ts";
+import { DynamicFork } from "./grow.ts";
 import { attemptIdOf } from "./ids.ts";
 import { Iterating, itemsOf, loopOf } from "./iterate.ts";
 import { javaText } from "./java-text.ts";
@@ -115,11 +115,8 @@ class Resolving {
 
   #forked({ part, id, task, input }: ConductorTemplate & { kind: "forked" }): Resolved {
     return this.#then(this.#input(input), (given) => {
-      const found = forkedTasks(this.#plan, { id, task }, given, this.#scope);
-      if (!("value" in found)) return found;
-      const { tasks, joinOn } = found.value as { tasks: Json; joinOn: Json };
-      if (part === "grows") return grownFork(this.#plan, id, tasks, joinOn);
-      return { value: { ...given, forkedTaskDefs: tasks, forkedTasks: joinOn } };
+      const fork = new DynamicFork(this.#plan, { id, task }, this.#scope);
+      return part === "grows" ? fork.grown(given) : fork.shown(given);
     });
   }
 

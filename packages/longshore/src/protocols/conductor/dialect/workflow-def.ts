@@ -2,7 +2,7 @@
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject, type Json } from "../../../core/json/json.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import { atOnce, eachInSlices, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import { checkTask, checkWorkflow } from "./check.ts";
 import { compileInSlices } from "./compile.ts";
 import { countExpressions, expressionsMax, valueExpressionsMax } from "./expression-count.ts";
@@ -49,10 +49,10 @@ export function* parseInSlices(source: unknown, path: string, options: { mayBeEm
 }
 
 /** Tasks that a run brings. Each is checked by itself: what it needs of the workflow around it is not known here. */
-export function parseTasks(source: Json, path: string): Checked<readonly WorkflowTask[]> {
+export function* parseTasksInSlices(source: Json, path: string): Sliced<Checked<readonly WorkflowTask[]>> {
   const violations = new Violations();
-  const value = atOnce(new Reader(violations, true).tasks(source, path));
-  for (const [at, task] of value.entries()) checkTask(task, `${path}[${at}]`, violations);
+  const value = yield* new Reader(violations, true).tasks(source, path);
+  yield* eachInSlices(value, (task, at) => checkTask(task, `${path}[${at}]`, violations));
   return violations.list.length > 0 ? { violations: violations.list } : { value };
 }
 
