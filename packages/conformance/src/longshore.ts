@@ -24,10 +24,10 @@ export interface OurServerOptions {
   workflows?: string;
   /** A Stepflow configuration, as text or as a value that is written as JSON. */
   stepflow?: string | Record<string, unknown>;
-  /** Variables of its environment. */
-  env?: Record<string, string>;
   /** The services of FlowKit and its configuration. */
   flowkit?: { brokers: string; mongo?: string; config?: Record<string, unknown> };
+  /** Variables of its environment. */
+  env?: Record<string, string>;
 }
 
 /** Our server. In the tests of a cluster these are two nodes, with the address of the node that does not own the data. */

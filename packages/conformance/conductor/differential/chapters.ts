@@ -5,7 +5,9 @@ import type { Chapter } from "../../src/differential/script.ts";
 import { dynamic, forks, switches } from "./chapters/branches.ts";
 import { children } from "./chapters/children.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
+import { eventHandlers, eventTasks, startWorkflows } from "./chapters/events.ts";
 import { decisions, inlines, lambdas, scripts, transforms } from "./chapters/expressions.ts";
+import { exclusiveJoins, scriptedJoins } from "./chapters/joins.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
 import { failures, simpleTask, subWorkflows, terminates, variables, waits } from "./chapters/operators.ts";
 import { evaluating, executing, searching } from "./chapters/reading.ts";
@@ -33,6 +35,11 @@ export const chapters: readonly Chapter[] = [
   scripts,
   decisions,
   forks,
+  exclusiveJoins,
+  scriptedJoins,
+  startWorkflows,
+  eventTasks,
+  eventHandlers,
   subWorkflows,
   terminates,
   variables,

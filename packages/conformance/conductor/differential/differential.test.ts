@@ -7,5 +7,6 @@ import { fixtureFile, recorded } from "./fixtures.ts";
 
 differentialSuite({
   ...{ protocol: "conductor", chapters, differences, fixtureFile, recorded },
-  start: (stage) => startOurServer(stage),
+  // The server's HTTP tasks call the server itself.
+  start: (stage) => startOurServer(stage, { env: { CONDUCTOR_HTTP_TARGETS: "127.0.0.1" } }),
 });

@@ -1,7 +1,7 @@
 // Replaces what differs from run to run: ids, times, the host. The same id becomes the same replacement within one chapter, so that a
 // fixture still shows which task belongs to which run.
 import { hostname } from "node:os";
-import type { Plain, Recorded } from "../../src/differential/compare.ts";
+import { isObject, type Plain, type Recorded } from "../../src/differential/compare.ts";
 import type { Answer, Request } from "../../src/exchange.ts";
 
 /** A time in milliseconds; 0 means "never" and is kept. */
@@ -34,6 +34,7 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
         ids.set(id, known);
         return known;
       })
+      .replace(/http:\/\/127\.0\.0\.1:\d{4,5}\b/g, "http://server")
       .replace(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, SOME_ISO_TIME)
       .replace(/\b1[6-9]\d{11}\b/g, String(SOME_TIME))
       .replace(/\$\$Lambda\/0x[0-9a-f]+/g, "$$$$Lambda");
@@ -49,6 +50,11 @@ export function createRecorder(): (step: string, request: Request, answer: Answe
       if (key === "outputData" && owner.taskType === "JOIN" && owner.status === "IN_PROGRESS") return {};
       // A JOIN that was cancelled and then continued by a retry still has its end time, unless a check has overwritten it.
       if (key === "endTime" && owner.status === "IN_PROGRESS") return 0;
+    }
+    // The response of an HTTP task: its headers are those of the server that was called.
+    if (key === "headers" && "statusCode" in owner && isObject(value)) {
+      const type = Object.entries(value).find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? null;
+      return { "content-type": mask(type) };
     }
     if (Array.isArray(value))
       return ordered(

@@ -1,5 +1,5 @@
 // The language of the differential test: chapters of literal requests, which are sent one after the other to one server. `{{name}}` in a path
-// or body is replaced by a value from an earlier response of the same chapter.
+// or body is replaced by a value from an earlier response of the same chapter. `{{server}}` is the address of the server.
 import { type Answer, exchange, type Request } from "../exchange.ts";
 
 export interface Step {
@@ -31,12 +31,15 @@ export interface Played {
   met: boolean;
 }
 
-/** The reference checks a waiting run at least every 30 s. A change that is not visible after this time will not happen. */
-const SETTLE_MS_MAX = 40_000;
+/**
+ * The reference checks a waiting run at least every 30 s, and looks for new event handlers every 60 s. A change that is not visible after
+ * this time will not happen.
+ */
+const SETTLE_MS_MAX = 75_000;
 const SETTLE_EVERY_MS = 50;
 
 export async function play(url: string, chapter: Chapter): Promise<Played[]> {
-  const kept: Record<string, string> = {};
+  const kept: Record<string, string> = { server: url };
   const played: Played[] = [];
   for (const step of chapter.steps) {
     const request = fillIn(step, kept);

@@ -32,10 +32,12 @@ export interface LaneOptions {
    */
   readonly own?: boolean;
   /**
-   * Returns the output, or throws. A LaneFailure contains the failure to report; NotBegun gives the task back. Any other error is a mistake
-   * of this server: it is reported as final, or as a lost hold when the store could not be written.
+   * Returns the output, or throws. A LaneFailure contains the failure to report; NotBegun gives the task back; LeftOpen leaves it to
+   * a client to report. Any other error is a mistake of this server: it is reported as final, or as a lost hold when the store could not be written.
    */
   perform(work: LaneWork): Promise<Json>;
+  /** Whether `perform` has left this held task open. Required when it throws LeftOpen, because a lane that starts again must know it. */
+  isLeftOpen?(task: TaskRow): Promise<boolean>;
   /** The report for a task that was cancelled. Default: only that it was cancelled. */
   readonly cancelled?: FailureReport;
   /** Stops other work that a cancelled task may have started. Called before the task's end is reported. */
@@ -80,6 +82,17 @@ export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
 
+/** The work was done, and the task stays held, without a slot, until a client reports its end. Only in a lane with `own`. */
+export class LeftOpen extends Error {
+  override readonly name = "LeftOpen";
+  readonly output: Json;
+
+  constructor(output: Json) {
+    super("The task waits for the report of a client.");
+    this.output = output;
+  }
+}
+
 /** Lists the tasks of a lane, newest first. */
 export interface TaskReader {
   tasks(query: { state: TaskState; lane: string; limit: number; before?: string }): Promise<{ items: TaskRow[]; next: string | null }>;
@@ -103,7 +116,9 @@ const reportMsMax = 300_000;
 /** Tasks that `recover` reads in one page. */
 const recoverMax = 1_000;
 
-type Outcome = { readonly output: Json } | LaneFailure | NotBegun;
+const cancelledReport: FailureReport = { error: "the step was cancelled", retryable: false };
+
+type Outcome = { readonly output: Json } | LaneFailure | NotBegun | LeftOpen;
 type Ending = "cancelled" | "lost" | "closed";
 
 interface Performing {
@@ -147,11 +162,12 @@ export class LaneWorker {
 
   /** Queues again what the last process held, as the same attempts, and stops what was being cancelled. Must be called before `resume`. */
   async recover(reader: TaskReader): Promise<void> {
-    const { board, lane, abandon } = this.#options;
+    const { board, lane, abandon, isLeftOpen } = this.#options;
     for (const state of ["held", "cancelling"] as const) {
       for (let before: string | undefined; ; ) {
         const page = await reader.tasks({ state, lane, limit: recoverMax, ...(before === undefined ? {} : { before }) });
         for (const task of page.items) {
+          if (state === "held" && (await isLeftOpen?.(task))) continue;
           if (state === "cancelling") await abandon?.(task);
           await board.giveBack({ taskId: task.id, grant: task.grant });
         }
@@ -191,7 +207,14 @@ export class LaneWorker {
 
   /** A task was cancelled while it waited to be taken again: what it has started before must stop. */
   #changedUnheld(task: TaskRow): void {
-    const { abandon, failed } = this.#options;
+    const { board, abandon, failed, isLeftOpen, cancelled = cancelledReport } = this.#options;
+    if (isLeftOpen !== undefined && task.state === "cancelling") {
+      const hold = { taskId: task.id, grant: task.grant };
+      this.#use(task.id, null, async () => {
+        await this.#insist(async () => void (await board.fail(hold, cancelled))).catch((error: unknown) => failed("cancel", error));
+      });
+      return;
+    }
     const hasBegun = task.startedAt !== null || task.attempt > 0;
     if (abandon === undefined || task.state !== "cancelled" || !hasBegun) return;
     this.#use(task.id, null, async () => {
@@ -283,7 +306,7 @@ export class LaneWorker {
       controller.signal.throwIfAborted();
       return { output: await this.#options.perform({ task, signal: controller.signal, lend: (wait) => this.#lend(wait) }) };
     } catch (error) {
-      if (error instanceof LaneFailure || error instanceof NotBegun) return error;
+      if (error instanceof LaneFailure || error instanceof NotBegun || error instanceof LeftOpen) return error;
       const { message } = toError(error);
       const report: FailureReport = isTransient(error)
         ? { error: message, retryable: true, spends: "lost" }
@@ -302,10 +325,11 @@ export class LaneWorker {
   }
 
   async #reportOnce({ task, hold, ending }: Performing, outcome: Outcome): Promise<void> {
-    const { board, abandon, cancelled = { error: "the step was cancelled", retryable: false } } = this.#options;
+    const { board, abandon, cancelled = cancelledReport } = this.#options;
     if (ending === "lost" || ending === "cancelled") await abandon?.(task);
     if (ending === "lost") return;
-    if ("output" in outcome) await board.complete(hold, writeExact(outcome.output));
+    if (outcome instanceof LeftOpen && ending === null) await board.extend(hold, { output: writeExact(outcome.output) });
+    else if ("output" in outcome) await board.complete(hold, writeExact(outcome.output));
     else if (ending === "cancelled") await board.fail(hold, cancelled);
     else if (ending === "closed") await board.defer(hold, 0);
     else if (outcome instanceof NotBegun) await board.giveBack(hold);

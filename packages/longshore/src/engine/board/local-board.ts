@@ -171,14 +171,15 @@ export class LocalBoard implements BoardStore {
   post(tasks: readonly NewTaskRow[]): Promise<void> {
     // Nearly all ids are new, so the store is not read for each id first.
     return this.#commit
-      .run((tx) => this.#postNow(tx, tasks, (id) => this.tasks.has(tx, id)))
+      .run((tx) => this.postNow(tx, tasks, (id) => this.tasks.has(tx, id)))
       .catch((error: unknown) => {
         if (!(error instanceof Taken)) throw error;
-        return this.#commit.run((tx) => this.#postNow(tx, tasks, (id) => this.tasks.get(tx, id) !== null));
+        return this.#commit.run((tx) => this.postNow(tx, tasks));
       });
   }
 
-  #postNow(tx: Tx, tasks: readonly NewTaskRow[], isThere: (id: string) => boolean): void {
+  /** Inside an operation. A task whose id exists stays unchanged. */
+  postNow(tx: Tx, tasks: readonly NewTaskRow[], isThere = (id: string) => this.tasks.get(tx, id) !== null): void {
     const now = this.#clock.now();
     const before = this.lanes.steps;
     for (const task of tasks) if (!isThere(task.id)) this.#life.post(tx, newTask(task, now, this.lanes.choose(task.lanes, now - polledMs)));

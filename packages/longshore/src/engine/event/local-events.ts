@@ -1,23 +1,40 @@
-// Events, in the process that owns the data: the runs of an event start in one transaction.
+// Events, in the process that owns the data: the runs of an event start, and its tasks are posted, in one transaction.
 
+import { createHash } from "node:crypto";
 import { matches } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
+import { writeExact } from "../../core/json/json-exact.ts";
+import type { LocalBoard } from "../board/local-board.ts";
+import { looseTask } from "../board/loose-task.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { LocalRuns } from "../run/local-runs.ts";
-import type { EventStore, NewEvent, StartedByEvent } from "./store.ts";
+import type { Tx } from "../tx.ts";
+import type { EventStore, NewEvent, StartedByEvent, SubscribedEvent, Subscriber } from "./store.ts";
 
 /** A start takes as long as about so many small steps of a transaction. */
 const startSteps = 1_000;
 
+/** A subscriber that cannot do its work now may be able to a moment later. */
+const subscriberRetry = { limit: 3, backoff: { kind: "exponential", delayMs: 1_000, factor: 4 } } as const;
+
+export interface EventsOptions {
+  readonly commit: GroupCommit;
+  readonly runs: LocalRuns;
+  readonly board: Pick<LocalBoard, "postNow">;
+  /** Whether the current request may have been performed before, with the same ids. Default: never. */
+  readonly isRepeat?: () => boolean;
+}
+
 export class LocalEvents implements EventStore {
   readonly #commit: GroupCommit;
   readonly #runs: LocalRuns;
+  readonly #board: Pick<LocalBoard, "postNow">;
   readonly #isRepeat: () => boolean;
 
-  /** `isRepeat`: whether the current request may have been performed before, with the same ids. Default: never. */
-  constructor({ commit, runs, isRepeat = () => false }: { commit: GroupCommit; runs: LocalRuns; isRepeat?: () => boolean }) {
+  constructor({ commit, runs, board, isRepeat = () => false }: EventsOptions) {
     this.#commit = commit;
     this.#runs = runs;
+    this.#board = board;
     this.#isRepeat = isRepeat;
   }
 
@@ -41,7 +58,29 @@ export class LocalEvents implements EventStore {
         // A request that is performed again finds the run that it has started.
         started.set(workflow, { run, created: created || (isRepeat && run.id === id) });
       }
+      this.#post(tx, { event: name, key, payload: parsed });
       return [...started.values()];
     });
+  }
+
+  subscribe(event: string, subscriber: Subscriber): Promise<void> {
+    return this.#commit.run((tx) => this.#runs.triggers.subscribe(tx, event, subscriber));
+  }
+
+  unsubscribe(event: string, subscriber: Subscriber): Promise<void> {
+    return this.#commit.run((tx) => this.#runs.triggers.unsubscribe(tx, event, subscriber));
+  }
+
+  #post(tx: Tx, event: Omit<SubscribedEvent, "subscriber">): void {
+    const tasks = this.#runs.triggers.subscribers(tx, event.event).map(({ lane, name }) => {
+      const input: SubscribedEvent = { ...event, subscriber: name };
+      // The id makes the event one task of each subscriber, also when a request is performed again.
+      const id = createHash("sha256")
+        .update(JSON.stringify([event.event, event.key, lane, name]))
+        .digest("hex")
+        .slice(0, 32);
+      return looseTask({ id: `event-${id}`, task: lane, input: writeExact(input as unknown as Json), retry: subscriberRetry });
+    });
+    if (tasks.length > 0) this.#board.postNow(tx, tasks);
   }
 }

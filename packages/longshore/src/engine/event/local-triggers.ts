@@ -1,18 +1,18 @@
 // Which workflows an event starts, as documents: one for each event, and one for each workflow with the events that it listens for. They
-// change in the transaction that stores the definition.
+// change in the transaction that stores the definition. The subscribers of an event are another document.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { LocalDocuments } from "../run/local-documents.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { eventWorkflowsMax } from "./store.ts";
+import { eventSubscribersMax, eventWorkflowsMax, type Subscriber } from "./store.ts";
 
 /** A workflow that an event starts. */
 export interface Listener extends Pick<EventTrigger, "match"> {
   readonly workflow: string;
 }
 
-const kinds = { event: "workflows of event", workflow: "events of workflow" } as const;
+const kinds = { event: "workflows of event", workflow: "events of workflow", subscriber: "subscribers of event" } as const;
 
 export class LocalTriggers {
   readonly #documents: LocalDocuments;
@@ -39,6 +39,24 @@ export class LocalTriggers {
     this.#write(tx, kinds.workflow, workflow, events);
   }
 
+  subscribers(tx: ReadTx, event: string): readonly Subscriber[] {
+    return this.#read<Subscriber>(tx, kinds.subscriber, event);
+  }
+
+  subscribe(tx: Tx, event: string, { lane, name }: Subscriber): void {
+    const others = this.#othersThan(tx, event, { lane, name });
+    if (others.length >= eventSubscribersMax) throw tooManySubscribers(event);
+    this.#write(tx, kinds.subscriber, event, [...others, { lane, name }]);
+  }
+
+  unsubscribe(tx: Tx, event: string, subscriber: Subscriber): void {
+    this.#write(tx, kinds.subscriber, event, this.#othersThan(tx, event, subscriber));
+  }
+
+  #othersThan(tx: Tx, event: string, { lane, name }: Subscriber): Subscriber[] {
+    return this.subscribers(tx, event).filter((each) => each.lane !== lane || each.name !== name);
+  }
+
   #read<T>(tx: ReadTx, kind: string, name: string): readonly T[] {
     const document = this.#documents.find(tx, kind, name, 0);
     return document === null ? [] : (JSON.parse(document.body) as T[]);
@@ -53,4 +71,11 @@ export class LocalTriggers {
 function tooMany(event: string): LongshoreError {
   const message = `The event ${event} starts ${eventWorkflowsMax} workflows already: let one workflow start the others.`;
   return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "on", expected: `at most ${eventWorkflowsMax} workflows` } });
+}
+
+function tooManySubscribers(event: string): LongshoreError {
+  const message = `The event ${event} has ${eventSubscribersMax} subscribers already: join some of them.`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, {
+    detail: { field: "event", expected: `at most ${eventSubscribersMax} subscribers` },
+  });
 }

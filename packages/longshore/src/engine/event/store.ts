@@ -1,13 +1,16 @@
-// Events that start workflows. An event starts a run of each workflow that listens for its name, and its payload is their input. The runs
-// are the event: nothing else is stored.
+// Events. An event starts a run of each workflow that listens for its name, with its payload as their input, and posts a task for each
+// subscriber of its name. The runs and tasks are the event: nothing else is stored.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { eventNameMax, isEventName } from "../../core/event-trigger.ts";
+import type { Json } from "../../core/json/json.ts";
 import { isName } from "../../core/names.ts";
 import type { Run } from "../run/run.ts";
 
 /** Maximum number of workflows that one event starts: all of them start in one transaction. */
 export const eventWorkflowsMax = 100;
+/** Maximum number of subscribers of one event: all of their tasks are posted in one transaction. */
+export const eventSubscribersMax = 100;
 /** The key is part of the start key of each run. */
 export const eventKeyMax = 200;
 
@@ -25,12 +28,29 @@ export interface StartedByEvent {
   readonly created: boolean;
 }
 
+/** A lane that gets a task for each event of a name. The same lane may subscribe under several names. */
+export interface Subscriber {
+  readonly lane: string;
+  readonly name: string;
+}
+
+/** The input of a task that an event posts for a subscriber. `payload` is any JSON value. */
+export interface SubscribedEvent {
+  readonly event: string;
+  readonly key: string;
+  readonly subscriber: string;
+  readonly payload: Json;
+}
+
 export interface EventStore {
   /**
-   * Starts the runs, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit the input schema of one of
+   * Starts the runs and posts the tasks, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit the input schema of one of
    * the workflows, and with LONGSHORE_CONFLICT for the key of an event with another payload.
    */
   emit(event: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]>;
+  /** Rejects with LONGSHORE_LIMIT when the event has too many subscribers. */
+  subscribe(event: string, subscriber: Subscriber): Promise<void>;
+  unsubscribe(event: string, subscriber: Subscriber): Promise<void>;
 }
 
 /** Throws LONGSHORE_BAD_INPUT for a name or key that cannot be stored. */

@@ -12,7 +12,11 @@ import { unservedCalls } from "./server/unserved.ts";
 
 const page = new URL("../../../../../docs/reference/conductor-endpoints.md", import.meta.url);
 
-const group = conductorRoutes({ runs: { startsFor: () => {} }, schedules: { renewsRuns: () => {} } } as unknown as ConductorDeps);
+const group = conductorRoutes({
+  runs: { startsFor: () => {} },
+  schedules: { renewsRuns: () => {} },
+  starter: {},
+} as unknown as ConductorDeps);
 const router = createRouter([group], group);
 const refusedCalls = new Map(unservedCalls.map(([method, path, , what]) => [`${method} /api${path}`, what]));
 

@@ -79,7 +79,7 @@ describe("the server part of README.md", () => {
   });
 
   it("lists every call that is served, and no other", () => {
-    const deps = { runs: { startsFor: () => {} }, schedules: { renewsRuns: () => {} } } as unknown as ConductorDeps;
+    const deps = { runs: { startsFor: () => {} }, schedules: { renewsRuns: () => {} }, starter: {} } as unknown as ConductorDeps;
     const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const calls = parts.find(({ title }) => title === "Calls");
     const refused = unservedCalls.map(([method, path]) => `${method} /api${path}`);

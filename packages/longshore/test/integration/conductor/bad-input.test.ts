@@ -141,7 +141,7 @@ it("refuses definitions that cannot run, and names the task", async () => {
   expect(await define([simple("a", { inputParameters: { x: "${b.output.y}" } })])).toContain("b");
   expect(await define([operator("FORK_JOIN", "f", { forkTasks: [] }), operator("JOIN", "j")])).toContain("taskName: f");
   expect(await define([operator("JOIN", "j", { joinOn: ["nobody"] })])).toContain("nobody");
-  for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "JSON_JQ_TRANSFORM", "EVENT", "KAFKA_PUBLISH", "EXCLUSIVE_JOIN"]) {
+  for (const type of ["DO_WHILE", "FORK_JOIN_DYNAMIC", "JSON_JQ_TRANSFORM", "EVENT", "KAFKA_PUBLISH", "JDBC"]) {
     expect(await define([operator(type, "it")])).toContain(type);
   }
   expect(

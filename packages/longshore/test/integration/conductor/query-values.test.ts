@@ -57,10 +57,9 @@ it("reads a list as a repeated parameter or with commas, without spaces", async 
 it("refuses unsupported requests in Conductor's error format, with their name", async () => {
   const c = await startConductor();
   const refusals = [
-    ["GET", "/event", 404, "event handlers"],
-    ["PUT", "/scheduler/schedules/a/pause", 404, "scheduler"],
-    ["DELETE", "/admin/consistency/x", 404, "administration"],
-    ["POST", "/workflow/test", 404, "mocked tasks"],
+    ["PUT", "/scheduler/admin/pause", 404, "a pause of one process"],
+    ["DELETE", "/files/x", 404, "file storage"],
+    ["POST", "/agent/start", 404, "agents"],
     ["GET", "/workflow/externalstoragelocation", 404, "external payload storage"],
   ] as const;
   for (const [method, path, status, what] of refusals) {

@@ -5,10 +5,12 @@ import { Script } from "node:vm";
 import { toError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import { shown } from "../../../core/text.ts";
 import { compileValue, expressionsOf } from "./expression.ts";
 import { javaText } from "./java-text.ts";
 import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";
+import { unsupportedSink } from "./sinks.ts";
 import { checkName, secondsMax } from "./task-def.ts";
 import { unsupported, type Violations } from "./violation.ts";
 import { parseDuration, parseUntil } from "./wait.ts";
@@ -152,6 +154,8 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
       return;
     case "SUB_WORKFLOW":
       return task.subWorkflowParam === undefined ? required("subWorkflowParam") : undefined;
+    case "EVENT":
+      return checkEvent(task, required, bad);
     case "TERMINATE":
       return checkTerminate(task, bad);
     case "WAIT":
@@ -214,7 +218,13 @@ function checkHttp(task: WorkflowTask, bad: (message: string) => void): void {
   const given = { ...task.taskDefinition?.inputTemplate, ...task.inputParameters };
   if (!["http_request", "uri", "method"].some((field) => Object.hasOwn(given, field)))
     bad(`inputParameters.http_request or inputParameters.uri field is required for taskType: HTTP taskName: ${task.name}`);
-  if (task.asyncComplete) bad(`HTTP with asyncComplete ${unsupported}, taskReferenceName: ${task.taskReferenceName}`);
+}
+
+function checkEvent(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
+  if (!task.sink) return required("sink");
+  const why = unsupportedSink(task.sink);
+  if (why !== undefined)
+    bad(`EVENT with the sink ${shown(task.sink)} ${unsupported}: ${why}, taskReferenceName: ${task.taskReferenceName}`);
 }
 
 function checkTerminate(task: WorkflowTask, bad: (message: string) => void): void {

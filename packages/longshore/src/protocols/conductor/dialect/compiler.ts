@@ -17,11 +17,19 @@ import type { WorkflowTask } from "./model.ts";
 import { choosesByScript, operatorOf } from "./operators.ts";
 import type { ConductorTemplate, SwitchTemplate } from "./template.ts";
 
+/** A JOIN, or, with `otherwise`, an EXCLUSIVE_JOIN. */
+interface Joining {
+  readonly at: number;
+  joinOn: readonly string[];
+  readonly otherwise: readonly string[] | null;
+  readonly within: Within | null;
+}
+
 export class Compiler {
   readonly #nodes: PlanNode[] = [];
   readonly #index = new Map<string, number>();
   readonly loops = new Loops();
-  readonly #joins: { at: number; joinOn: readonly string[]; readonly within: Within | null }[] = [];
+  readonly #joins: Joining[] = [];
   readonly #forks = new Map<string, { at: number; join: number }>();
   /** The iteration that is being compiled. */
   #within: Within | null = null;
@@ -35,17 +43,32 @@ export class Compiler {
 
   /** The tasks that joins wait for are set only at the end, because they may come later in the definition. */
   finish(): PlanNode[] {
-    for (const { at, joinOn, within } of this.#joins) {
-      const after = joinOn.map((name) => {
-        const inside = within === null ? undefined : this.#index.get(inIteration(name, within.iteration));
-        const joined = inside ?? this.#index.get(name);
-        if (joined === undefined) throw bad(`JOIN ${this.#nodes[at]?.id} joins on ${name}, which is not a task of this definition.`);
-        return joined;
-      });
-      const output: ConductorTemplate = { kind: "join-output", joined: after };
-      this.#nodes[at] = { ...(this.#nodes[at] as PlanNode & { kind: "join" }), after, output };
+    for (const joining of this.#joins) {
+      const { at, joinOn, otherwise } = joining;
+      const node = this.#nodes[at] as JoinNode;
+      if (otherwise !== null) {
+        const joined = this.#known(joinOn, joining);
+        const defaults = this.#known(otherwise, joining);
+        const output: ConductorTemplate = { kind: "exclusive-join-output", joined, defaults };
+        this.#nodes[at] = { ...node, after: [...new Set([...joined, ...defaults])], output };
+        continue;
+      }
+      const after = this.#known(joinOn, joining);
+      const unknown = joinOn.find((name) => this.#indexIn(name, joining) === undefined);
+      if (unknown !== undefined) throw bad(`JOIN ${node.id} joins on ${unknown}, which is not a task of this definition.`);
+      this.#nodes[at] = { ...node, after, output: { kind: "join-output", joined: after } satisfies ConductorTemplate };
     }
     return this.#nodes;
+  }
+
+  #known(names: readonly string[], joining: Joining): number[] {
+    return names.map((name) => this.#indexIn(name, joining)).filter((at) => at !== undefined);
+  }
+
+  /** The node of a name: in a loop, that of the same iteration. */
+  #indexIn(name: string, { within }: Joining): number | undefined {
+    const inside = within === null ? undefined : this.#index.get(inIteration(name, within.iteration));
+    return inside ?? this.#index.get(name);
   }
 
   /** For the search of cycles: the nodes that must have started before this one, besides those it waits for. */
@@ -95,6 +118,7 @@ export class Compiler {
       case "DO_WHILE":
         return yield* this.#loop(task, common);
       case "JOIN":
+      case "EXCLUSIVE_JOIN":
         return this.#join(task, common, place.begun);
       default:
         return [this.#add(leafOf(task, common, this.#isData), task.taskReferenceName)];
@@ -341,7 +365,10 @@ export class Compiler {
 
   #join(task: WorkflowTask, common: Common, begun: boolean): number[] {
     const joinOn = task.joinOn ?? [];
-    if (!begun) {
+    const isExclusive = task.type === "EXCLUSIVE_JOIN";
+    const otherwise = isExclusive ? (task.defaultExclusiveJoinTask ?? []) : null;
+    const input: ConductorTemplate = { kind: "join-input", joinOn, ...(otherwise === null ? {} : { otherwise }) };
+    if (!begun || isExclusive) {
       const gate = this.#add({
         ...common,
         origin: null,
@@ -362,13 +389,14 @@ export class Compiler {
         after: [],
         waitsFor: "settled",
         demanded: true,
-        input: { kind: "join-input", joinOn } satisfies ConductorTemplate,
+        ...(isExclusive ? { threshold: 1 } : {}),
+        input,
         output: nothing,
         timeouts: {},
       },
       task.taskReferenceName,
     );
-    this.#joins.push({ at, joinOn: [...new Set(joinOn)], within: this.#within });
+    this.#joins.push({ at, joinOn: [...new Set(joinOn)], otherwise, within: this.#within });
     return [at];
   }
 

@@ -209,15 +209,13 @@ describe("workflow definitions", () => {
   });
 
   it("are refused with the operator and the task when an operator is not supported", () => {
-    for (const type of ["EXCLUSIVE_JOIN", "EVENT", "START_WORKFLOW", "KAFKA_PUBLISH"])
+    for (const type of ["JDBC", "PULL_WORKFLOW_MESSAGES", "KAFKA_PUBLISH"])
       expect(messages(workflow(task("x", { type, taskReferenceName: "ref" })))).toEqual([
         `${type} is not supported by this server, taskReferenceName: ref`,
       ]);
     const script = { type: "SWITCH", evaluatorType: "python", expression: "$.x", decisionCases: { a: [] } };
     expect(messages(workflow(task("s", script)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: s/);
-    expect(
-      messages(workflow(task("h", { type: "HTTP", asyncComplete: true, inputParameters: { uri: "http://x", method: "GET" } }))),
-    ).toEqual(["HTTP with asyncComplete is not supported by this server, taskReferenceName: h"]);
+    expect(messages(workflow(task("e", { type: "EVENT", sink: "sqs:q" })))[0]).toMatch(/sqs:q.*is not supported.*taskReferenceName: e/);
     expect(messages(workflow(task("m", { type: "LLM_CHAT_COMPLETE" })))).toEqual([]);
     const inner = { type: "DO_WHILE", loopCondition: "true", loopOver: [task("a")] };
     expect(messages(workflow(task("o", { type: "DO_WHILE", loopCondition: "true", loopOver: [task("i", inner)] })))).toEqual([
@@ -235,7 +233,7 @@ describe("workflow definitions", () => {
   });
 
   it("are refused with the path of a mistake inside branches and inline definitions", () => {
-    const inner = workflow(task("x", { type: "EVENT" }));
+    const inner = workflow(task("x", { type: "JDBC" }));
     const fork = task("f", { type: "FORK_JOIN", forkTasks: [[task("a"), { name: "b" }]] });
     const child = task("c", { type: "SUB_WORKFLOW", subWorkflowParam: { name: "k", workflowDefinition: inner } });
     expect(violationsOf(workflow(fork, task("j", { type: "JOIN", joinOn: ["a"] }), child)).map(({ path }) => path)).toEqual([

@@ -1,6 +1,6 @@
-// The result of a JOIN after all its tasks have ended.
+// The input and the result of a JOIN after all its tasks have ended, and of an EXCLUSIVE_JOIN after one of them has.
 
-import { type JsonObject, setOwn } from "../../../core/json/json.ts";
+import { type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Resolved, Scope } from "../../../engine/run/dialect.ts";
 import type { Plan, PlanNode } from "../../../engine/run/plan.ts";
@@ -25,6 +25,36 @@ export function joinOutput(plan: Plan, joined: readonly number[], scope: Scope):
     else if (status !== "COMPLETED" && status !== "SKIPPED") return { failed: reasonOf(node, record) ?? "", fault: "failed", output };
   }
   return forgiven.length > 0 ? { value: output, warning: `${forgiven.join(", ")} completed with errors` } : { value: output };
+}
+
+export function joinInput({ joinOn, otherwise }: { joinOn: readonly string[]; otherwise?: readonly string[] }): Json {
+  return { joinOn: [...joinOn], ...(otherwise === undefined ? {} : { defaultExclusiveJoinTask: [...otherwise] }) };
+}
+
+/** The output of the first task that has run and ended, in the order of the names; otherwise that of the first default. */
+export function exclusiveJoinOutput(
+  plan: Plan,
+  { joined, defaults }: { readonly joined: readonly number[]; readonly defaults: readonly number[] },
+  scope: Scope,
+): Resolved {
+  const all = [...joined, ...defaults];
+  const lacking = all.filter((at) => scope.record(at) === undefined);
+  if (lacking.length > 0) return { needs: [], records: lacking };
+  const at = firstOf(joined, scope) ?? firstOf(defaults, scope);
+  const record = at === undefined ? undefined : scope.record(at);
+  if (at === undefined || !record) return { value: {} };
+  const node = plan.nodes[at] as PlanNode;
+  const output = outputOf(node, record);
+  const status = statusOf(node, record);
+  if (status === "COMPLETED" || status === "COMPLETED_WITH_ERRORS") return { value: output };
+  return { failed: reasonOf(node, record) ?? "", fault: "failed", output };
+}
+
+function firstOf(nodes: readonly number[], scope: Scope): number | undefined {
+  return nodes.find((at) => {
+    const state = scope.record(at)?.state;
+    return state !== undefined && !isOpen(state) && state !== "skipped" && state !== "forgotten";
+  });
 }
 
 function nameOf(node: PlanNode, record: TaskRow): string {

@@ -55,8 +55,13 @@ export function leafOf(task: WorkflowTask, common: Common, isData = false): Plan
     case "JSON_JQ_TRANSFORM":
       return systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input }));
     case "HTTP":
+    case "START_WORKFLOW":
       // In a test it may get its result from the test.
       return { ...systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input })), placed: true };
+    case "EVENT": {
+      const event = template({ kind: "input", ...eventInput(task, isData) });
+      return { ...systemNode(task, { ...common, freshInput: true }, definition, event), placed: true };
+    }
     case "NOOP":
       return { ...common, kind: "instant", input: noOutput, output: noOutput, timeouts: {} };
     case "WAIT":
@@ -125,6 +130,12 @@ export function inputOf(task: WorkflowTask, definition: TaskDef | null, isData =
   const otherwise = definition !== null && Object.keys(definition.inputTemplate).length > 0 ? definition.inputTemplate : null;
   const parameters = { ...otherwise, ...task.inputParameters };
   return { parameters: isData ? { kind: "constant", value: parameters } : compileValue(parameters), otherwise };
+}
+
+/** The sink of an EVENT is part of its input, and may be an expression. */
+function eventInput(task: WorkflowTask, isData: boolean): InputTemplate {
+  const own = { sink: task.sink ?? "", asyncComplete: task.asyncComplete ?? false };
+  return inputOf({ ...task, inputParameters: { ...task.inputParameters, ...own } }, null, isData);
 }
 
 function dynamicInput(task: WorkflowTask, input: InputTemplate, definition: TaskDef | null): ConductorTemplate {

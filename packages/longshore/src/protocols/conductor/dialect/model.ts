@@ -57,9 +57,13 @@ export interface WorkflowTask {
   readonly expression?: string;
   readonly forkTasks?: readonly (readonly WorkflowTask[])[];
   readonly joinOn?: readonly string[];
+  /** The tasks of an EXCLUSIVE_JOIN whose output counts when no task of `joinOn` has run. */
+  readonly defaultExclusiveJoinTask?: readonly string[];
   readonly startDelay: number;
   readonly subWorkflowParam?: SubWorkflowParam;
   readonly asyncComplete?: boolean;
+  /** Where an EVENT sends its event: `conductor`, `conductor:<name>`, `kafka:<topic>`, `nats:<subject>`. */
+  readonly sink?: string;
   readonly optional: boolean;
   readonly permissive: boolean;
   /** Our own: the task starts with the first part of the task before it, not with its end. */

@@ -20,20 +20,23 @@ export const operators = [
   "HTTP",
   "DO_WHILE",
   "FORK_JOIN_DYNAMIC",
+  "START_WORKFLOW",
+  "EVENT",
+  "EXCLUSIVE_JOIN",
 ] as const;
 export type OperatorName = (typeof operators)[number];
 
 /** Conductor's own types that are not served. A run with one would wait without an end for a worker that cannot exist. */
-const unserved = new Set(["WHILE", "EVENT", "EXCLUSIVE_JOIN", "FORK", "JDBC", "KAFKA_PUBLISH", "PULL_WORKFLOW_MESSAGES", "START_WORKFLOW"]);
+const unserved = new Set(["WHILE", "FORK", "JDBC", "KAFKA_PUBLISH", "PULL_WORKFLOW_MESSAGES"]);
 
-/** The lane of expressions, which the server evaluates itself. The server reserves names that begin with `$conductor.` for this dialect (protocol.ts). */
+/** The lane of expressions, which the server evaluates itself. */
 export const evaluateLane = "$conductor.evaluate";
 
 /** The lane of calls to other servers. */
 export const callLane = "$conductor.call";
 
 /** All names of lanes whose tasks the server itself works on begin with it. */
-export const systemLanePrefix = "$conductor.";
+const systemLanePrefix = "$conductor.";
 
 /** The domain of all tasks of a run that is a test. No worker can poll it. */
 export const mockedDomain = "$conductor.test";
@@ -41,20 +44,32 @@ export const mockedDomain = "$conductor.test";
 /** The lane of a task of the server whose result a test gives. */
 export const mockedLane = `${mockedDomain}:mocked`;
 
-export function isMockedLane(name: string): boolean {
+function isMockedLane(name: string): boolean {
   return name.startsWith(`${mockedDomain}:`);
 }
+
+/** The lane of tasks that start runs and send events of this server: calls to slow servers do not delay them. */
+export const startLane = "$conductor.start";
+
+/** The lane of event handlers: one task for each event and each of its handlers. */
+export const handlerLane = "$conductor.handle";
 
 const systemLanes: ReadonlyMap<string, string> = new Map([
   ["INLINE", evaluateLane],
   ["LAMBDA", evaluateLane],
   ["JSON_JQ_TRANSFORM", evaluateLane],
   ["HTTP", callLane],
+  ["START_WORKFLOW", startLane],
+  ["EVENT", startLane],
 ]);
 
 /** The lane of a task that the server itself works on; undefined for other tasks. */
 export function systemLaneOf(type: string): string | undefined {
   return systemLanes.get(type);
+}
+
+export function isSystemLane(name: string): boolean {
+  return name.startsWith(systemLanePrefix) && !isMockedLane(name);
 }
 
 /** Evaluators of JavaScript. */

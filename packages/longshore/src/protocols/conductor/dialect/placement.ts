@@ -10,7 +10,7 @@ import { domainsOf } from "./domains.ts";
 import { javaText } from "./java-text.ts";
 import { leafOf, workerTypeOf } from "./leaf.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
-import { isUnserved, mockedLane, operatorOf } from "./operators.ts";
+import { isUnserved, mockedLane, operatorOf, systemLaneOf } from "./operators.ts";
 import { placementOf, timeoutsOf } from "./policy.ts";
 import { dynamicNameOf } from "./records.ts";
 import { documentKinds, type Settings, settingsOf } from "./settings.ts";
@@ -43,7 +43,7 @@ function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lan
 export const place: NonNullable<Dialect["place"]> = (_plan, node, input, scope) => {
   const task = node.origin as WorkflowTask;
   const { taskToDomain, mocked = [] } = settingsOf(scope.run);
-  if (task.type === "HTTP")
+  if (systemLaneOf(task.type) !== undefined)
     return mocked.includes(node.id) ? { placement: { ...placed(node), lanes: [laneOf(mockedLane, [])] } } : { placement: null };
   if (task.type === "DYNAMIC") return placeDynamic(node, task, input, scope, taskToDomain);
   if (taskToDomain === undefined || Object.keys(taskToDomain).length === 0) return { placement: null };

@@ -102,12 +102,14 @@ export function taskTypeOf(task: WorkflowTask, input: Json): string {
   return operator === "SIMPLE" ? task.name : operator;
 }
 
+const namedByType = new Set(["JOIN", "EXCLUSIVE_JOIN", "SWITCH", "DECISION"]);
+
 /** `taskDefName` of a record: the name of its definition. */
 export function taskDefNameOf(task: WorkflowTask, input: Json): string {
   const operator = operatorOf(task.type);
   if (operator === "DYNAMIC") return dynamicNameOf(task, input) ?? task.name;
   if (operator === "FORK_JOIN" || operator === "FORK_JOIN_DYNAMIC") return "FORK";
-  return operator === "JOIN" || operator === "SWITCH" || operator === "DECISION" ? operator : task.name;
+  return namedByType.has(operator ?? "") ? (operator as string) : task.name;
 }
 
 /** The task that a DYNAMIC task resolves to, from its input. */

@@ -13,7 +13,7 @@ import { DynamicFork } from "./grow.ts";
 import { attemptIdOf } from "./ids.ts";
 import { Iterating, itemsOf, loopOf } from "./iterate.ts";
 import { javaText } from "./java-text.ts";
-import { joinOutput } from "./join.ts";
+import { exclusiveJoinOutput, joinInput, joinOutput } from "./join.ts";
 import { dynamicDefinition } from "./placement.ts";
 import { quoteText, unquote } from "./quoting.ts";
 import { choiceOutput, outputOf, selectedIn } from "./records.ts";
@@ -60,9 +60,11 @@ class Resolving {
       case "forked":
         return this.#forked(template);
       case "join-input":
-        return { value: { joinOn: [...template.joinOn] } };
+        return { value: joinInput(template) };
       case "join-output":
         return joinOutput(this.#plan, template.joined, this.#scope);
+      case "exclusive-join-output":
+        return exclusiveJoinOutput(this.#plan, template, this.#scope);
       case "variables":
         return this.#then(this.#input(template.input), (input) => this.#variables(input));
       case "until":

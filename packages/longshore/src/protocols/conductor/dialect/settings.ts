@@ -2,8 +2,13 @@
 
 import type { Run } from "../../../engine/run/run.ts";
 
-/** The kinds of documents: the newest task definition of each name, and workflow definitions and schemas by name and version. */
-export const documentKinds = { task: "conductor-task", workflow: "conductor-workflow", schema: "conductor-schema" } as const;
+/** The kinds of documents: task definitions and event handlers by name, and workflow definitions and schemas by name and version. */
+export const documentKinds = {
+  task: "conductor-task",
+  workflow: "conductor-workflow",
+  schema: "conductor-schema",
+  eventHandler: "conductor-event-handler",
+} as const;
 
 export interface Settings {
   /** The workflow's own version number. */

@@ -41,8 +41,10 @@ export type ConductorTemplate =
       readonly task: WorkflowTask;
       readonly input: InputTemplate;
     }
-  | { readonly kind: "join-input"; readonly joinOn: readonly string[] }
+  /** `otherwise` is only in an EXCLUSIVE_JOIN. */
+  | { readonly kind: "join-input"; readonly joinOn: readonly string[]; readonly otherwise?: readonly string[] }
   | { readonly kind: "join-output"; readonly joined: readonly number[] }
+  | { readonly kind: "exclusive-join-output"; readonly joined: readonly number[]; readonly defaults: readonly number[] }
   | { readonly kind: "variables"; readonly input: InputTemplate }
   /** The time at which a WAIT ends without a report: milliseconds since 1970, or null. */
   | { readonly kind: "until"; readonly input: InputTemplate }

@@ -7,7 +7,9 @@ import type { PreparedProtocol, Preparing, ProtocolEngine } from "../../server-h
 import { dialectName } from "../dialect/compile.ts";
 import { conductorDialect } from "../dialect/dialect.ts";
 import { environmentValue, secretValue } from "../dialect/environment.ts";
+import type { OpenStarter } from "./open-starter.ts";
 import type { Registry } from "./registry.ts";
+import type { Starter } from "./start.ts";
 import type { SystemTasks } from "./system/system-tasks.ts";
 
 export function prepare({ environment }: Pick<Preparing, "environment">): PreparedProtocol {
@@ -27,7 +29,12 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
         define: async (source) => (await named()).define(source),
         start: async (name, input) => (await named()).start(name, input),
       });
-      const system = isIdle ? undefined : await startSystemTasks(engine, trouble, targets);
+      let opened: Promise<OpenStarter> | undefined;
+      const starting = () => {
+        opened ??= Promise.all([import("./open-starter.ts"), known()]).then(([module, own]) => module.openStarter(engine, own));
+        return opened;
+      };
+      const system = isIdle ? undefined : await startSystemTasks(engine, trouble, targets, async () => (await starting()).starter);
       return {
         handle: {},
         async close() {
@@ -35,8 +42,9 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
         },
         async serve({ version, tokens, metrics }) {
           const { conductorRoutes } = await import("./routes.ts");
+          const { documents, events } = engine;
           const deps = { clock, board, runs, logs, reader, workers, plan, removeRun, listen, version, tokens, storage, metrics, schedules };
-          return { routes: conductorRoutes({ ...deps, registry: await known() }) };
+          return { routes: conductorRoutes({ ...deps, documents, events, ...(await starting()), registry: await known() }) };
         },
       };
     },
@@ -50,11 +58,17 @@ function targetsIn(environment: Environment): string[] {
   return checkedVariable(environment, targetsVariable, (text) => text.split(",")) ?? [];
 }
 
-async function startSystemTasks(engine: ProtocolEngine, trouble: FailureListener, targets: AddressGuard): Promise<SystemTasks> {
+async function startSystemTasks(
+  engine: ProtocolEngine,
+  trouble: FailureListener,
+  targets: AddressGuard,
+  starter: () => Promise<Starter>,
+): Promise<SystemTasks> {
   const { SystemTasks: Opened } = await import("./system/system-tasks.ts");
   const system = new Opened({
     engine,
     targets,
+    starter,
     secret: secretValue,
     failed: (what, error) => trouble.failing(`a ${what} of system tasks`, error),
   });

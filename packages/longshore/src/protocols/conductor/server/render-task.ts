@@ -8,7 +8,7 @@ import type { TaskRow } from "../../../engine/board/task.ts";
 import type { PlanNode, RetryPolicy } from "../../../engine/run/plan.ts";
 import type { AttemptView } from "../../../engine/run/reader.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
-import { evaluateLane } from "../dialect/operators.ts";
+import { evaluateLane, isSystemLane } from "../dialect/operators.ts";
 import { reasonOf } from "../dialect/reasons.ts";
 import { closedStatus, outputOf, statusOf, taskDefNameOf, taskTypeOf } from "../dialect/records.ts";
 import type { Settings } from "../dialect/settings.ts";
@@ -91,9 +91,9 @@ export function currentTry(task: TaskRow, step: StepView): Try {
   };
 }
 
-/** The real server evaluates expressions while it decides, so nothing polls their tasks. */
-function isEvaluated({ node }: StepView): boolean {
-  return node?.kind === "task" && node.lanes[0]?.name === evaluateLane;
+/** The real server evaluates expressions and sends events while it decides, so nothing polls their tasks. */
+function isEvaluated({ node, task }: StepView): boolean {
+  return node?.kind === "task" && (node.lanes[0]?.name === evaluateLane || task.type === "EVENT");
 }
 
 /** The last activity of a task that has not ended. */
@@ -150,7 +150,7 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
   // A task that fails and is tried again shows why. One that is retried by a caller later does not.
   const isRetriedAtOnce = before !== undefined && shown.scheduledAt === before.endedAt;
   const reason = shown.error ?? (isRetriedAtOnce && shown.endedAt === null ? before.error : null);
-  const isLimited = step.node === undefined || (step.node.kind === "task" && !isEvaluated(step));
+  const isLimited = step.node === undefined || (step.node.kind === "task" && !isSystemLane(step.node.lanes[0]?.name ?? ""));
   const limits = isLimited ? step.definition : unlimited;
   const { type, definitionName } = namesOf(step, shown.input);
   const iteration = iterationOf(step, shown.output);

@@ -7,9 +7,9 @@ import type { Action } from "../../../core/actions.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
+import type { EventStore } from "../../../engine/event/store.ts";
 import type { Logs } from "../../../engine/log/log.ts";
-import type { Definition } from "../../../engine/run/dialect.ts";
-import type { Plan } from "../../../engine/run/plan.ts";
+import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { ScheduleStore } from "../../../engine/schedule/store.ts";
@@ -20,27 +20,26 @@ import { Administration } from "./administration.ts";
 import type { Awaiting } from "./await-run.ts";
 import { Bulk } from "./bulk.ts";
 import { Environment } from "./environment.ts";
+import { EventHandlers } from "./event-handlers.ts";
 import { executeRoute } from "./execute.ts";
 import { TaskLogs } from "./logs.ts";
 import { Metadata } from "./metadata.ts";
 import { Monitoring, type MonitoringDeps } from "./monitoring.ts";
+import type { OpenStarter } from "./open-starter.ts";
 import { Queues } from "./queues.ts";
 import type { Registry } from "./registry.ts";
-import { RunRenderer } from "./render-run.ts";
 import { json, notFound, Refused, refusal, refuse, refusedByCore, text } from "./replies.ts";
 import { ReportsByReference } from "./reports-by-reference.ts";
 import { objectOf, textIn } from "./request.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Search } from "./search.ts";
-import { Starter } from "./start.ts";
 import { Tasks } from "./tasks.ts";
 import { TestRuns } from "./test-run.ts";
 import { unserved, unservedCalls } from "./unserved.ts";
-import { createViews } from "./view.ts";
 import { Workflows } from "./workflows.ts";
 
 /** What this protocol needs of the server. */
-export interface ConductorDeps {
+export interface ConductorDeps extends OpenStarter {
   readonly clock: Clock;
   readonly board: Board;
   readonly runs: Runs;
@@ -48,11 +47,12 @@ export interface ConductorDeps {
   readonly reader: Reader;
   readonly workers: Workers;
   readonly registry: Registry;
+  readonly documents: DocumentStore;
+  readonly events: EventStore;
   readonly version: string;
   readonly schedules: ScheduleStore;
   readonly storage: MonitoringDeps["storage"];
   readonly metrics: MonitoringDeps["metrics"];
-  plan(definition: Definition): Plan;
   removeRun(runId: string): Promise<boolean>;
   readonly listen: Awaiting["listen"];
   /** Whether clients must send a token, and whether a token is valid. */
@@ -63,10 +63,7 @@ export interface ConductorDeps {
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {
-  const { board, runs, reader, clock, listen, logs, workers, registry } = deps;
-  const views = createViews(deps.plan);
-  const renderer = new RunRenderer(reader, views, () => clock.now());
-  const starter = new Starter({ clock, runs, registry, board, views, shown: (run) => renderer.run(run, true) });
+  const { board, runs, reader, clock, listen, logs, workers, registry, views, renderer, starter } = deps;
   runs.startsFor(dialectName, starter.child);
   const awaiting = { clock, reader, renderer, listen };
   const tasks = new Tasks({
@@ -85,6 +82,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
+    ...eventRoutes(new EventHandlers(deps.documents, deps.events)),
     ...unservedRoutes,
     ...schedulerRoutes(new Scheduler({ clock, reader, schedules: deps.schedules, registry, starter })),
     ...administrationRoutes(new Administration({ reader, renderer, board, workflows, references, version: deps.version })),
@@ -282,6 +280,16 @@ function metadataRoutes(metadata: Metadata): Route[] {
     route("GET", "/schema/:name/:version", "definition.read", "none", metadata.schema),
     route("DELETE", "/schema/:name", "definition.remove", "none", metadata.removeSchema),
     route("DELETE", "/schema/:name/:version", "definition.remove", "none", metadata.removeSchema),
+  ];
+}
+
+function eventRoutes(handlers: EventHandlers): Route[] {
+  return [
+    route("POST", "/event", "definition.write", "text", handlers.create),
+    route("PUT", "/event", "definition.write", "text", handlers.change),
+    route("DELETE", "/event/:name", "definition.remove", "none", handlers.remove),
+    route("GET", "/event", "definition.read", "none", handlers.all),
+    route("GET", "/event/:event", "definition.read", "none", handlers.ofEvent),
   ];
 }
 

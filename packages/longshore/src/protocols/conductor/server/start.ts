@@ -51,6 +51,10 @@ export interface StartRequest {
   /** Of a test: the reference names of the tasks whose results it gives. */
   readonly mocked?: readonly string[];
   readonly idempotencyStrategy: "FAIL" | "RETURN_EXISTING" | "FAIL_ON_RUNNING";
+  /** The input is quoted: it comes from a definition, which may pass on secrets. */
+  readonly quotedInput?: true;
+  /** The event that starts it. */
+  readonly event?: string;
 }
 
 /** An input above this is refused: README.md, "Limits". */
@@ -67,9 +71,13 @@ export class Starter {
     this.#deps = deps;
   }
 
-  /** Returns the id of the run, or of an earlier run with the same idempotency key. */
-  async start(request: StartRequest): Promise<string> {
+  /**
+   * Returns the id of the run, or of an earlier run with the same idempotency key. With `once`, a second start with the same text returns
+   * the first run.
+   */
+  async start(request: StartRequest, once?: string): Promise<string> {
     const run = await this.made(request);
+    if (once !== undefined && request.idempotencyKey === undefined) return (await this.#deps.runs.begin({ ...run, key: once })).run.id;
     return request.idempotencyKey === undefined
       ? (await this.#deps.runs.begin(run)).run.id
       : this.#startOnce(request, run, request.idempotencyKey);
@@ -222,7 +230,8 @@ type RunRequest = Pick<StartRequest, "input" | "priority"> & Partial<StartReques
 
 /** The fields of a new run of a definition. */
 export function runOf(definition: Definition, source: WorkflowDef, request: RunRequest) {
-  const { input, ...quoted } = inputFor(definition, source, quote(request.input) as JsonObject);
+  const given = request.quotedInput ? request.input : (quote(request.input) as JsonObject);
+  const { input, ...quoted } = inputFor(definition, source, given);
   if (Buffer.byteLength(input) > inputBytesMax) throw new Refused(413, tooLargeText);
   const settings: Settings = {
     version: source.version,
@@ -232,6 +241,7 @@ export function runOf(definition: Definition, source: WorkflowDef, request: RunR
     ...(request.createdBy === undefined ? {} : { createdBy: request.createdBy }),
     ...(request.idempotencyKey === undefined ? {} : { idempotencyKey: request.idempotencyKey }),
     ...(request.mocked === undefined ? {} : { mocked: request.mocked }),
+    ...(request.event === undefined ? {} : { event: request.event }),
     ...quoted,
   };
   return {
@@ -318,7 +328,7 @@ function strategyOf(text: string | undefined): StartRequest["idempotencyStrategy
   throw badRequest(`idempotencyStrategy is ${JSON.stringify(text)}, expected one of FAIL, RETURN_EXISTING, FAIL_ON_RUNNING.`);
 }
 
-async function inlineOf(value: unknown, path: string): Promise<WorkflowDef> {
+export async function inlineOf(value: unknown, path: string): Promise<WorkflowDef> {
   const checked = await inTurns(parseInSlices(value, path, { mayBeEmpty: true }));
   if ("violations" in checked) throw invalid(checked.violations);
   return checked.value;

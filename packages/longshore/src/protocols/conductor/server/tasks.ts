@@ -16,6 +16,7 @@ import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { dialectName } from "../dialect/compile.ts";
 import { parseAttemptId } from "../dialect/ids.ts";
+import { isSystemLane } from "../dialect/operators.ts";
 import { laneName } from "../dialect/placement.ts";
 import { fillSecrets, namesSecret } from "../dialect/secrets.ts";
 import { settingsOf } from "../dialect/settings.ts";
@@ -235,8 +236,9 @@ export function settle(board: Board, hold: Hold, task: TaskRow, report: Report):
     case "COMPLETED":
       return board.complete(hold, report.output, { by, merge: report.merge });
     case "IN_PROGRESS":
-      // A record without a lane only stores the report's output.
-      if (task.lane === null) return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
+      // A record without a lane, or one that the server itself works on, only stores the report's output.
+      if (task.lane === null || isSystemLane(task.lane.name))
+        return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
       return board.defer(hold, report.callbackSeconds * 1_000, report.output);
     case "CANCELED":
       return board.withdraw(hold, { error: report.reason ?? "", output: report.output, by });

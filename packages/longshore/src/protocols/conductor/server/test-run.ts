@@ -8,7 +8,7 @@ import { isRunOpen } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
-import { isMockedLane, mockedDomain, systemLanePrefix } from "../dialect/operators.ts";
+import { isSystemLane, mockedDomain } from "../dialect/operators.ts";
 import { type Awaiting, nextChange } from "./await-run.ts";
 import { badRequest, jsonText, notFound } from "./replies.ts";
 import { mapIn, numberIn, objectOf, textIn } from "./request.ts";
@@ -102,7 +102,7 @@ export class TestRuns {
       return ofChild === undefined ? "done" : this.#advance(child.id, ofChild);
     }
     if (task.lane === null && type !== "WAIT" && type !== "HUMAN") return "done";
-    if (task.lane?.name.startsWith(systemLanePrefix) && !isMockedLane(task.lane.name)) return "waits";
+    if (task.lane !== null && isSystemLane(task.lane.name)) return "waits";
     const mock = mocks.results.get(task.step)?.shift();
     if (mock === undefined) return "done";
     await this.#settle(task.id, task.attempt, mock);

@@ -5,7 +5,6 @@ import type { Route } from "../../../net/http/http.ts";
 
 /** Paths, with everything below them. */
 export const unserved: Readonly<Record<string, string>> = {
-  "/api/event": "event handlers",
   "/api/scheduler/admin":
     "a pause of one process and a queue of starts, because it has neither (PUT /api/scheduler/bulk/pause pauses schedules)",
   "/api/files": "file storage",

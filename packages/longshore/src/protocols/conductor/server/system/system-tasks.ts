@@ -1,23 +1,30 @@
 // Tasks that the server itself performs. They are ordinary tasks of the board: stored before they run, given back after a crash, retried by
 // their definitions. Their code is loaded with the first of them.
 
-import type { Json } from "../../../../core/json/json.ts";
-import { LaneFailure, type LaneWork, LaneWorker } from "../../../../engine/board/lane-worker.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { parseExact } from "../../../../core/json/json-exact.ts";
+import { type LaneOptions, type LaneWork, LaneWorker, LeftOpen } from "../../../../engine/board/lane-worker.ts";
 import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import type { WorkflowTask } from "../../dialect/model.ts";
-import { callLane, evaluateLane } from "../../dialect/operators.ts";
+import { callLane, evaluateLane, handlerLane, startLane } from "../../dialect/operators.ts";
 import { Evaluator } from "../evaluate/evaluator.ts";
 import { systemHolder } from "../render-task.ts";
+import type { Starter } from "../start.ts";
+import { EventActions } from "./event-actions.ts";
+import { sendEvent } from "./events.ts";
 import { performExpression } from "./expressions.ts";
 import { HttpCalls } from "./http.ts";
+import { type Origin, originOf } from "./origin.ts";
+import { startWorkflow } from "./start-workflow.ts";
 
 export interface SystemTasksDeps {
-  readonly engine: Pick<ProtocolEngine, "board" | "workers" | "clock" | "reader" | "plan" | "listen">;
+  readonly engine: Pick<ProtocolEngine, "board" | "workers" | "clock" | "reader" | "plan" | "listen" | "events" | "documents" | "makeId">;
   /** Targets of HTTP tasks that are not public. */
   readonly targets: AddressGuard;
   secret(name: string): string | null;
+  starter(): Promise<Starter>;
   failed(what: string, error: unknown): void;
 }
 
@@ -25,6 +32,9 @@ export interface SystemTasksDeps {
 const evaluateSlots = 32;
 /** Calls that wait for other servers at the same time. */
 const callSlots = 64;
+/** Starts and events of this server, which share commits. */
+const startSlots = 32;
+const handlerSlots = 32;
 
 export class SystemTasks {
   readonly #deps: SystemTasksDeps;
@@ -37,15 +47,35 @@ export class SystemTasks {
     this.#deps = deps;
     this.#evaluator = new Evaluator(deps.engine.clock);
     this.#http = new HttpCalls(deps.targets, deps.secret);
-    this.#add(callLane, callSlots, (_task, work) => this.#http.perform(work));
-    this.#add(evaluateLane, evaluateSlots, (task, work) => performExpression(task, work, this.#evaluator));
+    const actions = new EventActions({ engine: deps.engine, expressions: this.#evaluator, starter: deps.starter });
+    this.#add(callLane, callSlots, (_origin, work) => this.#http.perform(work));
+    this.#add(evaluateLane, evaluateSlots, ({ task }, work) => performExpression(task, work, this.#evaluator));
+    this.#add(startLane, startSlots, async (origin, { task }) =>
+      origin.task.type === "EVENT" ? sendEvent(origin, task, deps.engine) : startWorkflow(origin, task, await deps.starter()),
+    );
+    this.#open(handlerLane, handlerSlots, { perform: ({ task, signal }) => actions.perform(task, signal) });
   }
 
-  #add(lane: string, slots: number, perform: (task: WorkflowTask, work: LaneWork) => Promise<Json>): void {
+  /** A lane for tasks of definitions. */
+  #add(lane: string, slots: number, perform: (origin: Origin, work: LaneWork) => Promise<Json>): void {
+    const { engine } = this.#deps;
+    this.#open(lane, slots, {
+      perform: async (work) => {
+        const origin = await originOf(engine, work.task);
+        const output = await perform(origin, work);
+        if (isCompletedElsewhere(origin.task, work.task)) throw new LeftOpen(output);
+        return output;
+      },
+      // Its work is done: the output of a task that has not ended is stored only then.
+      isLeftOpen: async (task) => task.output !== null && isCompletedElsewhere((await originOf(engine, task)).task, task),
+    });
+  }
+
+  #open(lane: string, slots: number, parts: Pick<LaneOptions, "perform" | "isLeftOpen">): void {
     const { engine, failed } = this.#deps;
     const { board, workers, clock } = engine;
     const options = { board, workers, clock, lane, holder: systemHolder, protocol: "local", own: true, slots, failed };
-    this.#lanes.set(lane, new LaneWorker({ ...options, perform: async (work) => perform(await this.#taskOf(work.task), work) }));
+    this.#lanes.set(lane, new LaneWorker({ ...options, ...parts }));
   }
 
   /** Takes back what the last process held. Then each lane begins with its first task. */
@@ -73,15 +103,17 @@ export class SystemTasks {
     this.#unlisten();
     await this.#http.close();
   }
+}
 
-  async #taskOf({ id, runId, node }: TaskRow): Promise<WorkflowTask> {
-    const { reader, plan } = this.#deps.engine;
-    const run = runId === null ? undefined : await reader.runHead(runId);
-    const definition = run === undefined ? undefined : await reader.definitionById(run.definitionId);
-    const found = definition === undefined ? undefined : plan(definition).nodes[node];
-    // The evaluation of a condition is a hidden node of its loop.
-    const task = found?.origin as WorkflowTask | null | undefined;
-    if (task === undefined || task === null) throw new LaneFailure({ error: `task ${id} is in no definition`, retryable: false });
-    return task;
-  }
+/** Tasks that may stay IN_PROGRESS after their work, until a client reports their end. */
+const asynchronous = new Set(["HTTP", "EVENT", "KAFKA_PUBLISH"]);
+
+function isCompletedElsewhere({ type, asyncComplete }: WorkflowTask, { input }: Pick<TaskRow, "input">): boolean {
+  if (!asynchronous.has(type)) return false;
+  return asyncComplete === true || (input.includes("asyncComplete") && isAsync(parseExact(input) as Json));
+}
+
+function isAsync(input: Json): boolean {
+  const value = isObject(input) ? (input as JsonObject).asyncComplete : undefined;
+  return value === true || value === "true";
 }
