@@ -59,16 +59,21 @@ function charsOf(row: SqlRow): number {
 
 /** Counts the records whose newest version is looked up in one turn of the event loop. */
 export function lookedAt(tasks: { newest(...given: never[]): unknown }) {
+  return callsInTurn(tasks, "newest");
+}
+
+/** Counts the calls of a method in one turn of the event loop. */
+export function callsInTurn<Name extends string>(object: { [name in Name]: (...given: never[]) => unknown }, name: Name) {
   const counted = { longest: 0 };
-  const { newest } = tasks;
+  const called = object[name];
   let now = 0;
-  const spy = vi.spyOn(tasks, "newest").mockImplementation((...given) => {
+  const spy = vi.spyOn(object as { [name: string]: (...given: never[]) => unknown }, name).mockImplementation((...given) => {
     if (now === 0)
       setImmediate(() => {
         now = 0;
       });
     counted.longest = Math.max(counted.longest, ++now);
-    return newest.apply(tasks, given);
+    return called.apply(object, given);
   });
   onTestFinished(() => spy.mockRestore());
   return counted;

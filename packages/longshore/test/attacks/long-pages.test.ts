@@ -2,11 +2,13 @@
 // JSON text, which delayed all other requests for 20 to 40 ms. The test measures the longest text that is written in one piece, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
+import { turnRows, wholeRead } from "../../src/core/slices/slices.ts";
 import { sampleSource } from "../../src/protocols/workflow-graph/dialect/sample.ts";
 import { dialectName } from "../../src/protocols/workflow-graph/dialect/source.ts";
 import { openEnginePort } from "../support/engine-port.ts";
 import { call } from "../support/http.ts";
 import { temporaryFolder } from "../support/parts.ts";
+import { callsInTurn } from "./counting-rows.ts";
 
 const runs = 1_000;
 const steps = 1_500;
@@ -58,3 +60,16 @@ it("no page of a list is written in one piece, and it has all items", async () =
     expect([path, written.longest > charsMax ? written.longest : "short texts"]).toEqual([path, "short texts"]);
   }
 }, 60_000);
+
+it("runs of a page are read in slices, each with its texts", async () => {
+  const { engine, url, close } = await openEnginePort({ directory: temporaryFolder() });
+  onTestFinished(close);
+  await engine.runs.define({ name: "sample", dialect: dialectName, source: sampleSource });
+  await Promise.all(Array.from({ length: runs }, () => engine.runs.start({ workflow: "sample", input: "{}" })));
+  const read = callsInTurn(engine.store.runs.runs, "get");
+  const { text } = await call(`${url}/api/longshore/v1/runs?limit=1000`);
+  expect((JSON.parse(text) as { items: object[] }).items).toHaveLength(runs);
+  expect(read.longest).toBeGreaterThan(0);
+  // The first slice runs in the turn of the request, and the second at the end of that turn.
+  expect(read.longest).toBeLessThanOrEqual((2 * turnRows) / wholeRead);
+});

@@ -14,6 +14,8 @@
 export const turnRows = 2_000;
 /** The weight of a whole row of a task or a run, which is read and decoded. */
 export const wholeRow = 4;
+/** The same for one that is read with its texts, to be written into a response. */
+export const wholeRead = 8;
 /** The bytes of text that count as one more row: scanning them takes about as long. */
 export const rowBytes = 1_024;
 

@@ -3,7 +3,7 @@
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";
-import { wholeRow } from "../../core/slices/slices.ts";
+import { wholeRead, wholeRow } from "../../core/slices/slices.ts";
 import type { Lanes } from "../board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import { lastText, type Scan } from "../rows.ts";
@@ -286,7 +286,7 @@ export class LocalReader implements Reader {
   /** Reads one whole row. After a row of megabytes, the next row is read in another turn of the event loop, even for another caller. */
   async #whole<T extends Run | TaskRow>(load: (tx: ReadTx) => T | undefined): Promise<T | undefined> {
     const { slices, read } = this.#options;
-    do await slices.turn(wholeRow);
+    do await slices.turn(wholeRead);
     while (slices.isOver);
     return read((tx) => {
       const row = load(tx);
