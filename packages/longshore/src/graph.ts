@@ -6,6 +6,7 @@ import { LongshoreError } from "./core/errors.ts";
 import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
 import { type JsonSchema, publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, type Schema } from "./core/schema/schema.ts";
+import { type StartLimit, startLimitOf } from "./core/start-limit.ts";
 import type { Task } from "./core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "./core/task-step.ts";
 import { shown } from "./core/text.ts";
@@ -102,6 +103,8 @@ export interface GraphOptions<Input = unknown> {
   timeout?: Duration;
   /** The events that start a run: their payload is its input. `client.emit()` sends one. */
   on?: EventTrigger | readonly EventTrigger[];
+  /** How many runs may be open at once, such as `{ key: "customer.id" }`: one for each customer, and further ones wait for their turn. */
+  limit?: StartLimit;
 }
 
 /**
@@ -124,6 +127,7 @@ export function graph<Input, Result>(
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
   if (options.on !== undefined) source.events = triggersOf(options.on, name);
+  if (options.limit !== undefined) source.limit = startLimitOf(options.limit, name);
   return Object.freeze({
     name,
     source,

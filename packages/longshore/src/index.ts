@@ -22,6 +22,7 @@ export type { Jsonify } from "./core/json/jsonify.ts";
 export type { JsonSchema } from "./core/schema/json-schema.ts";
 export type { Schema, SchemaIssue, SchemaResult } from "./core/schema/schema.ts";
 export type { SignalSource } from "./core/signal.ts";
+export type { StartLimit } from "./core/start-limit.ts";
 export {
   describeTask,
   type Isolate,

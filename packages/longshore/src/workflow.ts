@@ -7,6 +7,7 @@ import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
 import type { Jsonify } from "./core/json/jsonify.ts";
 import { publishedSchema } from "./core/schema/json-schema.ts";
 import { jsonSchemaOf, parseWorkflowInput, type Schema } from "./core/schema/schema.ts";
+import { type StartLimit, startLimitOf } from "./core/start-limit.ts";
 import type { FunctionSource } from "./protocols/longshore/dialect/source.ts";
 import type { FunctionCode } from "./runner/function/driver.ts";
 import type { FunctionScope } from "./runner/function/scope.ts";
@@ -24,6 +25,8 @@ export interface WorkflowOptions<Given = unknown, Input = Given> {
   timeout?: Duration;
   /** The events that start a run: their payload is its input. `client.emit()` sends one. */
   on?: EventTrigger | readonly EventTrigger[];
+  /** How many runs may be open at once, such as `{ key: "customer.id" }`: one for each customer, and further ones wait for their turn. */
+  limit?: StartLimit;
   /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
   uses?: readonly Workflow[];
 }
@@ -61,6 +64,7 @@ export function workflow<Input, Output, Given = Input>(
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
   if (options.on !== undefined) source.events = triggersOf(options.on, name);
+  if (options.limit !== undefined) source.limit = startLimitOf(options.limit, name);
   const { uses, input } = options;
   const call = input === undefined ? run : withParsedInput(name, run, input);
   return Object.freeze({

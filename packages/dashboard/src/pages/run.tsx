@@ -242,7 +242,12 @@ function Summary({ run, steps, isFunction }: { run: Run; steps: readonly Step[];
           <span class="failure-text">{run.error}</span>
         </p>
       )}
-      {!isOver(run.state) && waiting && (
+      {!isOver(run.state) && waiting?.reason === "turn" && (
+        <p class="note">
+          The run {waiting.text}.{waiting.run !== undefined && <a href={href(["runs", waiting.run])}> Show that run.</a>}
+        </p>
+      )}
+      {!isOver(run.state) && waiting?.step !== undefined && (
         <Why
           blocked={{
             runId: run.id,

@@ -49,7 +49,7 @@ export function waitText(run: Pick<Run, "state" | "startAt" | "waiting">, now: n
   const { state, startAt, waiting } = run;
   if (startAt !== null && state === "running") return stateText(run, now);
   if (waiting?.reason === "sleeping" && waiting.at !== undefined) return `sleeping until ${timeText(waiting.at, now)}`;
-  return waiting?.reason === "signal" || isStuck(waiting) ? waiting.text : undefined;
+  return waiting?.reason === "signal" || waiting?.reason === "turn" || isStuck(waiting) ? waiting.text : undefined;
 }
 
 /** An internal definition has a name with a leading dot and a hash, which are not shown to people. */

@@ -131,7 +131,7 @@ function row(run: ListedRun, isNarrow: boolean, paint: Paint): string[] {
 /** A run that waits for a signal or a time is `running`, and people need to see that no worker has it. */
 function stateWord({ state, startAt, waiting }: ListedRun, paint: Paint): string {
   if (state !== "running") return paint(runStyles[state], state);
-  if (waiting?.reason === "signal") return paint("yellow", "waiting");
+  if (waiting?.reason === "signal" || waiting?.reason === "turn") return paint("yellow", "waiting");
   return startAt !== null || waiting?.reason === "sleeping" ? paint("dim", "sleeping") : paint(runStyles.running, "running");
 }
 

@@ -159,7 +159,10 @@ export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed"
 
 /** What an open run waits for. */
 export interface RunWaiting {
-  /** `signal` and `sleeping`: it waits for a signal or a time. `no-worker`: no worker can take its step. `record`: it waits for a child run. */
+  /**
+   * `signal` and `sleeping`: it waits for a signal or a time. `no-worker`: no worker can take its step. `record`: it waits for a child run. `turn`: for its
+   * turn, because its workflow has a start limit.
+   */
   readonly reason:
     | "not-due"
     | "paused"
@@ -170,6 +173,7 @@ export interface RunWaiting {
     | "sent"
     | "next"
     | "signal"
+    | "turn"
     | "sleeping"
     | "record";
   /** For people, such as `waiting for signal "approve"`. */
@@ -183,9 +187,11 @@ export interface RunWaiting {
   /** Labels that no live worker offers, and workers that could take the step. */
   readonly missing?: readonly string[];
   readonly workers?: readonly string[];
-  /** The step that waits, and its task. */
-  readonly step: string;
-  readonly taskId: string;
+  /** The step that waits, and its task. Absent for a run that waits for its turn. */
+  readonly step?: string;
+  readonly taskId?: string;
+  /** Of a run that waits for its turn: the oldest run before it. */
+  readonly run?: string;
 }
 
 /** A run as the server shows it. Times are epoch milliseconds. */

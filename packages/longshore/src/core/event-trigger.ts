@@ -2,6 +2,7 @@
 
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";
+import { valueAt } from "./json/value-at.ts";
 import { isName } from "./names.ts";
 
 /** What a field of the payload is compared with. */
@@ -68,17 +69,8 @@ export function isEventName(name: unknown): name is string {
 export function matches({ match = {} }: Pick<EventTrigger, "match">, payload: Json): boolean {
   return Object.entries(match).every(([path, wanted]) => {
     const value = valueAt(payload, path);
-    return value !== undefined && (Array.isArray(wanted) ? wanted.includes(value) : wanted === value);
+    return isPlain(value) && (Array.isArray(wanted) ? wanted.includes(value) : wanted === value);
   });
-}
-
-function valueAt(payload: Json, path: string): EventValue | undefined {
-  let value: unknown = payload;
-  for (const name of path.split(".")) {
-    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
-    value = (value as { [key: string]: unknown })[name];
-  }
-  return isPlain(value) ? value : undefined;
 }
 
 function isPlain(value: unknown): value is EventValue {

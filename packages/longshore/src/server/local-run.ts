@@ -10,7 +10,7 @@ import { whenAborted } from "../core/results.ts";
 import { noSuchRun } from "../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../engine/run/run.ts";
 import { runStatus } from "../engine/run/run-status.ts";
-import { runsWaiting } from "../engine/run/run-waiting.ts";
+import { awaitedGate, runsWaiting } from "../engine/run/run-waiting.ts";
 import type { Engine } from "./engine.ts";
 import { localEvents } from "./local-events.ts";
 
@@ -38,7 +38,7 @@ export class LocalRun<Output> implements RunHandle<Output> {
     const { runs, shown } = this.#engine;
     const run = this.#known(await runs.run(this.id));
     const status = statusOf<Output>(await shown.run(run));
-    return isRunOpen(run.state) ? { ...status, waiting: await runsWaiting(this.#engine)(run.id) } : status;
+    return isRunOpen(run.state) ? { ...status, waiting: await runsWaiting(this.#engine)(run.id, awaitedGate(run)) } : status;
   }
 
   events({ signal }: RequestOptions = {}): AsyncIterable<RunEvent> {

@@ -46,6 +46,7 @@ const reportAfterMs: Readonly<Record<WaitReason, number>> = {
   next: 10_000,
   record: Number.POSITIVE_INFINITY,
   signal: Number.POSITIVE_INFINITY,
+  turn: Number.POSITIVE_INFINITY,
   sleeping: Number.POSITIVE_INFINITY,
 };
 

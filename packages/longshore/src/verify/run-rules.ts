@@ -22,12 +22,12 @@ function runState(run: RunHistory): Finding[] {
 
 /**
  * A paused run stores events for later, so its count may lag behind its tasks. A task in the state `cancelling` has ended for its run. A
- * run that has not begun has no tasks: it begins after its delay.
+ * run that has not begun has no tasks: it begins after its delay, or in its turn.
  */
 function canMove(run: RunHistory): Finding[] {
   const { id, state, active, tasks } = run;
   if (state !== "running") return [];
-  if (run.startAt != null) {
+  if (run.startAt != null || run.turn != null) {
     const one = tasks[0];
     return one === undefined ? [] : [finding("run-can-move", id, `it has not begun and has the task ${one.id}`, rowOf(run))];
   }

@@ -134,6 +134,32 @@ export function clientStartContract({ setup, withWorker, opened }: ClientSetups)
     });
   });
 
+  describe("a workflow with a start limit", () => {
+    const hold = graph("hold", (g, _input: Ref<{ of: string }>) => g.signal("go"), { limit: { key: "of" }, on: { event: "held" } });
+
+    it("shows which run another one waits for, also a run of an event, and begins it in its turn", async () => {
+      const { client } = await setup();
+      await client.define(hold);
+      const first = await client.start(hold, { of: "ada" });
+      const { runs } = await client.emit("held", { of: "ada" });
+      const second = client.run(runs[0]?.id ?? "");
+      expect((await second.status()).waiting).toEqual({
+        ...{ reason: "turn", run: first.id },
+        text: `waits for run ${first.id}: one run of hold at a time for of ada`,
+      });
+      await second.signal("go", 2);
+      await first.signal("go", 1);
+      expect([await first.result(), await second.result()]).toEqual([1, 2]);
+    });
+
+    it("without room and with skip returns the open run", async () => {
+      const { client } = await setup();
+      const skipping = graph("skipping", (g, _input: Ref<unknown>) => g.signal("go"), { limit: { overlap: "skip" } });
+      const first = await client.start(skipping, 1);
+      expect((await client.start(skipping, 2)).id).toBe(first.id);
+    });
+  });
+
   describe("an event", () => {
     const shipping = workflow("shipping", async (_w, order: { id: number; to: string }) => `ship ${order.id}`, {
       on: { event: "order.created", match: { to: ["DE", "AT"] } },

@@ -2,7 +2,7 @@
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
-import type { Run } from "../../src/engine/run/run.ts";
+import { hasBegun, type Run } from "../../src/engine/run/run.ts";
 import type { DataStore } from "../../src/server/data-store.ts";
 import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";
@@ -19,6 +19,27 @@ export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
   // While messages are being sent, a child may not have been notified yet.
   if (stored.messages === 0) checkFamilies(stored);
   checkLimits(stored);
+  checkGates(stored);
+}
+
+/** The runs that a gate counts are open, and the next run has begun when there was room for it. */
+function checkGates({ gates, runs, messages }: Stored): void {
+  const under = new Map<string, Run[]>(gates.map(({ name }) => [name, []]));
+  for (const run of runs.values())
+    if (run.endedAt === null && run.gate !== null) under.set(run.gate, [...(under.get(run.gate) ?? []), run]);
+  for (const [name, all] of under) {
+    const gate = gates.find((one) => one.name === name);
+    const begun = all.filter((run) => run.turn === null && (run.startAt === null || gate?.open.includes(run.id)));
+    const waiting = all.length - all.filter((run) => run.turn === null).length;
+    const open = new Set(gate?.open);
+    if (open.size !== begun.length || begun.some(({ id }) => !open.has(id)))
+      throw broken(`the gate ${name} counts ${[...open]}, and these runs are open: ${begun.map(({ id }) => id)}`);
+    if ((gate?.waiting ?? 0) !== waiting) throw broken(`the gate ${name} counts ${gate?.waiting} runs that wait, there are ${waiting}`);
+    if (gate === undefined) continue;
+    if (messages === 0 && waiting > 0 && open.size < gate.runs) throw broken(`a run waits at the gate ${name}, which has room for it`);
+    if (open.size > gate.runs && begun.every(({ retries }) => retries === 0))
+      throw broken(`${open.size} runs are open at the gate ${name}, which allows ${gate.runs}`);
+  }
 }
 
 function checkFamilies(stored: Stored): void {
@@ -49,7 +70,7 @@ function checkRun(run: Run, plan: Plan, tasks: Map<number, TaskRow>): void {
         throw broken(`run ${run.id} is ${run.state} and its step ${task.step} is ${task.state}`);
     return;
   }
-  if (run.startAt !== null) {
+  if (!hasBegun(run)) {
     if (tasks.size > 0) throw broken(`run ${run.id} has not begun and has tasks`);
     return;
   }

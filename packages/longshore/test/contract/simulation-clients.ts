@@ -4,7 +4,7 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
-import { keyTaken, StartKeys } from "./simulation-keys.ts";
+import { keyTaken, limitReached, StartKeys } from "./simulation-keys.ts";
 import { BrokenPromise, broken, type KnownHold, type Model, runOf, type Verb } from "./simulation-model.ts";
 import { SimulatedNode } from "./simulation-node.ts";
 import type { Machine, Process } from "./simulation-process.ts";
@@ -78,7 +78,9 @@ export class Clients {
   }
 
   async start(): Promise<void> {
-    const { name } = this.#stage.random.pick(this.#stage.workflows) as Workflow;
+    // Often, so that runs wait for each other.
+    const isLimited = this.#stage.random.chance(0.3);
+    const name = isLimited ? "limited" : (this.#stage.random.pick(this.#stage.workflows) as Workflow).name;
     const key = this.#stage.random.chance(0.3) ? `${name}-${this.#stage.random.between(0, 2)}` : undefined;
     const input = JSON.stringify({ go: this.#stage.random.chance(0.5) });
     const delayMs = this.#stage.random.chance(0.2) ? this.#stage.random.between(1, 5_000) : 0;
@@ -90,7 +92,7 @@ export class Clients {
     const { run, created } = answer.value;
     this.#stage.model.started(run.id);
     if (created) this.#stage.outcome.runs++;
-    this.#keys.accepted(key, run.id, input);
+    if (!answer.value.skipped) this.#keys.accepted(key, run.id, input);
   }
 
   async #post(): Promise<void> {
@@ -268,7 +270,7 @@ export class Clients {
     const tell = async () => {
       forget();
       const answered = this.#stage.model.ordered(this.#andAround(target));
-      const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order));
+      const answer = await this.#ask(`${order.kind} ${target}`, (process) => process.runs.tell(target, order).catch(limitReached));
       answered();
       forget();
       if (typeof answer !== "string" && answer.value?.state === "running") this.#stage.say(`  ${target} goes on`);

@@ -3,7 +3,9 @@
 
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { Unwritten } from "../../src/engine/board/unwritten-endings.ts";
+import type { Gate } from "../../src/engine/run/gate.ts";
 import type { Message, Run } from "../../src/engine/run/run.ts";
+import { gateTable } from "../../src/engine/tables/gate.ts";
 import { runOf } from "../../src/engine/tables/run.ts";
 import { taskOf } from "../../src/engine/tables/task.ts";
 import { type Database, openDatabase, type Statement } from "../../src/store/sqlite/driver.ts";
@@ -15,6 +17,7 @@ export interface Stored {
   /** The tasks as they are stored. */
   readonly rows: ReadonlyMap<string, TaskRow>;
   readonly runs: ReadonlyMap<string, Run>;
+  readonly gates: readonly Gate[];
   /** Messages between runs that wait to be processed. */
   readonly messages: number;
 }
@@ -59,6 +62,7 @@ export async function openDisk(): Promise<Disk> {
   const oneTask = raw.prepare(`SELECT * FROM task WHERE id = ?`);
   const oneRun = raw.prepare(`SELECT * FROM run WHERE id = ?`);
   const messages = raw.prepare("SELECT body FROM message");
+  const gates = raw.prepare("SELECT * FROM gate");
   const mirror = { tasks: new Map<string, TaskRow>(), runs: new Map<string, Run>() };
   const disk: Disk = {
     db,
@@ -72,7 +76,13 @@ export async function openDisk(): Promise<Disk> {
       if (changed.length > 0) forget.run();
       if (disk.watch !== null) tellOf(changed, disk.watch);
       const waiting = messages.all().map(({ body }) => JSON.parse(body as string) as Message);
-      return { tasks: seen(mirror.tasks, waiting), rows: mirror.tasks, runs: mirror.runs, messages: waiting.length };
+      return {
+        tasks: seen(mirror.tasks, waiting),
+        rows: mirror.tasks,
+        runs: mirror.runs,
+        gates: gates.all().map((row) => gateTable.of(row)),
+        messages: waiting.length,
+      };
     },
     wipe() {
       disk.watch = null;

@@ -29,6 +29,13 @@ export class StartKeys {
   }
 }
 
+/** A run cannot begin another life while its workflow has as many open runs as it may have. */
+export function limitReached(error: unknown): undefined {
+  const { code, message = "" } = error as { code?: string; message?: string };
+  if (code !== "LONGSHORE_CONFLICT" || !message.includes(" at a time")) throw error;
+  return undefined;
+}
+
 /** The refusal of a start whose key belongs to a run with another input, as an answer. */
 export function keyTaken(error: unknown): { taken: string } {
   const { code, detail } = error as { code?: string; detail?: { run?: string } };

@@ -1,5 +1,6 @@
 // The workflows of a simulation: random ones in few lanes, with limits, deadlines, conditions and children.
 
+import type { StartLimit } from "../../src/core/start-limit.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { LimitKey } from "../../src/engine/board/limits.ts";
 import type { NewTaskRow } from "../../src/engine/board/store.ts";
@@ -35,11 +36,18 @@ export function makeWorkflows(random: Random): Workflow[] {
   const tied = [strict(makeWorkflow(random, "knot", [1, 2], undefined)), makeTied(random)];
   const flow = { name: "flow", dialect: flowDialect, source: JSON.stringify(makeFlow(random, lanes)) };
   const inDialect = (dialect: Dialect) => (source: WorkflowSource) => ({ name: source.name, dialect, source: JSON.stringify(source) });
-  return [...inCode.map(inDialect(codeDialect)), ...tied.map(inDialect(tiedDialect)), flow];
+  const limited = { ...makeWorkflow(random, "limited", [1, 3], undefined), limit: makeLimit(random) };
+  return [...[...inCode, limited].map(inDialect(codeDialect)), ...tied.map(inDialect(tiedDialect)), flow];
 }
 
 export function isTied(workflow: string): boolean {
   return workflow === "knot" || workflow === "tied";
+}
+
+/** Its runs are counted by the field of the input that has two values. */
+function makeLimit(random: Random): StartLimit {
+  const overlap = random.pick(["queue", "queue", "skip", "cancel-previous"] as const) as "queue";
+  return { runs: random.between(1, 2), overlap, ...(random.chance(0.7) ? { key: "go" } : {}) };
 }
 
 /** Every step needs those before it, as in Conductor's definitions. */

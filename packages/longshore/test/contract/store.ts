@@ -10,6 +10,7 @@ import { delayContract, delayRestartContract } from "./store-delays.ts";
 import { endingsContract } from "./store-endings.ts";
 import { functionLivesContract } from "./store-function-lives.ts";
 import { functionContract } from "./store-functions.ts";
+import { limitContract, limitRestartContract } from "./store-limits.ts";
 import { lineContract } from "./store-lines.ts";
 import { livesContract, livesRestartContract } from "./store-lives.ts";
 import { offerContract } from "./store-offers.ts";
@@ -45,6 +46,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     endingsContract(setup);
     deadlineContract(setup);
     delayContract(setup);
+    limitContract(setup);
     commitContract(setup);
     runContract(setup);
     childContract(setup);
@@ -60,6 +62,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     restartContract(setup);
     scheduleRestartContract(setup);
     delayRestartContract(setup);
+    limitRestartContract(setup);
     livesRestartContract(setup);
     sleepersRestartContract(setup);
     powerCutContract(setup, kind);

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../src/core/clock.ts";
 import { idMaker } from "../../src/core/ids.ts";
+import type { StartLimit } from "../../src/core/start-limit.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import type { Reach } from "../../src/engine/board/lanes.ts";
 import { laneOf } from "../../src/engine/board/lanes.ts";
@@ -82,6 +83,7 @@ export interface StoreKind {
 export interface Defining {
   output?: Value;
   timeoutMs?: number;
+  limit?: StartLimit;
   dialect?: string;
 }
 
@@ -159,7 +161,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   opened.add(store);
   await store.recover();
   const define: World["define"] = async (name, steps, parts = {}) => {
-    const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs };
+    const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs, limit: parts.limit };
     await runs.define({ name, dialect: parts.dialect ?? "code", source: JSON.stringify(source) });
   };
   let closed = false;

@@ -49,6 +49,10 @@ async function compare(engine: OpenEngine, { facts, doubt }: Known, found: Findi
     if (is === "twice") found.duplicated.push(key);
     else if (!allowed.includes(is)) found.lost.push(`${key} was ${value} and is ${is}${ended ? " in the end" : ""}`);
   }
+  const together = engine.store.db.prepare(
+    "SELECT gate FROM run WHERE ended_at IS NULL AND turn IS NULL AND gate IS NOT NULL GROUP BY gate HAVING count(*) > 1",
+  );
+  for (const { gate } of together.all()) found.duplicated.push(`two runs of ${String(gate)} are open`);
   if (doubt !== null && !facts.has(doubt.key) && (await observe(engine, doubt.key)) === "twice") found.duplicated.push(doubt.key);
 }
 

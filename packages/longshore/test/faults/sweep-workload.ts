@@ -75,6 +75,8 @@ async function define({ runs }: OpenEngine): Promise<void> {
     steps: [{ id: "approve", signal: "approve", input: null }, step("inside", { after: ["approve"] })],
     output: null,
   };
+  const oneByOne = { name: "one-by-one", steps: [step("inside")], output: null, limit: { key: "of" } };
+  await runs.define({ name: "one-by-one", dialect: "code", source: JSON.stringify(oneByOne) });
   await runs.define({ name: "gate", dialect: "code", source: JSON.stringify(gate) });
   await runs.define({ name: "inner", dialect: "code", source: JSON.stringify(inner) });
   await runs.define({ name: "travel", dialect: "function", source: JSON.stringify(travel.source) });
@@ -105,6 +107,7 @@ class Workload {
     await this.#told(`run ${runId}`, "succeeded", async () => {});
     await this.#cancelAndRetry();
     await this.#signal();
+    await this.#turns();
     await this.#function();
     await this.#single();
     // Of every second run the rows stay, so that later crashes find them.
@@ -195,6 +198,23 @@ class Workload {
     await this.#complete(await this.#take("inside"));
     await this.#settled(run.id);
     await this.#told(`run ${run.id}`, "succeeded", async () => {});
+  }
+
+  /** Two runs of which the second waits for the end of the first, and one that is cancelled while it waits. */
+  async #turns(): Promise<void> {
+    const { runs } = this.#engine;
+    const start = async () => {
+      const { run } = await runs.start({ workflow: "one-by-one", input: JSON.stringify({ of: this.#round }) });
+      await this.#told(`run ${run.id}`, "running", async () => {});
+      return run.id;
+    };
+    const [first, cancelled, last] = [await start(), await start(), await start()];
+    await this.#told(`run ${cancelled}`, "cancelled", () => runs.cancel(cancelled));
+    for (const id of [first, last]) {
+      await this.#complete(await this.#take("inside"));
+      await this.#settled(id);
+      await this.#told(`run ${id}`, "succeeded", async () => {});
+    }
   }
 
   /** A durable function that waits for everything it can wait for, and continues as another. */

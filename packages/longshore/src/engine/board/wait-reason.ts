@@ -26,6 +26,8 @@ export type WaitReason =
   | "sent"
   /** It waits for a signal. */
   | "signal"
+  /** The run waits for its turn, because its workflow has a start limit. */
+  | "turn"
   /** It waits for a time. */
   | "sleeping"
   /** It is a record, not work for a worker: it waits for something else, such as a child run. */

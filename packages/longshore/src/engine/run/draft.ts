@@ -16,6 +16,7 @@ import type { Grown, Placement, Plan, RunNode, Template } from "./plan.ts";
 import type { NextTry } from "./retry.ts";
 import {
   childIdOf,
+  hasBegun,
   isRunOpen,
   type Message,
   type Rest,
@@ -330,7 +331,7 @@ export class Draft {
   /** Restarts the run's timeout, if the run has begun. */
   counted(): Pick<Run, "countedFrom" | "endBy"> {
     const { timeoutMs } = this.plan;
-    return { countedFrom: this.now, endBy: timeoutMs === null || this.run.startAt !== null ? null : this.now + timeoutMs };
+    return { countedFrom: this.now, endBy: timeoutMs === null || !hasBegun(this.run) ? null : this.now + timeoutMs };
   }
 
   /** Templates that are evaluated from here on can read how the step ended. */
@@ -357,7 +358,7 @@ export class Draft {
       if ("failed" in worked && state === "succeeded") return this.#closeWithout(worked);
       this.update({ output: output ?? ("value" in worked ? writeExact(worked.value) : null) });
     }
-    this.update({ endedAt: this.now, startAt: null, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
+    this.update({ endedAt: this.now, startAt: null, turn: null, active: 0, ...(state === "succeeded" ? { left: 0 } : {}) });
     this.#tellOthers(output !== undefined);
   }
 

@@ -236,6 +236,7 @@ function withFewAttempts(rows: readonly TaskRecord[]): readonly TaskRecord[] {
 /** A message belongs to the run that left it, to the run that it is for, and to the parent whose task it names. */
 function isAbout(message: Message, runId: string, parentTaskId: string | null): boolean {
   if (message.kind === "start-run") return message.from === runId || isTaskOf(message.parentTaskId, runId);
+  if (message.kind === "take-turns") return false;
   if ("runId" in message) return message.runId === runId;
   const taskId = message.kind === "cancel-child" ? message.parentTaskId : message.taskId;
   return taskId === parentTaskId || isTaskOf(taskId, runId);

@@ -38,7 +38,7 @@ import { appliesTo, begunBy } from "./orders.ts";
 import type { Plan, RetryPolicy } from "./plan.ts";
 import { type Closure, errorOf, type NextTry } from "./retry.ts";
 import { hasHappenings, isRunOpen, type Message, type Run, type StoredMessage, withHappening } from "./run.ts";
-import type { Brain, Life, NewChild, NewRun, Order, RunStore } from "./store.ts";
+import type { Brain, Life, NewChild, NewRun, Order, RunStore, Started } from "./store.ts";
 
 export interface LocalRunsDeps {
   store: RowStore;
@@ -118,15 +118,18 @@ export class LocalRuns implements RunStore, Follower {
     this.decisions = new Decisions({
       ...{ store, commit, clock, random, brain, board, documents, leave, signals, ...limits },
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit), revived: options.revived },
+      counted: (tx, before) => this.#starts.gates.changed(tx, before),
     });
     this.#messages = new Messages({
       ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },
       start: (tx, child) => this.startNow(tx, child),
+      advance: (tx, gate) => this.#starts.gates.advance(tx, gate),
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
     this.#starts = new LocalStarts({
       ...{ store, commit, clock, familyRunsMax: options.familyRunsMax, tasks: board.tasks },
       ...{ runs: this.runs, definitions: this.definitions, decisions: this.decisions, messages: this.#messages },
+      cancel: (tx, runId, reason) => this.cancelNow(tx, runId, reason),
     });
     this.#notes = new OrderNotes(options.audit, (tx, run) => this.decisions.planOf(tx, run));
     board.follow(this);
@@ -155,7 +158,7 @@ export class LocalRuns implements RunStore, Follower {
     return this.#options.commit.read((tx) => planned(this.definitions, this.definitions.byId(tx, id)));
   }
 
-  start(wanted: NewRun): Promise<{ run: Run; created: boolean }> {
+  start(wanted: NewRun): Promise<Started> {
     return this.#options.commit.run((tx) => {
       checkName(wanted.id, "id");
       checkName(wanted.workflow, "workflow");
@@ -305,7 +308,7 @@ export class LocalRuns implements RunStore, Follower {
   }
 
   /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */
-  startNow(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
+  startNow(tx: Tx, wanted: NewRun): Started {
     return this.#starts.start(tx, wanted);
   }
 
@@ -324,19 +327,21 @@ export class LocalRuns implements RunStore, Follower {
   #obey(tx: Tx, run: Run, order: Order): void {
     if (order.kind === "restart") return this.#restart(tx, run, order);
     if (order.kind === "rerun") return this.#rerun(tx, run, order);
-    this.decisions.decide(tx, run, order);
+    const begun = isRunOpen(run.state) ? run : this.#starts.again(tx, run);
+    if (begun !== run) this.runs.put(tx, run.id, begun, true);
+    this.decisions.decide(tx, begun, order);
     if (order.kind === "resume" && run.state === "paused") this.#messages.resumed(tx, run);
   }
 
   #restart(tx: Tx, run: Run, order: Order & { kind: "restart" }): void {
-    const begun = begunBy(run, order, this.#options.clock.now());
+    const begun = this.#starts.again(tx, begunBy(run, order, this.#options.clock.now()));
     this.runs.put(tx, run.id, begun, true);
     this.decisions.decide(tx, begun, { kind: "restart" });
   }
 
   #rerun(tx: Tx, run: Run, order: Order & { kind: "rerun" }): void {
     const { runInput: _input, settings: _settings, alias: _alias, ...rest } = order;
-    const begun = begunBy(run, order, this.#options.clock.now());
+    const begun = this.#starts.again(tx, begunBy(run, order, this.#options.clock.now()));
     if (begun !== run) this.runs.put(tx, run.id, begun, true);
     this.decisions.decide(tx, begun, rest);
   }

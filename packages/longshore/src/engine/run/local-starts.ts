@@ -1,8 +1,9 @@
-// Starts runs. A start whose key, id or parent belongs to an earlier run returns that run.
+// How runs begin: at a start, after a delay, in their turn at a gate, or again after their end.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
+import type { CheckedLimit } from "../../core/start-limit.ts";
 import type { TaskRow } from "../board/task.ts";
 import { Additions, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -11,13 +12,18 @@ import { runIdTable, runKeyTable, type StartKey } from "../tables/run.ts";
 import type { Tx } from "../tx.ts";
 import type { Decisions } from "./decisions.ts";
 import type { Definitions } from "./definitions.ts";
+import { gateName, limitText } from "./gate.ts";
 import { Families } from "./local-families.ts";
+import { type Entry, LocalGates } from "./local-gates.ts";
 import { countOpenRuns, OpenRuns } from "./local-open.ts";
 import type { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { keyTaken, refuseUnfit } from "./refuse-input.ts";
-import { isRunOpen, type Run } from "./run.ts";
-import type { NewRun } from "./store.ts";
+import { hasBegun, isRunOpen, type Run } from "./run.ts";
+import type { NewRun, Started } from "./store.ts";
+
+/** How many levels of parents are searched for a run that its own descendant would wait for. */
+const levelsMax = 100;
 
 export interface LocalStartsDeps {
   readonly store: RowStore;
@@ -25,14 +31,15 @@ export interface LocalStartsDeps {
   readonly clock: Clock;
   readonly tasks: Pick<Rows<TaskRow>, "get">;
   readonly runs: Rows<Run>;
-  readonly definitions: Pick<Definitions, "byId" | "plan">;
-  readonly decisions: Pick<Decisions, "decide" | "planOf">;
-  readonly messages: Pick<Messages, "childOf">;
-  /** Maximum number of open runs below one root. */
+  readonly definitions: Definitions;
+  readonly decisions: Decisions;
+  readonly messages: Pick<Messages, "childOf" | "leave">;
+  readonly cancel: (tx: Tx, runId: string, reason: string) => void;
   readonly familyRunsMax?: number | undefined;
 }
 
 export class LocalStarts {
+  readonly gates: LocalGates;
   readonly #deps: LocalStartsDeps;
   readonly #ids: TableRows<Pick<Run, "id">>;
   readonly #open = new OpenRuns();
@@ -41,11 +48,16 @@ export class LocalStarts {
   readonly #families: Families;
 
   constructor(deps: LocalStartsDeps) {
+    const { store, commit, runs, definitions, cancel, messages } = deps;
     this.#deps = deps;
-    this.#ids = deps.store.table(runIdTable);
-    this.#keyed = deps.store.table(runKeyTable);
-    this.#keys = new Additions(deps.commit, (key) => this.#keyed.insert([key]));
-    this.#families = new Families(deps.store, deps.familyRunsMax);
+    this.#ids = store.table(runIdTable);
+    this.#keyed = store.table(runKeyTable);
+    this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
+    this.#families = new Families(store, deps.familyRunsMax);
+    this.gates = new LocalGates({
+      ...{ store, commit, runs, definitions, cancel, messages },
+      begin: (tx, run) => this.#beginInTurn(tx, run),
+    });
   }
 
   recover(): Promise<void> {
@@ -59,59 +71,54 @@ export class LocalStarts {
   }
 
   /** Starts a run in the operation of the caller, which has checked the texts of `wanted`. */
-  start(tx: Tx, wanted: NewRun): { run: Run; created: boolean } {
+  start(tx: Tx, wanted: NewRun): Started {
+    const { runs, definitions, clock, decisions } = this.#deps;
     const earlier = this.#earlier(tx, wanted);
     if (earlier !== null) return { run: earlier, created: false };
-    const definition = this.#deps.definitions.byId(tx, wanted.definitionId);
+    const definition = definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs, nodes, driven, inputSchema } = this.#deps.definitions.plan(tx, definition);
+    const { timeoutMs, nodes, driven, inputSchema, limit } = definitions.plan(tx, definition);
     if (inputSchema !== undefined) refuseUnfit(wanted, inputSchema);
-    const now = this.#deps.clock.now();
+    const now = clock.now();
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(tx, rootId);
-    const run = { ...newRun({ ...wanted, rootId }, now, timeoutMs), left: driven ? 0 : nodes.length };
-    this.#deps.runs.put(tx, run.id, run, true);
+    const gate = limit === undefined ? null : gateName(wanted, limit);
+    const entry = gate === null || limit === undefined ? begins : this.#enter(tx, wanted, gate, limit);
+    if (entry.kind === "skipped") return { run: runs.get(tx, entry.by) as Run, created: false, skipped: true };
+    const turn = entry.kind === "waits" ? entry.turn : null;
+    const run = { ...newRun({ ...wanted, rootId }, now, turn === null ? timeoutMs : null), left: driven ? 0 : nodes.length, gate, turn };
+    runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
-    if (run.startAt === null) this.#deps.decisions.decide(tx, run, { kind: "start" });
-    return { run: this.#deps.runs.get(tx, run.id) as Run, created: true };
+    if (hasBegun(run)) decisions.decide(tx, run, { kind: "start" });
+    return { run: runs.get(tx, run.id) as Run, created: true };
   }
 
-  /** Begins a run whose delay is over. */
+  /** The delay of the run is over. */
   begin(tx: Tx, run: Run): void {
-    const { timeoutMs } = this.#deps.decisions.planOf(tx, run);
-    const now = this.#deps.clock.now();
-    const begun: Run = { ...run, startAt: null, countedFrom: now, endBy: timeoutMs === null ? null : now + timeoutMs };
-    this.#deps.runs.put(tx, run.id, begun);
-    this.#deps.decisions.decide(tx, begun, { kind: "start" });
+    const { runs, decisions } = this.#deps;
+    const { limit } = decisions.planOf(tx, run);
+    const entry = run.gate === null || limit === undefined ? begins : this.gates.enter(tx, run.id, run.gate, limit);
+    if (entry.kind === "begins") return this.#begin(tx, run);
+    if (entry.kind === "waits") return runs.put(tx, run.id, { ...run, startAt: null, turn: entry.turn });
+    decisions.decide(tx, run, { kind: "cancel", error: `skipped because run ${entry.by} is open: ${ruleOf(run, limit)}` });
   }
 
-  #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {
-    if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
-    const parentId = this.#deps.tasks.get(tx, parentTaskId)?.runId ?? null;
-    return parentId === null ? null : (this.#deps.runs.get(tx, parentId)?.rootId ?? parentId);
-  }
-
-  /** The existing run that an id, a key, a parent or `unlessRunning` finds, in this batch or before it. */
-  #earlier(tx: Tx, wanted: NewRun): Run | null {
-    const same = wanted.unlessThere ? this.#deps.runs.get(tx, wanted.id) : null;
-    if (same !== null) return same;
-    if (wanted.key) {
-      const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
-      const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
-      const keyed = id === undefined ? undefined : this.#deps.runs.get(tx, id);
-      if (keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input)) throw keyTaken(wanted.key, keyed);
-      if (keyed !== undefined) return keyed;
-    }
-    if (wanted.parentTaskId) {
-      const child = this.#deps.messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);
-      if (child !== null) return child;
-    }
-    return wanted.unlessRunning ? this.#openRun(tx, wanted.workflow) : null;
+  /** Counts a run that begins another life by its new input. Throws LONGSHORE_CONFLICT when the limit of its workflow is reached. */
+  again(tx: Tx, run: Run): Run {
+    const { limit } = this.#deps.decisions.planOf(tx, run);
+    const gate = limit === undefined ? null : gateName(run, limit);
+    if (gate === run.gate && gate === null) return run;
+    const again = gate === run.gate ? run : { ...run, gate };
+    const { open = [] } = gate === null ? {} : this.gates.of(tx, gate);
+    if (limit === undefined || open.length < limit.runs) return again;
+    const message = `Run ${open[0]} is open (${ruleOf(again, limit)}): wait for its end, or cancel it.`;
+    throw new LongshoreError("LONGSHORE_CONFLICT", message, { detail: { run: open[0] as string } });
   }
 
   /** An open run of this workflow. */
   #openRun(tx: Tx, workflow: string): Run | null {
-    const fresh = this.#deps.runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
+    const { runs } = this.#deps;
+    const fresh = runs.pending(tx).find((run) => run.workflow === workflow && isRunOpen(run.state));
     if (fresh !== undefined) return fresh;
     if (!this.#open.has(workflow)) return null;
     // Usually the first one is open; others follow only when this batch has ended it.
@@ -119,9 +126,85 @@ export class LocalStarts {
       const scan = { by: ["workflow", "id"], equal: [workflow], without: "ended_at", above, limit: 1 };
       const [found] = this.#ids.scan(tx, scan);
       if (found === undefined) return null;
-      const run = this.#deps.runs.get(tx, found.id);
+      const run = runs.get(tx, found.id);
       if (run !== null && isRunOpen(run.state)) return run;
       above = [found.id];
     }
   }
+
+  /** A run with a delay enters the gate at its end. Throws LONGSHORE_LIMIT before anything has changed. */
+  #enter(tx: Tx, wanted: NewRun, gate: string, limit: CheckedLimit): Entry {
+    const { id, parentTaskId = null, startAt = null } = wanted;
+    this.gates.refuseFull(tx, gate, limit);
+    const ancestor = parentTaskId === null ? undefined : this.#ancestor(tx, parentTaskId, new Set(this.gates.of(tx, gate).open));
+    const rule = limitText({ name: gate, runs: limit.runs });
+    if (ancestor !== undefined)
+      throw new LongshoreError("LONGSHORE_LIMIT", `it would wait for run ${ancestor}, which waits for it: ${rule}`);
+    if (startAt !== null) return begins;
+    const entry = this.gates.enter(tx, id, gate, limit);
+    if (entry.kind === "skipped" && parentTaskId !== null)
+      throw new LongshoreError("LONGSHORE_LIMIT", `it was skipped because run ${entry.by} is open: ${rule}`);
+    return entry;
+  }
+
+  /** The one of these runs that has started the run of this step, directly or through others. */
+  #ancestor(tx: Tx, parentTaskId: string, open: ReadonlySet<string>): string | undefined {
+    const { tasks, runs } = this.#deps;
+    let taskId: string | null = parentTaskId;
+    for (let level = 0; taskId !== null && level < levelsMax; level++) {
+      const runId: string | null = tasks.get(tx, taskId)?.runId ?? null;
+      if (runId !== null && open.has(runId)) return runId;
+      taskId = runId === null ? null : (runs.get(tx, runId)?.parentTaskId ?? null);
+    }
+    return undefined;
+  }
+
+  /** A paused run takes its turn, and begins when it is resumed, as after a delay. */
+  #beginInTurn(tx: Tx, run: Run): void {
+    const { runs, clock } = this.#deps;
+    if (run.state === "paused") runs.put(tx, run.id, { ...run, turn: null, startAt: clock.now() }, true);
+    else this.#begin(tx, run);
+  }
+
+  #begin(tx: Tx, run: Run): void {
+    const { runs, clock, decisions } = this.#deps;
+    const { timeoutMs } = decisions.planOf(tx, run);
+    const now = clock.now();
+    const begun: Run = { ...run, startAt: null, turn: null, countedFrom: now, endBy: timeoutMs === null ? null : now + timeoutMs };
+    // The name of the gate is written only with the whole row.
+    runs.put(tx, run.id, begun, run.turn !== null && run.gate === null);
+    decisions.decide(tx, begun, { kind: "start" });
+  }
+
+  #rootOf(tx: Tx, { rootId, parentTaskId }: NewRun): string | null {
+    const { tasks, runs } = this.#deps;
+    if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
+    const parentId = tasks.get(tx, parentTaskId)?.runId ?? null;
+    return parentId === null ? null : (runs.get(tx, parentId)?.rootId ?? parentId);
+  }
+
+  /** The existing run that an id, a key, a parent or `unlessRunning` finds, in this batch or before it. */
+  #earlier(tx: Tx, wanted: NewRun): Run | null {
+    const { runs, messages } = this.#deps;
+    const same = wanted.unlessThere ? runs.get(tx, wanted.id) : null;
+    if (same !== null) return same;
+    if (wanted.key) {
+      const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
+      const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
+      const keyed = id === undefined ? undefined : runs.get(tx, id);
+      if (keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input)) throw keyTaken(wanted.key, keyed);
+      if (keyed !== undefined) return keyed;
+    }
+    if (wanted.parentTaskId) {
+      const child = messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);
+      if (child !== null) return child;
+    }
+    return wanted.unlessRunning ? this.#openRun(tx, wanted.workflow) : null;
+  }
+}
+
+const begins: Entry = { kind: "begins" };
+
+function ruleOf({ gate }: Run, limit: CheckedLimit | undefined): string {
+  return gate === null || limit === undefined ? "" : limitText({ name: gate, runs: limit.runs });
 }

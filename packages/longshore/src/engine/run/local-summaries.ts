@@ -12,10 +12,12 @@ import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import { readAll, type TableRows, type TableSpec } from "../rows.ts";
 import type { ReadDeps } from "../sliced-reads.ts";
 import { definitionHeadTable } from "../tables/definition.ts";
+import { gateTable } from "../tables/gate.ts";
 import { runsInAll, scanOpen } from "../tables/reading.ts";
 import { taskHeadTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import type { DefinitionHead } from "./catalogue.ts";
+import type { Gate } from "./gate.ts";
 import { limited, scanMax } from "./list-page.ts";
 import { byId, byParent, type Walk, walkRuns } from "./local-walk.ts";
 import type { RunState } from "./run.ts";
@@ -57,6 +59,7 @@ export class LocalSummaries implements RunSummaries {
   readonly #withTexts: TableRows<RunRow>;
   readonly #definitions: TableRows<DefinitionHead>;
   readonly #taskHeads: TableRows<TaskRow>;
+  readonly #gates: TableRows<Gate>;
 
   constructor(deps: LocalSummariesDeps) {
     this.#deps = deps;
@@ -64,6 +67,7 @@ export class LocalSummaries implements RunSummaries {
     this.#withTexts = deps.store.table(rowTextTable);
     this.#definitions = deps.store.table(definitionHeadTable);
     this.#taskHeads = deps.store.table(taskHeadTable);
+    this.#gates = deps.store.table(gateTable);
   }
 
   async page(query: SummaryQuery): Promise<SummaryPage> {
@@ -105,6 +109,10 @@ export class LocalSummaries implements RunSummaries {
         .flatMap((stored) => tasks.newest(tx, stored.id, stored) ?? [])
         .filter(({ state }) => isOpen(state)),
     );
+  }
+
+  gate(name: string): Promise<Gate | null> {
+    return this.#deps.read((tx) => this.#gates.get(tx, name));
   }
 
   async #definitionsOf(found: readonly (RunRow | null)[]): Promise<Map<string, DefinitionHead>> {
@@ -172,7 +180,7 @@ interface RunRow extends Omit<RunSummary, "version" | "dialect" | "firstError"> 
 function runRows(texts: readonly string[]): TableSpec<RunRow> {
   const columns = [
     ...["id", "workflow", "definition_id", "state", "error", "created_at", "start_at", "ended_at", "recorded_count", "left_count"],
-    ...["failed_count", "retries", "priority", "alias", "parent_task_id", "parent_attempt"],
+    ...["failed_count", "retries", "priority", "gate", "turn", "alias", "parent_task_id", "parent_attempt"],
   ];
   return {
     ...{ name: "run", key: ["id"] },
@@ -185,6 +193,7 @@ function runRows(texts: readonly string[]): TableSpec<RunRow> {
       error: row.error as string | null,
       createdAt: row.created_at as number,
       startAt: row.start_at as number | null,
+      gate: row.turn === null ? null : (row.gate as string),
       endedAt: row.ended_at as number | null,
       steps: row.recorded_count as number,
       left: row.left_count as number,

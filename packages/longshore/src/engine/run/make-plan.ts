@@ -3,6 +3,7 @@
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
+import { type CheckedLimit, type StartLimit, withDefaults } from "../../core/start-limit.ts";
 import { namedBy, type Plan, type PlanNode, type Template } from "./plan.ts";
 
 interface PlanFields {
@@ -25,6 +26,7 @@ interface PlanFields {
   inputSchema?: JsonSchema | undefined;
   inputForm?: JsonSchema | undefined;
   events?: readonly EventTrigger[] | undefined;
+  limit?: StartLimit | CheckedLimit | undefined;
   origin?: unknown;
 }
 
@@ -63,6 +65,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     inputSchema: parts.inputSchema,
     inputForm: parts.inputForm ?? parts.inputSchema,
     events: parts.events,
+    limit: parts.limit && withDefaults(parts.limit),
     origin: parts.origin,
   };
 }

@@ -29,6 +29,8 @@ export interface MessagesDeps {
   /** Notifies the run of a step about the step's end. */
   tell: (tx: Tx, task: TaskRow, happening: Happening) => void;
   signals: Pick<LocalSignals, "matchAll">;
+  /** Begins runs that wait at a gate. */
+  advance: (tx: Tx, gate: string) => void;
   /** Called when there are messages to carry out. */
   left: () => void;
   /** Replaces the limit in tests. */
@@ -133,6 +135,7 @@ export class Messages {
     else if (message.kind === "settle-task") this.#settleTask(tx, message);
     else if (message.kind === "cancel-child") this.#cancelChild(tx, message);
     else if (message.kind === "go-on") this.#goOn(tx, message.runId);
+    else if (message.kind === "take-turns") this.#options.advance(tx, message.gate);
     else if (message.kind === "take-signals") this.#options.signals.matchAll(tx, message.runId);
     else if (message.kind === "end-tasks") this.#options.decisions.openTasks.goOn(tx, message);
     else if (message.kind === "forget-tasks") this.#options.decisions.openTasks.forgetMore(tx, message);

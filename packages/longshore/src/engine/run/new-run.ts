@@ -15,6 +15,8 @@ export function newRun(wanted: NewRun, now: number, timeoutMs: number | null): R
     endedAt: null,
     endBy: timeoutMs === null || wanted.startAt != null ? null : now + timeoutMs,
     startAt: wanted.startAt ?? null,
+    gate: null,
+    turn: null,
     active: 0,
     left: 0,
     failed: 0,

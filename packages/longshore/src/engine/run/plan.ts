@@ -4,6 +4,7 @@ import type { Backoff } from "../../core/backoff.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import type { CheckedLimit } from "../../core/start-limit.ts";
 import type { LimitKey } from "../board/limits.ts";
 import type { Lane } from "../board/task.ts";
 
@@ -249,6 +250,8 @@ export interface Plan {
   readonly inputForm?: JsonSchema | undefined;
   /** The events that start a run. */
   readonly events?: readonly EventTrigger[] | undefined;
+  /** How many runs may be open at once. */
+  readonly limit?: CheckedLimit | undefined;
   /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
 }

@@ -3,6 +3,7 @@
 
 import type { Json } from "../../core/json/json.ts";
 import type { TaskRowHead } from "../board/task.ts";
+import type { Gate } from "./gate.ts";
 import type { RunState } from "./run.ts";
 
 export interface RunSummary {
@@ -15,6 +16,8 @@ export interface RunSummary {
   readonly state: RunState;
   readonly createdAt: number;
   readonly startAt: number | null;
+  /** Where it waits for its turn; null when it does not wait. */
+  readonly gate: string | null;
   readonly endedAt: number | null;
   /** The number of started steps; a step that was started twice counts twice. */
   readonly steps: number;
@@ -83,6 +86,8 @@ export interface RunSummaries {
   page(query: SummaryQuery): Promise<SummaryPage>;
   /** The first open tasks of a run. They show why it waits, or what it does. */
   openTasks(runId: string): Promise<TaskRowHead[]>;
+  /** The gate of this name, where runs wait for their turn. */
+  gate(name: string): Promise<Gate | null>;
 }
 
 /** Maximum number of characters of `firstError`. */

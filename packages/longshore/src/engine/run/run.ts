@@ -25,6 +25,10 @@ export interface Run {
   readonly endBy: number | null;
   /** When a run that was started with a delay begins; null once it has begun. Until then it has no records. */
   readonly startAt: number | null;
+  /** The name of the gate that counts it (gate.ts); null for a run without a start limit. */
+  readonly gate: string | null;
+  /** Its place among the runs that wait for their turn at the gate; null for a run that does not wait. Until its turn it has no records. */
+  readonly turn: number | null;
   /**
    * The number of nodes that have started and not settled. When it is 0, the run has ended. This number and the next three are stored, and
    * never counted again.
@@ -127,6 +131,8 @@ export type Message =
   | { kind: "reopen-task"; taskId: string; attempt: number }
   /** The step has ended without its child, which must stop in this `life`. */
   | { kind: "cancel-child"; parentTaskId: string; attempt: number; life?: number }
+  /** Runs that wait at this gate may begin. */
+  | { kind: "take-turns"; gate: string }
   /** For the run itself: its backlog contains the rest of a decision. */
   | { kind: "go-on"; runId: string }
   /** For the run itself: signals that it keeps may be what some of its records wait for. */
@@ -205,6 +211,11 @@ export function taskIdOf(runId: string, node: number): string {
 
 export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused" || state === "blocked";
+}
+
+/** False while it waits for the end of its delay, or for its turn: then it has no records, and its timeout does not count. */
+export function hasBegun({ startAt, turn }: Pick<Run, "startAt" | "turn">): boolean {
+  return startAt === null && turn === null;
 }
 
 /** The id of the run that a step starts in the format of its dialect. It is known before the run exists, and differs for each attempt. */

@@ -15,7 +15,7 @@ import { originIdOf } from "./grown-ids.ts";
 import { MessageLoop, type Starter } from "./message-loop.ts";
 import type { Plan } from "./plan.ts";
 import { isRunOpen, type Run, type RunHead } from "./run.ts";
-import type { NewRun, Order, RunStore } from "./store.ts";
+import type { NewRun, Order, RunStore, Started } from "./store.ts";
 
 export interface StartOptions {
   workflow: string;
@@ -147,7 +147,7 @@ export class Runs {
   }
 
   /** Starts a run of one definition, which need not be the newest under its name. Without `workflow` the run's own id is its name. */
-  begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<{ run: Run; created: boolean }> {
+  begin(run: Omit<NewRun, "id" | "workflow"> & { id?: string; workflow?: string }): Promise<Started> {
     const id = run.id ?? this.#makeId(this.#clock.now());
     return this.#startOnce({ ...run, id, workflow: run.workflow ?? id });
   }
@@ -173,7 +173,7 @@ export class Runs {
     return this.#store.hasten(runId);
   }
 
-  async start({ delayMs = 0, ...options }: StartOptions): Promise<{ run: Run; created: boolean }> {
+  async start({ delayMs = 0, ...options }: StartOptions): Promise<Started> {
     const definition = await this.#store.definition(options.workflow);
     const named = await this.#namedStart(options, definition);
     if (definition === undefined && named === undefined) throw unknownWorkflow(options.workflow);
@@ -287,7 +287,7 @@ export class Runs {
   }
 
   /** A request that is performed again finds the run that it started before. */
-  async #startOnce(run: NewRun): Promise<{ run: Run; created: boolean }> {
+  async #startOnce(run: NewRun): Promise<Started> {
     if (!this.#isRepeat() || run.unlessThere) return this.#store.start(run);
     const started = await this.#store.start({ ...run, unlessThere: true });
     return { ...started, created: started.created || started.run.id === run.id };

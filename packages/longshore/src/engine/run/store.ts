@@ -67,6 +67,14 @@ export interface NewRun {
   unlessRunning?: boolean;
 }
 
+export interface Started {
+  readonly run: Run;
+  /** False when its id, `key` or `unlessRunning` found an earlier run, or the limit of the workflow skips the start. */
+  readonly created: boolean;
+  /** The limit of the workflow is reached by `run`, and skips further starts. */
+  readonly skipped?: true;
+}
+
 export interface RunStore {
   /**
    * Stores a definition, or returns the stored one when its name has the same source. Replaces nothing: runs keep their version. `plan` is
@@ -77,8 +85,8 @@ export interface RunStore {
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
   definitionById(id: string): Promise<Definition | undefined>;
-  /** Starts a run and posts its first steps. `created` is false when its id, `key` or `unlessRunning` found an earlier one. */
-  start(run: NewRun): Promise<{ run: Run; created: boolean }>;
+  /** Starts a run and posts its first steps, unless it waits for its delay or its turn. */
+  start(run: NewRun): Promise<Started>;
   run(id: string): Promise<Run | undefined>;
   /** Returns the run afterwards, or undefined when there is none. */
   tell(runId: string, order: Order): Promise<Run | undefined>;

@@ -4,6 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { idFrom } from "../../core/ids.ts";
 import { Slices } from "../../core/slices/slices.ts";
+import type { Overlap } from "../../core/start-limit.ts";
 import { type Audit, unaudited } from "../audit/local-audit.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
@@ -17,7 +18,7 @@ import { scheduleTable } from "../tables/schedule.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalTicks } from "./local-ticks.ts";
 import { checkedCrons, checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
-import { inputOf, type Overlap, openMax, runOfTick, type Schedule, type ScheduleRules } from "./schedule.ts";
+import { inputOf, openMax, runOfTick, type Schedule, type ScheduleRules } from "./schedule.ts";
 import { scheduleOrder } from "./schedule-audit.ts";
 import { fireAt, withTick } from "./step.ts";
 import type {

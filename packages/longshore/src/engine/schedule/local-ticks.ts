@@ -106,8 +106,11 @@ export class LocalTicks {
     const key = tickKey(row.name, start.tick);
     const definitionId = this.definitionOf(tx, row) ?? definition.id;
     const own = runOfTick(row, { id: idFrom(key, now), tick: start.tick, now });
-    const { run, created } = runs.startNow(tx, { workflow: row.workflow, definitionId, key, ...own });
-    return withStart(row, start, { now, outcome: created ? "started" : "present", runId: run.id });
+    const { run, created, skipped = false } = runs.startNow(tx, { workflow: row.workflow, definitionId, key, ...own });
+    const present = skipped
+      ? { outcome: "skipped" as const, reason: "the limit of its workflow is reached" }
+      : { outcome: "present" as const };
+    return withStart(row, start, { now, runId: run.id, ...(created ? { outcome: "started" as const } : present) });
   }
 
   /** The definition that a protocol wants for the runs of its schedule; undefined for every other schedule, and when it was removed. */

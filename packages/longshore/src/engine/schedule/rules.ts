@@ -2,8 +2,9 @@
 
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { LongshoreError } from "../../core/errors.ts";
+import { type Overlap, overlaps } from "../../core/start-limit.ts";
 import { shown } from "../../core/text.ts";
-import { type CatchUp, catchUps, type Overlap, overlaps, type ScheduleRules } from "./schedule.ts";
+import { type CatchUp, catchUps, type ScheduleRules } from "./schedule.ts";
 import type { OwnRules } from "./store.ts";
 import type { When } from "./times.ts";
 

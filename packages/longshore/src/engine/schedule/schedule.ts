@@ -1,14 +1,8 @@
 // A schedule: the rules that its author gives, and its progress. A *tick* is one of the times at which it starts a run.
 
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
+import type { Overlap } from "../../core/start-limit.ts";
 import type { When } from "./times.ts";
-
-/**
- * What happens to a tick while a run of an earlier tick is open. The tick is left out, waits, cancels that run first, or starts a second
- * run.
- */
-export const overlaps = ["skip", "queue", "cancel-previous", "allow"] as const;
-export type Overlap = (typeof overlaps)[number];
 
 /** Which ticks start when several are due at once, because no server was running at their times. */
 export const catchUps = ["last", "all"] as const;

@@ -1,9 +1,10 @@
 // The port of schedules, as protocols and programs use it.
 
 import type { Position } from "../../core/file-place.ts";
+import type { Overlap } from "../../core/start-limit.ts";
 import type { Run } from "../run/run.ts";
 import type { GivenRules } from "./rules.ts";
-import type { Overlap, Schedule, ScheduledRun } from "./schedule.ts";
+import type { Schedule, ScheduledRun } from "./schedule.ts";
 import type { When } from "./times.ts";
 
 /** A schedule as its author gives it. `input` is JSON text. */

@@ -6,7 +6,10 @@ import type { AttemptHistory, ChildHistory, RunHistory, TaskHistory } from "../r
 import type { RunState } from "../run/run.ts";
 import { plainTable } from "./plain.ts";
 
-export type RunRecord = Pick<RunHistory, "id" | "workflow" | "state" | "endedAt" | "startAt" | "active" | "retries" | "parentTaskId"> & {
+export type RunRecord = Pick<
+  RunHistory,
+  "id" | "workflow" | "state" | "endedAt" | "startAt" | "turn" | "active" | "retries" | "parentTaskId"
+> & {
   readonly definitionId: string;
   readonly backlog: string | null;
   readonly settings: string | null;
@@ -19,6 +22,7 @@ export const runHistoryTable: TableSpec<RunRecord> = plainTable<RunRecord>("run"
   state: "state",
   endedAt: "ended_at",
   startAt: "start_at",
+  turn: "turn",
   active: "active_count",
   retries: "retries",
   parentTaskId: "parent_task_id",

@@ -21,6 +21,7 @@ const fixed: readonly Column<Run>[] = [
   ["parent_attempt", (run) => run.parentAttempt],
   ["priority", (run) => run.priority],
   ["root_id", (run) => run.rootId],
+  ["gate", (run) => run.gate],
 ];
 /** What the end of a step changes, when nothing else follows from it. */
 const counting: readonly Column<Run>[] = [
@@ -34,6 +35,7 @@ export const seldomChanging: readonly Column<Run>[] = [
   ["error", (run) => run.error],
   ["end_by", (run) => run.endBy],
   ["start_at", (run) => run.startAt],
+  ["turn", (run) => run.turn],
   ["failed_count", (run) => run.failed],
   ["retries", (run) => run.retries],
   ["counted_from", (run) => run.countedFrom],
@@ -116,6 +118,7 @@ export function sameButCounts(one: Run, other: Run): boolean {
     one.error === other.error &&
     one.endBy === other.endBy &&
     one.startAt === other.startAt &&
+    one.turn === other.turn &&
     one.failed === other.failed &&
     one.retries === other.retries &&
     one.countedFrom === other.countedFrom &&
@@ -152,6 +155,8 @@ function runHeadOf(row: Row): RunHead {
     endedAt: row.ended_at as number | null,
     endBy: row.end_by as number | null,
     startAt: row.start_at as number | null,
+    gate: row.gate as string | null,
+    turn: row.turn as number | null,
     active: row.active_count as number,
     left: row.left_count as number,
     failed: row.failed_count as number,

@@ -179,6 +179,13 @@ const migrations: readonly string[] = [
   INSERT INTO amount VALUES ('places', (SELECT coalesce(max(sequence), 0) FROM task WHERE ended_at IS NULL))
     ON CONFLICT (name) DO UPDATE SET value = excluded.value;
   `,
+  `
+  -- The runs that one limit counts, and the place of a run that waits for its turn.
+  ALTER TABLE run ADD COLUMN gate ${text};
+  ALTER TABLE run ADD COLUMN turn BIGINT;
+  CREATE INDEX run_turn ON run (gate, turn) WHERE turn IS NOT NULL;
+  CREATE TABLE gate (name ${text} PRIMARY KEY, state ${text} NOT NULL) ${busy};
+  `,
 ];
 
 export const schemaVersion: number = migrations.length;

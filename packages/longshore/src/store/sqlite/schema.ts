@@ -269,6 +269,13 @@ const migrations: readonly string[] = [
   -- A definition that has grown in a run is removed with the run: then SQLite looks whether another run refers to it.
   CREATE INDEX run_definition ON run (definition_id);
   `,
+  `
+  -- The runs that one limit counts, and the place of a run that waits for its turn.
+  ALTER TABLE run ADD COLUMN gate TEXT;
+  ALTER TABLE run ADD COLUMN turn INTEGER;
+  CREATE INDEX run_turn ON run (gate, turn) WHERE turn IS NOT NULL;
+  CREATE TABLE gate (name TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];
 
 export const schemaVersion = migrations.length;

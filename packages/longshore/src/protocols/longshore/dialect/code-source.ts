@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { eventNameMax, matchFieldsMax, matchValuesMax, triggersMax } from "../../../core/event-trigger.ts";
 import { isObject } from "../../../core/json/json.ts";
+import { limitOverlaps, limitPathMax, limitRunsMax } from "../../../core/start-limit.ts";
 import {
   heldMax,
   labelCharsMax,
@@ -117,6 +118,14 @@ const events = z
   .max(triggersMax)
   .describe(`the events that start a run, at most ${triggersMax}; their payload is its input`);
 
+const startLimit = z
+  .strictObject({
+    runs: z.number().int().min(1).max(limitRunsMax).optional().describe(`1 to ${limitRunsMax}; 1 when absent`),
+    key: z.string().min(1).max(limitPathMax).optional().describe("the field of the input that runs are counted by, such as customer.id"),
+    overlap: z.enum(limitOverlaps).optional().describe("what happens to a start when the limit is reached; `queue` when absent"),
+  })
+  .describe("how many runs may be open at once");
+
 export const codeSource = z
   .strictObject({
     name,
@@ -125,6 +134,7 @@ export const codeSource = z
     timeoutMs: milliseconds.optional(),
     inputSchema: inputSchema.optional(),
     events: events.optional(),
+    limit: startLimit.optional(),
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
@@ -140,6 +150,7 @@ export const functionSource = z
     timeoutMs: milliseconds.optional(),
     inputSchema: inputSchema.optional(),
     events: events.optional(),
+    limit: startLimit.optional(),
   })
   .meta({ id: "FunctionSource" });
 

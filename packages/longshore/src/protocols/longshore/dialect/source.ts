@@ -3,6 +3,7 @@
 import type { EventTrigger } from "../../../core/event-trigger.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import type { StartLimit } from "../../../core/start-limit.ts";
 import type { TaskStepSettings } from "../../../core/task-step.ts";
 
 /** A place in a value: property names and array indexes. */
@@ -81,6 +82,8 @@ export interface WorkflowSource {
   inputSchema?: JsonSchema;
   /** The events that start a run; their payload is its input. */
   events?: readonly EventTrigger[];
+  /** How many runs may be open at once. */
+  limit?: StartLimit;
 }
 
 /** A durable function, as it is stored: its code is in the workers. */
@@ -90,6 +93,8 @@ export interface FunctionSource {
   timeoutMs?: number;
   inputSchema?: JsonSchema;
   events?: readonly EventTrigger[];
+  /** How many runs may be open at once. */
+  limit?: StartLimit;
 }
 
 /** The reference that `value` is, or null. */

@@ -61,6 +61,7 @@ const runHistoryShape = z
     workflow: z.string(),
     state: z.enum(runStates),
     endedAt: maybeTime,
+    turn: z.number().int().nullable().optional().describe("Its place among the runs that wait for their turn."),
     startAt: maybeTime.optional().describe("When a run that was started with a delay begins; null once it has begun."),
     active: z.number().int().describe("Steps that have begun and not settled."),
     left: z

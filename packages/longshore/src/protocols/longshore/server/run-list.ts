@@ -127,7 +127,7 @@ export function runListOperation(deps: RunListDeps): Operation {
 async function summaryWith(run: RunSummary, waitingOf: WaitingOf | undefined): Promise<RunSummaryBody> {
   const body = summaryBody(run);
   if (waitingOf === undefined) return body;
-  return { ...body, waiting: isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null };
+  return { ...body, waiting: isRunOpen(run.state) ? waitingBody(await waitingOf(run.id, run.gate)) : null };
 }
 
 function summaryQuery(given: ListQuery): SummaryQuery {
@@ -141,6 +141,6 @@ function summaryQuery(given: ListQuery): SummaryQuery {
   };
 }
 
-function summaryBody({ parentAttempt, ...run }: RunSummary): RunSummaryBody {
+function summaryBody({ parentAttempt, gate: _gate, ...run }: RunSummary): RunSummaryBody {
   return { ...run, durationMs: run.endedAt === null ? null : run.endedAt - run.createdAt, parentAttempt: parentAttempt + 1 };
 }

@@ -5,7 +5,7 @@ import { idOfUuid } from "../../../core/ids.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { noSuchRun } from "../../../engine/run/no-such-run.ts";
 import { isRunOpen, type Run } from "../../../engine/run/run.ts";
-import { runsWaiting } from "../../../engine/run/run-waiting.ts";
+import { awaitedGate, runsWaiting } from "../../../engine/run/run-waiting.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { delay, priority } from "../dialect/code-source.ts";
@@ -47,7 +47,7 @@ export function runOperations(deps: RunDeps): Operation[] {
   const bodyOf = async (run: Run) => runBody(await shown.run(run));
   const bodyWith = async (run: Run, waitingOf: WaitingOf | undefined) => {
     if (waitingOf === undefined) return bodyOf(run);
-    const waiting = isRunOpen(run.state) ? waitingBody(await waitingOf(run.id)) : null;
+    const waiting = isRunOpen(run.state) ? waitingBody(await waitingOf(run.id, awaitedGate(run))) : null;
     return { ...(await bodyOf(run)), waiting };
   };
   const wholeBody = (run: Run) => bodyWith(run, isRunOpen(run.state) ? runsWaiting(deps) : undefined);

@@ -2,9 +2,10 @@
 
 import { z } from "zod";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { overlaps } from "../../../core/start-limit.ts";
 import { noSuchSchedule } from "../../../engine/schedule/no-such-schedule.ts";
 import { timeOf } from "../../../engine/schedule/rules.ts";
-import { overlaps, type Schedule, upcomingShown } from "../../../engine/schedule/schedule.ts";
+import { type Schedule, upcomingShown } from "../../../engine/schedule/schedule.ts";
 import { scheduleStatus } from "../../../engine/schedule/schedule-status.ts";
 import type { ProtocolEngine } from "../../server-half.ts";
 import { putBody, scheduleShape, wholeScheduleShape } from "../wire/schedule-shapes.ts";

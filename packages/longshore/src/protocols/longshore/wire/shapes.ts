@@ -26,7 +26,20 @@ const aboutWaits = "`sleeping`: it waits for a time. `awaiting`: it waits for a 
 
 export const waitingShape = z
   .object({
-    reason: z.enum(["not-due", "paused", "limit", "no-worker", "busy", "unreachable", "sent", "next", "signal", "sleeping", "record"]),
+    reason: z.enum([
+      "not-due",
+      "paused",
+      "limit",
+      "no-worker",
+      "busy",
+      "unreachable",
+      "sent",
+      "next",
+      "signal",
+      "turn",
+      "sleeping",
+      "record",
+    ]),
     text: z.string().describe("For people."),
     at: time.optional().describe("When it may be taken, or wakes up, if that is known."),
     signal: z.string().optional().describe("The signal that ends a step that waits."),
@@ -37,9 +50,15 @@ export const waitingShape = z
   .meta({ id: "Waiting" });
 
 export const runWaitingShape = waitingShape
-  .extend({ step: z.string(), taskId: z.string() })
+  .extend({
+    step: z.string().optional().describe("The step that waits. Absent for a run that waits for its turn."),
+    taskId: z.string().optional(),
+    run: z.string().optional().describe("Of a run that waits for its turn: the oldest run before it."),
+  })
   .nullable()
-  .describe("What the run waits for: of its first open steps, the one that needs a person or a worker most. Null while a worker has one.");
+  .describe(
+    "What the run waits for: its turn, or, of its first open steps, the one that needs a person or a worker most. Null while a worker has one.",
+  );
 
 export const runShape = z
   .object({

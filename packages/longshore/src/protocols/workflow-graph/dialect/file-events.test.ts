@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { workflowGraphDialect } from "./compile.ts";
 import { parseFile } from "./file.ts";
 
 const eventsOf = (...on: string[]) => parseFile(["name: N", ...on, "jobs: { a: { run: x } }"].join("\n"), { file: "mail.yml" }).events;
@@ -19,4 +20,17 @@ it("an event of a definition file that cannot be read is refused at its place", 
     expect.objectContaining({ code: "LONGSHORE_BAD_DEFINITION", detail: expect.objectContaining({ line: 4 }) }),
   );
   refused("on: { event: { match: {} } }").toThrow("on.event.event of workflow mail is absent");
+});
+
+it("the start limit of a definition file is part of its plan, and is refused at its place when it cannot be read", () => {
+  const limit = (text: string) =>
+    parseFile(["name: N", "on: push", `limit: ${text}`, "jobs: { a: { run: x } }"].join("\n"), { file: "mail.yml" });
+  const { source } = limit("{ runs: 2, key: branch, overlap: skip }");
+  expect(workflowGraphDialect.compile(source).limit).toEqual({ runs: 2, key: "branch", overlap: "skip" });
+  expect(() => limit("{ runs: 0 }")).toThrow("limit.runs of workflow mail is 0, expected a whole number from 1 to 100");
+  expect(() => limit("{ overlap: allow }")).toThrow(
+    'limit.overlap of workflow mail is "allow", expected one of queue, skip, cancel-previous',
+  );
+  expect(() => limit("{ key: a..b }")).toThrow('limit.key of workflow mail is "a..b", expected the path of a field of the input');
+  expect(() => limit("one")).toThrow(expect.objectContaining({ detail: expect.objectContaining({ line: 3 }) }));
 });

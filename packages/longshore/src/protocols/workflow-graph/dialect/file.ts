@@ -15,9 +15,11 @@
 // The full list of keys is in README.md beside the protocol ("Definition files"). A wrong value is refused, and an unknown key causes a
 // warning; both with line and column.
 
+import { LongshoreError } from "../../../core/errors.ts";
 import type { EventTrigger } from "../../../core/event-trigger.ts";
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
+import { type StartLimit, startLimitOf } from "../../../core/start-limit.ts";
 import type { DeclaredSchedule } from "../../../engine/schedule/store.ts";
 import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
@@ -44,14 +46,15 @@ export function parseFile(text: string, options: { file?: string } = {}): Parsed
 
 export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedFile {
   if (root.kind !== "map") throw root.refuse("A definition is a map.", "a map with name, on and jobs");
-  const top = fields(root, ["name", "on", "env", "jobs"]);
+  const top = fields(root, ["name", "on", "env", "limit", "jobs"]);
   const name = textOf(required(root, top, "name"), "a text");
   const on = required(root, top, "on");
   const trigger = triggerOf(on);
   const env = envOf(top.get("env"));
   const places: Place[] = [];
   const dependencies: Place[][] = [];
-  const graph: GraphSource = { name, trigger, jobs: [] };
+  const limit = top.get("limit");
+  const graph: GraphSource = { name, trigger, jobs: [], ...(limit && { limit: limitOf(limit, fileId(file) ?? name) }) };
   for (const { key, at, value } of mapOf(required(root, top, "jobs"), "a map of jobs").entries()) {
     const { job, needs } = jobOf(key, at, value, env);
     graph.jobs.push(job);
@@ -63,6 +66,14 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   checkCommands(graph, { job: (at) => ["jobs", at] }, placed);
   const id = fileId(file) ?? name;
   return { id, graph, source: encodeSource(graph), schedules: schedulesOf(on, id), events: eventsOf(on, id), warnings };
+}
+
+function limitOf(place: Place, workflow: string): StartLimit {
+  try {
+    return startLimitOf(place.kind === "map" ? place.json() : place.text, workflow);
+  } catch (error) {
+    throw error instanceof LongshoreError ? place.refuse(error.message, error.detail.expected ?? "a limit") : error;
+  }
 }
 
 /** Maps job numbers of `checkGraph` to places in the file, which names jobs. */

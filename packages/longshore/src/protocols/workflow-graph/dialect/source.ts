@@ -3,6 +3,7 @@
 
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import type { StartLimit } from "../../../core/start-limit.ts";
 import type { Job, Port, WireBackoff } from "../wire/shapes.ts";
 
 export interface GraphJob {
@@ -33,6 +34,8 @@ export interface GraphSource {
   name: string;
   trigger: string;
   jobs: GraphJob[];
+  /** How many runs may be open at once. Only definition files have it. */
+  limit?: StartLimit;
 }
 
 export const dialectName = "workflow-graph";
