@@ -35,6 +35,9 @@ const closed: readonly [address: string, prefix: number, family: "ipv4" | "ipv6"
 const closedLists = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const [address, prefix, family] of closed) closedLists[family].addSubnet(address, prefix, family);
 
+/** A lookup holds one of the four threads of the process that also read and write files, as long as a name server takes to answer. */
+const lookupsMax = 2;
+
 type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 
 export class AddressGuard {
@@ -42,6 +45,8 @@ export class AddressGuard {
   readonly #open = { ipv4: new BlockList(), ipv6: new BlockList() };
   readonly #resolve: Resolve;
   #isOpen = false;
+  #lookups = 0;
+  readonly #waiting: (() => void)[] = [];
 
   /**
    * `allowed`: host names, addresses and networks (`10.1.0.0/16`) that may be reached although they are not public; `*` allows all.
@@ -69,11 +74,25 @@ export class AddressGuard {
   /** An address of the host that may be reached. Rejects with LONGSHORE_BAD_INPUT when there is none. */
   async addressOf(host: string): Promise<string> {
     const name = host.replace(/^\[|\]$/g, "").toLowerCase();
-    const found = isIP(name) !== 0 ? [{ address: name, family: isIP(name) }] : await this.#resolve(name);
+    const found = isIP(name) !== 0 ? [{ address: name, family: isIP(name) }] : await this.#lookup(name);
     const isNamed = this.#isOpen || this.#names.has(name);
     const allowed = found.find(({ address, family }) => isNamed || this.#mayReach(address, family === 6 ? "ipv6" : "ipv4"));
     if (allowed !== undefined) return allowed.address;
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `The address of ${name} is not public, and the configuration does not allow it`);
+  }
+
+  /** The caller limits how many wait. */
+  async #lookup(name: string): Promise<readonly LookupAddress[]> {
+    if (this.#lookups >= lookupsMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#lookups++;
+    try {
+      return await this.#resolve(name);
+    } finally {
+      // The next lookup takes over the place of this one.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#lookups--;
+      else next();
+    }
   }
 
   #mayReach(address: string, family: "ipv4" | "ipv6"): boolean {

@@ -62,6 +62,9 @@ export interface PoolOptions {
   readonly idleMs?: number;
 }
 
+/** A server announces a response once or twice. Each announcement begins the time for the headers again. */
+const announcementsMax = 8;
+
 export interface SendLimits {
   readonly bytesMax?: number | undefined;
   /** After this time, a response that arrives with less than 1 KiB a second is refused. */
@@ -103,6 +106,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #reason = "";
   #beganMs = 0;
   #bytes = 0;
+  #announcements = 0;
   #headers: Reply["headers"] = {};
 
   constructor(options: ExchangeOptions) {
@@ -118,13 +122,20 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (signal?.aborted) controller.abort(reasonOf(signal));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"], reason = ""): void {
-    // A 1xx status only announces the response.
-    if (status < 200) return;
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"], reason = ""): void {
+    if (status < 200) return this.#announced(controller);
     this.#status = status;
     this.#reason = reason;
     this.#headers = headers;
     this.#beganMs = this.#options.steady();
+  }
+
+  /** A status below 200 only announces the response. */
+  #announced(controller: Dispatcher.DispatchController): void {
+    if (++this.#announcements <= announcementsMax) return;
+    controller.abort(
+      new LongshoreError("LONGSHORE_UNREACHABLE", `The server announced a response ${announcementsMax} times and sent none.`),
+    );
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

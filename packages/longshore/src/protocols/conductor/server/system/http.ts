@@ -23,6 +23,10 @@ const connectMsMax = 10_000;
 const redirectsMax = 5;
 /** Concurrent requests to one server. */
 const connectionsMax = 32;
+/** An unused connection is closed after this time, whatever the server at the other end asks for. */
+const idleMs = 4_000;
+/** With more connections, those to all servers together, each is closed after its response: the process has a limited number of them. */
+const connectionsKept = 128;
 /** A response may take as long as its timeout between two pieces, but no longer than this in all at less than 1 KiB a second. */
 const slowMs = 60_000;
 
@@ -45,6 +49,8 @@ export class HttpCalls {
   readonly #guard: AddressGuard;
   readonly #secret: (name: string) => string | null;
   #agent: Promise<Agent> | undefined;
+  /** Open connections, used or not. */
+  #connections = 0;
 
   constructor(guard: AddressGuard, secret: (name: string) => string | null) {
     this.#guard = guard;
@@ -83,23 +89,34 @@ export class HttpCalls {
   }
 
   async #send(url: URL, { method, headers, body, connectMs, readMs }: Request, signal: AbortSignal): Promise<Reply> {
-    this.#agent ??= openAgent(this.#guard);
+    this.#agent ??= this.#open();
     const request = {
       ...{ origin: url.origin, path: url.pathname + url.search, method, headers, body },
-      ...{ headersTimeout: connectMs + readMs, bodyTimeout: readMs },
+      ...{ headersTimeout: connectMs + readMs, bodyTimeout: readMs, reset: this.#connections >= connectionsKept },
     };
     const limits = { bytesMax: bodyBytesMax, slowMs };
     return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, limits);
   }
 
+  async #open(): Promise<Agent> {
+    const { Agent: Opened, buildConnector } = await import("undici");
+    const connect = this.#guard.connector(buildConnector({ timeout: connectMsMax }));
+    const counted: typeof connect = (options, callback) =>
+      connect(options, (...connected) => {
+        const [, socket] = connected;
+        if (socket !== null) {
+          this.#connections++;
+          socket.once("close", () => this.#connections--);
+        }
+        callback(...connected);
+      });
+    const idle = { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
+    return new Opened({ connections: connectionsMax, pipelining: 1, connect: counted, ...idle });
+  }
+
   async close(): Promise<void> {
     await (await this.#agent)?.destroy();
   }
-}
-
-async function openAgent(guard: AddressGuard): Promise<Agent> {
-  const { Agent: Opened, buildConnector } = await import("undici");
-  return new Opened({ connections: connectionsMax, pipelining: 1, connect: guard.connector(buildConnector({ timeout: connectMsMax })) });
 }
 
 /** The fields are in the input itself, or in its field `http_request`. */

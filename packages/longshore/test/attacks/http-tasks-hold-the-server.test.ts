@@ -1,0 +1,68 @@
+// The author of a definition calls servers of his own with HTTP tasks. Such a server announced its response without an end, and the task kept its
+// place without a limit; it asked to keep each connection open for ten minutes; or its name server did not answer, while lookups held the threads
+// that also read files.
+
+import { createServer } from "node:http";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import type { LaneWork } from "../../src/engine/board/lane-worker.ts";
+import { AddressGuard } from "../../src/net/http/address-guard.ts";
+import { HttpCalls } from "../../src/protocols/conductor/server/system/http.ts";
+
+function httpCalls(): (uri: string) => Promise<unknown> {
+  const calls = new HttpCalls(new AddressGuard(["127.0.0.1"]), () => null);
+  onTestFinished(() => calls.close());
+  return (uri) => {
+    const input = JSON.stringify({ uri, method: "GET", readTimeOut: 60_000 });
+    return calls.perform({ task: { input }, signal: new AbortController().signal } as unknown as LaneWork);
+  };
+}
+
+it.each([102, 103])("a response that is announced with status %i without an end fails the task", async (status) => {
+  const server = createSocketServer((socket) => {
+    socket.on("error", () => {});
+    // Each request and each further turn announces the response again.
+    const announce = () => socket.destroyed || socket.write(`HTTP/1.1 ${status} Soon\r\n\r\n`, () => setImmediate(announce));
+    socket.once("data", announce);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const call = httpCalls();
+  await expect(call(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).rejects.toThrow("announced a response 8 times");
+});
+
+it("connections to many servers are not all kept", async () => {
+  const asked: (string | undefined)[] = [];
+  const uris = Array.from({ length: 140 }, async () => {
+    const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
+      asked.push(request.headers.connection);
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  const call = httpCalls();
+  for (const uri of await Promise.all(uris)) await call(uri);
+  expect(asked.filter((connection) => connection === "keep-alive")).toHaveLength(128);
+  expect(asked.slice(128)).toEqual(Array(12).fill("close"));
+});
+
+it("at most two names are looked up at once", async () => {
+  const begun: string[] = [];
+  const answers: (() => void)[] = [];
+  const guard = new AddressGuard([], (name) => {
+    begun.push(name);
+    return new Promise((resolve) => answers.push(() => resolve([{ address: "93.184.216.34", family: 4 }])));
+  });
+  const found = Array.from({ length: 6 }, (_, at) => guard.addressOf(`host${at}.example`));
+  expect(begun).toHaveLength(2);
+  for (let at = 0; at < 6; at++) {
+    answers[at]?.();
+    await found[at];
+    expect(begun).toHaveLength(Math.min(at + 3, 6));
+  }
+});
