@@ -3,11 +3,14 @@
 
 import type { Chapter } from "../../src/differential/script.ts";
 import { dynamic, forks, switches } from "./chapters/branches.ts";
+import { calls } from "./chapters/calls.ts";
 import { children } from "./chapters/children.ts";
 import { bulk, control, removal, retries } from "./chapters/control.ts";
+import { dynamicForks } from "./chapters/dynamic-forks.ts";
 import { eventHandlers, eventTasks, startWorkflows } from "./chapters/events.ts";
 import { decisions, inlines, lambdas, scripts, transforms } from "./chapters/expressions.ts";
 import { exclusiveJoins, scriptedJoins } from "./chapters/joins.ts";
+import { loops, nestedLoops } from "./chapters/loops.ts";
 import { taskDefinitions, workflowDefinitions } from "./chapters/metadata.ts";
 import { failures, simpleTask, subWorkflows, terminates, variables, waits } from "./chapters/operators.ts";
 import { evaluating, executing, searching } from "./chapters/reading.ts";
@@ -37,6 +40,10 @@ export const chapters: readonly Chapter[] = [
   forks,
   exclusiveJoins,
   scriptedJoins,
+  loops,
+  nestedLoops,
+  dynamicForks,
+  calls,
   startWorkflows,
   eventTasks,
   eventHandlers,

@@ -153,6 +153,7 @@ export const differences: readonly Accepted[] = [
       "An operator that cannot be evaluated is shown as a failed task with the reason. A DYNAMIC task keeps its own name in the definition.",
     when: anyOf(
       ({ chapter }) => chapter === "operator-dynamic",
+      steps("operator-dynamic-fork", "not a list, the run", "not a map, the run", "without a JOIN, the run"),
       steps("operator-fork-join", "a fork without a join", "a fork without a join, the run"),
       steps("operator-wait-human-noop", "a wrong duration at run time"),
       steps("operator-sub-workflow", "a child that does not exist"),
@@ -171,13 +172,42 @@ export const differences: readonly Accepted[] = [
     reason:
       "Errors of HTTP and START_WORKFLOW tasks name no Java classes, and HTTP tasks reach only public addresses unless others are allowed.",
     when: (place) =>
-      place.field === "reasonForIncompletion" &&
-      steps("operator-start-workflow", "text, the run", "wrong, the run", "missing, the run")(place),
+      ["reasonForIncompletion", "response"].includes(place.field) &&
+      anyOf(
+        steps("operator-start-workflow", "text, the run", "wrong, the run", "missing, the run"),
+        steps("operator-http", "no_server, the run", "an optional call, the run"),
+      )(place),
   },
   {
     reason:
       "The definition of a run has its EVENT tasks as they were written; the real server adds `sink` and `asyncComplete` to their `inputParameters`.",
     when: ({ at }) => /\.inputParameters\.(sink|asyncComplete)$/.test(at),
+  },
+  {
+    reason:
+      "A DO_WHILE inside a DO_WHILE is refused when it is registered; on the real server it fails when its condition reads the inner loop.",
+    when: steps("operator-nested-loops", "define lo_nested"),
+  },
+  {
+    reason:
+      "While a DO_WHILE runs it shows no output, and tasks of iterations that `keepLastN` leaves out of the output stay in the list of tasks.",
+    when: (place) =>
+      steps("operator-do-while", "keep, the run")(place) ||
+      (["operator-do-while", "operator-nested-loops"].includes(place.chapter) &&
+        /^body\.tasks\.0\.(outputData\.\w+|iteration|loopOverTask)$/.test(place.at)),
+  },
+  {
+    reason: "Tasks of a loop or a fork begin as soon as they can, so the JOIN beside them may come earlier or later in the list.",
+    when: ({ chapter, step, at }) =>
+      chapter === "operator-nested-loops" && step === "loop_in_fork, the run" && at.startsWith("body.tasks."),
+  },
+  {
+    reason:
+      "The tasks of a FORK_JOIN_DYNAMIC have a `taskDefinition` also when none is registered, and a child without a version starts the newest one. A JOIN of no tasks ends at once.",
+    when: (place) =>
+      place.chapter === "operator-dynamic-fork" &&
+      (/\.(taskDefinition|subWorkflowVersion)$/.test(place.at) ||
+        ["none, the run", "no inputs, the run", "inline, the run"].includes(place.step)),
   },
   {
     reason: "An event reaches every handler of its name; the real server loses some of them, as in this script.",

@@ -207,10 +207,9 @@ function checkLoop(task: WorkflowTask, required: (field: string) => void, bad: (
 }
 
 function checkDynamicFork(task: WorkflowTask, bad: (message: string) => void): void {
-  const hasPair = task.dynamicForkTasksParam !== undefined && task.dynamicForkTasksInputParamName !== undefined;
-  if (hasPair || Object.hasOwn(task.inputParameters, "forkTaskInputs")) return;
-  const expected = "forkTaskInputs in inputParameters, or dynamicForkTasksParam and dynamicForkTasksInputParamName";
-  bad(`${expected} is required for taskType: FORK_JOIN_DYNAMIC taskName: ${task.name}`);
+  if (Object.hasOwn(task.inputParameters, "forkTaskInputs")) return;
+  for (const field of ["dynamicForkTasksParam", "dynamicForkTasksInputParamName"] as const)
+    if (task[field] === undefined) bad(`${field} field is required for taskType: FORK_JOIN_DYNAMIC taskName: ${task.name}`);
 }
 
 /** The request may also come from the template of the task's own definition. One without a uri or a method fails the task. */

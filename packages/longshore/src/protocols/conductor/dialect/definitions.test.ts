@@ -226,7 +226,8 @@ describe("workflow definitions", () => {
       "loopOver field is required for taskType: DO_WHILE taskName: l",
     ]);
     expect(messages(workflow(task("f", { type: "FORK_JOIN_DYNAMIC" })))).toEqual([
-      "forkTaskInputs in inputParameters, or dynamicForkTasksParam and dynamicForkTasksInputParamName is required for taskType: FORK_JOIN_DYNAMIC taskName: f",
+      "dynamicForkTasksParam field is required for taskType: FORK_JOIN_DYNAMIC taskName: f",
+      "dynamicForkTasksInputParamName field is required for taskType: FORK_JOIN_DYNAMIC taskName: f",
     ]);
     const inline = { type: "INLINE", inputParameters: { evaluatorType: "python", expression: "1" } };
     expect(messages(workflow(task("i", inline)))[0]).toMatch(/evaluatorType python is not supported.*taskReferenceName: i/);

@@ -54,7 +54,11 @@ export function leafOf(task: WorkflowTask, common: Common, isData = false): Plan
     case "LAMBDA":
     case "JSON_JQ_TRANSFORM":
       return systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input }));
-    case "HTTP":
+    case "HTTP": {
+      const asyncComplete = task.asyncComplete ?? false;
+      const call = inputOf({ ...task, inputParameters: { ...task.inputParameters, asyncComplete } }, null, isData);
+      return { ...systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...call })), placed: true };
+    }
     case "START_WORKFLOW":
       // In a test it may get its result from the test.
       return { ...systemNode(task, { ...common, ...fresh }, definition, template({ kind: "input", ...input })), placed: true };

@@ -96,6 +96,12 @@ function isEvaluated({ node, task }: StepView): boolean {
   return node?.kind === "task" && (node.lanes[0]?.name === evaluateLane || task.type === "EVENT");
 }
 
+/** Whether the limits of its definition are shown. */
+function isLimited({ node, task }: StepView): boolean {
+  if (node === undefined || task.type === "DO_WHILE" || task.type === "HTTP") return true;
+  return node.kind === "task" && !isSystemLane(node.lanes[0]?.name ?? "");
+}
+
 /** The last activity of a task that has not ended. */
 function changedAt(task: TaskRow): number {
   return Math.max(
@@ -150,8 +156,7 @@ export function renderTask(shown: Try, around: TaskSurroundings): string {
   // A task that fails and is tried again shows why. One that is retried by a caller later does not.
   const isRetriedAtOnce = before !== undefined && shown.scheduledAt === before.endedAt;
   const reason = shown.error ?? (isRetriedAtOnce && shown.endedAt === null ? before.error : null);
-  const isLimited = step.node === undefined || (step.node.kind === "task" && !isSystemLane(step.node.lanes[0]?.name ?? ""));
-  const limits = isLimited ? step.definition : unlimited;
+  const limits = isLimited(step) ? step.definition : unlimited;
   const { type, definitionName } = namesOf(step, shown.input);
   const iteration = iterationOf(step, shown.output);
   return `{"taskType":${quoted(type)},"status":"${shown.status}","inputData":${objectText(shown.input, "input")},"referenceTaskName":${quoted(referenceOf(step))},"retryCount":${shown.attempt - shown.firstAttempt},"seq":${shown.ordinal}${optional("correlationId", settings.correlationId)},"pollCount":${shown.polls},"taskDefName":${quoted(definitionName)},"scheduledTime":${shown.scheduledAt},"startTime":${shown.startedAt ?? 0},"endTime":${shown.endedAt ?? 0},"updateTime":${shown.updatedAt},"startDelayInSeconds":${shown.delaySeconds}${before === undefined ? "" : optional("retriedTaskId", attemptIdOf(before.taskId, before.attempt))},"retried":${shown.retried},"executed":${shown.status.startsWith("COMPLETED")},"callbackFromWorker":true,"responseTimeoutSeconds":${shown.responseSeconds},"workflowInstanceId":${quoted(around.workflowId)},"workflowType":${quoted(around.workflowType)},"taskId":${quoted(attemptIdOf(shown.taskId, shown.attempt))}${optional("reasonForIncompletion", reason)},"callbackAfterSeconds":${shown.callbackSeconds}${optional("workerId", shown.holder === nobody || shown.holder === systemHolder ? null : shown.holder)},"outputData":${objectText(shown.output ?? "{}", "result")},"workflowTask":${step.taskText}${optional("domain", shown.domain)},"rateLimitPerFrequency":${limits?.rateLimitPerFrequency ?? 0},"rateLimitFrequencyInSeconds":${limits?.rateLimitFrequencyInSeconds ?? 1},"workflowPriority":${settings.priority},"iteration":${iteration}${optional("subWorkflowId", around.childId)},"subworkflowChanged":false,"firstStartTime":0,"executionMetadata":{"additionalContext":{},"empty":true,"additionalContextMap":{}}${step.definitionText === undefined ? "" : `,"taskDefinition":${step.definitionText}`},"loopOverTask":${iteration > 0}${around.runtimeMetadata === undefined ? "" : `,"runtimeMetadata":${JSON.stringify(around.runtimeMetadata)}`},"queueWaitTime":${queueWait(shown, around.now)}}`;

@@ -1,10 +1,9 @@
 // Tasks that the server itself performs. They are ordinary tasks of the board: stored before they run, given back after a crash, retried by
 // their definitions. Their code is loaded with the first of them.
 
-import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
-import { parseExact } from "../../../../core/json/json-exact.ts";
+import type { Json } from "../../../../core/json/json.ts";
 import { type LaneOptions, type LaneWork, LaneWorker, LeftOpen } from "../../../../engine/board/lane-worker.ts";
-import type { Lane, TaskRow } from "../../../../engine/board/task.ts";
+import type { Lane } from "../../../../engine/board/task.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import type { WorkflowTask } from "../../dialect/model.ts";
@@ -63,11 +62,11 @@ export class SystemTasks {
       perform: async (work) => {
         const origin = await originOf(engine, work.task);
         const output = await perform(origin, work);
-        if (isCompletedElsewhere(origin.task, work.task)) throw new LeftOpen(output);
+        if (isCompletedElsewhere(origin.task)) throw new LeftOpen(output);
         return output;
       },
       // Its work is done: the output of a task that has not ended is stored only then.
-      isLeftOpen: async (task) => task.output !== null && isCompletedElsewhere((await originOf(engine, task)).task, task),
+      isLeftOpen: async (task) => task.output !== null && isCompletedElsewhere((await originOf(engine, task)).task),
     });
   }
 
@@ -106,14 +105,8 @@ export class SystemTasks {
 }
 
 /** Tasks that may stay IN_PROGRESS after their work, until a client reports their end. */
-const asynchronous = new Set(["HTTP", "EVENT", "KAFKA_PUBLISH"]);
+const asynchronous = new Set(["HTTP", "EVENT"]);
 
-function isCompletedElsewhere({ type, asyncComplete }: WorkflowTask, { input }: Pick<TaskRow, "input">): boolean {
-  if (!asynchronous.has(type)) return false;
-  return asyncComplete === true || (input.includes("asyncComplete") && isAsync(parseExact(input) as Json));
-}
-
-function isAsync(input: Json): boolean {
-  const value = isObject(input) ? (input as JsonObject).asyncComplete : undefined;
-  return value === true || value === "true";
+function isCompletedElsewhere({ type, asyncComplete }: WorkflowTask): boolean {
+  return asyncComplete === true && asynchronous.has(type);
 }
