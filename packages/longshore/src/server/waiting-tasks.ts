@@ -59,6 +59,9 @@ interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {
 export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void): () => void {
   const { clock } = engine;
   let causes = new Map<string, Cause>();
+  /** The ids of tasks that are offered to workers. */
+  const offered = new Set<string>();
+  let isFirst = true;
   let planned: { readonly at: number; readonly cancel: () => void } | undefined;
   let looking = false;
   let changed = false;
@@ -80,7 +83,9 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
     looking = true;
     changed = false;
     try {
-      const found = await causesNow(engine);
+      if (isFirst) for (const id of await offeredNow(engine)) offered.add(id);
+      isFirst = false;
+      const found = await causesNow(engine, offered);
       if (stopped) return;
       const now = clock.now();
       const before = causes;
@@ -102,6 +107,8 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 
   const stopListening = engine.listen({
     task(task) {
+      if (task.state === "offered") offered.add(task.id);
+      else offered.delete(task.id);
       if (task.state !== "queued" && task.state !== "offered" && causes.size === 0) return;
       changed = true;
       if (!looking) lookIn(lookMs);
@@ -116,8 +123,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 }
 
 /** The causes of lanes with ready tasks (by the oldest task), of delayed tasks, and of tasks that are offered to workers. */
-async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
-  const offered = engine.carriers.size === 0 ? [] : (await engine.reader.taskHeads({ state: "offered", limit: checkedMax })).items;
+async function causesNow(engine: Engine, offered: ReadonlySet<string>): Promise<Map<string, Cause>> {
   const now = engine.clock.now();
   const why = engine.waiting();
   const causes = new Map<string, Cause>();
@@ -138,15 +144,24 @@ async function causesNow(engine: Engine): Promise<Map<string, Cause>> {
     const { oldest, ready } = await stateOf(engine, queue);
     if (oldest !== null) await add(oldest, ready);
   }
-  let delayed = 0;
-  for (const id of engine.delayed) {
-    if (delayed++ === checkedMax) break;
-    await engine.slices.turn(wholeRow);
-    const task = await engine.reader.taskHead(id);
-    if (task?.state === "queued" && task.dueAt > now) await add(task, 1);
-  }
-  for (const task of offered) await add(task, 1);
+  const addSome = async (ids: Iterable<string>, waits: (task: TaskRowHead) => boolean) => {
+    let checked = 0;
+    for (const id of ids) {
+      if (checked++ === checkedMax) break;
+      await engine.slices.turn(wholeRow);
+      const task = await engine.reader.taskHead(id);
+      if (task !== undefined && waits(task)) await add(task, 1);
+    }
+  };
+  await addSome(engine.delayed, ({ state, dueAt }) => state === "queued" && dueAt > now);
+  if (engine.carriers.size > 0) await addSome(offered, ({ state }) => state === "offered");
   return causes;
+}
+
+/** The tasks that were offered before the listener was called with their changes. */
+async function offeredNow({ reader }: Engine): Promise<string[]> {
+  const { items } = await reader.taskHeads({ state: "offered", limit: checkedMax });
+  return items.map(({ id }) => id);
 }
 
 /** Returns whether the task ended without a start. A task that does not exist was pruned, so it had ended. */
