@@ -105,10 +105,15 @@ export class GrpcServer {
     });
     // The session reports this error too, and handles it. Without a listener here, the error would end the process.
     this.#http2.on("sessionError", () => {});
+    // Otherwise Node answers such a client in HTTP/1.0, and waits for it.
+    this.#http2.on("unknownProtocol", (socket: Socket) => socket.destroy());
   }
 
-  /** Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. */
-  take(socket: Socket, bytes?: Buffer): GrpcSession {
+  /**
+   * Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. Returns undefined, and
+   * the socket is destroyed, when Node opens no session: with TLS, the client must have chosen `h2` in the handshake (RFC 9113, section 3.2).
+   */
+  take(socket: Socket, bytes?: Buffer): GrpcSession | undefined {
     // A peer that ends its side of HTTP/2 has disconnected. If the socket stayed half-open, it would never close, and its calls would not
     // be notified.
     socket.allowHalfOpen = false;
@@ -116,11 +121,17 @@ export class GrpcServer {
     socket.pause();
     if (bytes !== undefined) socket.unshift(bytes);
     let taken: ServerHttp2Session | undefined;
-    this.#http2.once("session", (session) => {
+    const opened = (session: ServerHttp2Session) => {
       taken = session;
-    });
+    };
+    this.#http2.once("session", opened);
     this.#http2.emit("connection", socket);
-    const session = new GrpcSession(this, taken as ServerHttp2Session, socket, () => {
+    if (taken === undefined) {
+      this.#http2.off("session", opened);
+      socket.destroy();
+      return undefined;
+    }
+    const session = new GrpcSession(this, taken, socket, () => {
       this.#sessions.delete(session);
       this.#strangers.delete(session);
     });

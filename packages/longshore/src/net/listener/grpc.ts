@@ -123,6 +123,7 @@ export function createGrpc({
   return {
     take(socket, bytes) {
       const session = server.take(socket, bytes);
+      if (session === undefined) return;
       const connection = connections.of(socket);
       if (connection !== undefined) connection.release = () => session.drain();
     },
