@@ -5,6 +5,7 @@ import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { writeExact } from "../../../../core/json/json-exact.ts";
+import { rowBytes, Slices, wholeRow } from "../../../../core/slices/slices.ts";
 import type { Verdict } from "../../../../core/verdict.ts";
 import type { Board } from "../../../../engine/board/board.ts";
 import type { EndState, Hold } from "../../../../engine/board/task.ts";
@@ -40,14 +41,18 @@ export interface NodePlaces {
   find(name: { task_id: string; node_id: string }): Promise<{ readonly taskId: string } | undefined>;
 }
 
-/** Parts of one source in one page. */
+/** Parts in one answer, of all its sources together. */
 const pageParts = 500;
+/** What looking at one source costs, in rows: it takes as long as reading some tens of entries of an index. */
+const sourceRows = 32;
 
 export class PartArtifacts implements ArtifactStore {
   readonly name = "our own store";
   readonly #deps: OwnArtifactsDeps;
   readonly #states: WorkerStates;
   readonly #closed = new AbortController();
+  /** A reader may name a thousand sources, and each change of one of them wakes it. All readers share the sources that one turn looks at. */
+  readonly #slices = new Slices();
 
   constructor(deps: OwnArtifactsDeps) {
     this.#deps = deps;
@@ -104,13 +109,15 @@ export class PartArtifacts implements ArtifactStore {
 
   /**
    * The parts of the sources after these positions, for a consumer that is a node of the same task. Waits until a source has parts or has
-   * ended, or `signal` aborts. Stops at a limit of bytes; later sources then seem to have nothing.
+   * ended, or `signal` aborts. Stops at a limit of bytes and of parts; later sources then seem to have nothing.
    */
   async pages(consumer: Attempt, positions: readonly SourcePosition[], signal: AbortSignal): Promise<SourcePage<Part>[]> {
     const reader = (await this.#known(consumer.taskId, consumer.nodeId)).taskId;
-    const sources = await Promise.all(
-      positions.map(async ({ node, after }) => ({ node, after, source: (await this.#known(consumer.taskId, node)).taskId })),
-    );
+    const sources: (SourcePosition & { readonly source: string })[] = [];
+    for (const { node, after } of positions) {
+      await this.#slices.turn(sourceRows);
+      sources.push({ node, after, source: (await this.#known(consumer.taskId, node)).taskId });
+    }
     for (;;) {
       // The watch starts before the read, so that a change in between wakes the reader.
       const change = this.#watch(
@@ -120,10 +127,15 @@ export class PartArtifacts implements ArtifactStore {
       try {
         const pages: SourcePage<Part>[] = [];
         let bytes = 0;
+        let parts = 0;
         for (const { node, after, source } of sources) {
-          if (bytes >= partBytesMax) break;
-          const page = await this.#deps.parts.unread(reader, source, after, pageParts);
-          bytes += page.parts.reduce((sum, { value }) => sum + value.length, 0);
+          if (bytes >= partBytesMax || parts >= pageParts) break;
+          await this.#slices.turn(sourceRows);
+          const page = await this.#deps.parts.unread(reader, source, after, pageParts - parts);
+          const read = page.parts.reduce((sum, { value }) => sum + value.length, 0);
+          this.#slices.spent(read + page.parts.length * wholeRow * rowBytes);
+          bytes += read;
+          parts += page.parts.length;
           const ended = endOf(page);
           if (page.parts.length > 0 || ended !== null)
             pages.push({ node, after: page.parts.at(-1)?.sequence ?? after, parts: page.parts, ended });

@@ -38,6 +38,8 @@ const bodyMax = partBytesMax + 1_048_576;
 const sourcesMax = 1_000;
 /** Maximum wait, below the timeouts of proxies. */
 const waitMsMax = 30_000;
+/** Maximum number of sources of all waiting readers together, because each change of a source wakes its readers. Most have one to three. */
+const watchedMax = 100_000;
 
 export interface ArtifactRoutes {
   readonly routes: readonly Route[];
@@ -65,7 +67,8 @@ function routesOf(artifactParts: ArtifactRoutesDeps, waiting: Waiting): Route[] 
       const { waitMs, positions, consumer } = readingIn(bodyOf(request));
       // A caller that may read runs needs no hold.
       if (!request.caller.may("run.read") && !(await artifacts.isHeld(consumer))) throw notHeld(consumer);
-      const pages = await waiting.within(waitMs, request.gone, (signal) => artifacts.pages(consumer, positions, signal));
+      const read = (signal: AbortSignal) => artifacts.pages(consumer, positions, signal);
+      const pages = await waiting.within({ ms: waitMs, sources: positions.length, gone: request.gone }, read);
       return jsonReply(pagesText(pages));
     }),
     route("POST", "/finish", "part.write", async (request) => {
@@ -165,34 +168,62 @@ function activeRunIn(body: JsonObject): ActiveRun | null {
 /** The waiting requests. */
 class Waiting {
   readonly #clock: Clock;
-  readonly #ends = new Set<() => void>();
+  /** The functions that answer them, oldest first, with the number of their sources. */
+  readonly #ends = new Map<() => void, number>();
+  #watched = 0;
   #dismissed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Calls with a signal that aborts after `ms`, or when the client disconnects. With 0 it does not wait. */
-  async within<T>(ms: number, gone: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /**
+   * Calls with a signal that aborts after `ms`, when the client disconnects, or when others need the room: its worker polls again. With 0
+   * it does not wait.
+   */
+  async within<T>({ ms, sources, gone }: Wait, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const end = () => over.abort();
     if (ms === 0 || this.#dismissed || gone.aborted) end();
     const disarm = this.#clock.at(this.#clock.now() + ms, end);
     gone.addEventListener("abort", end, { once: true });
-    this.#ends.add(end);
+    this.#ends.set(end, sources);
+    this.#watched += sources;
+    this.#makeRoom();
     try {
       return await call(over.signal);
     } finally {
       disarm();
       gone.removeEventListener("abort", end);
-      this.#ends.delete(end);
+      this.#forget(end);
     }
   }
 
   dismiss(): void {
     this.#dismissed = true;
-    for (const end of [...this.#ends]) end();
+    for (const end of [...this.#ends.keys()]) end();
   }
+
+  /** Answers the readers that have waited longest, so that no caller keeps others from waiting. */
+  #makeRoom(): void {
+    for (const end of this.#ends.keys()) {
+      if (this.#watched <= watchedMax) return;
+      this.#forget(end);
+      end();
+    }
+  }
+
+  #forget(end: () => void): void {
+    this.#watched -= this.#ends.get(end) ?? 0;
+    this.#ends.delete(end);
+  }
+}
+
+interface Wait {
+  readonly ms: number;
+  /** The number of sources that the reader watches. */
+  readonly sources: number;
+  readonly gone: AbortSignal;
 }
 
 /**
