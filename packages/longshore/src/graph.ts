@@ -1,6 +1,7 @@
 // Static workflows written in code. `graph()` calls its builder once, when the workflow is defined. The builder gets references instead of
 // values, and its calls become a graph. A reference has the type of its value, so a misspelt field is a compile error.
 
+import { type Debounce, debounceOf } from "./core/debounce.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
@@ -105,6 +106,8 @@ export interface GraphOptions<Input = unknown> {
   on?: EventTrigger | readonly EventTrigger[];
   /** How many runs may be open at once, such as `{ key: "customer.id" }`: one for each customer, and further ones wait for their turn. */
   limit?: StartLimit;
+  /** Starts that come close together become one run, with the input of the last: `{ key: "customer.id", period: "30s", atMost: "5m" }`. */
+  debounce?: Debounce;
 }
 
 /**
@@ -127,6 +130,7 @@ export function graph<Input, Result>(
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
   if (options.on !== undefined) source.events = triggersOf(options.on, name);
+  if (options.debounce !== undefined) source.debounce = debounceOf(options.debounce, name);
   if (options.limit !== undefined) source.limit = startLimitOf(options.limit, name);
   return Object.freeze({
     name,

@@ -14,6 +14,7 @@ export {
   type StepPart,
   withContext,
 } from "./core/context.ts";
+export type { Debounce } from "./core/debounce.ts";
 export type { Duration } from "./core/duration.ts";
 export { type ErrorCode, type ErrorDetail, LongshoreError, TerminalError } from "./core/errors.ts";
 export type { EventTrigger, EventValue } from "./core/event-trigger.ts";

@@ -1,6 +1,7 @@
 // Durable functions: `workflow(name, async (w, input) => ...)`. A worker runs the function; the server stores its commands and their results.
 // After a crash, any worker with the same code runs it again from the journal.
 
+import { type Debounce, debounceOf } from "./core/debounce.ts";
 import { type Duration, durationMs } from "./core/duration.ts";
 import { LongshoreError } from "./core/errors.ts";
 import { type EventTrigger, triggersOf } from "./core/event-trigger.ts";
@@ -27,6 +28,8 @@ export interface WorkflowOptions<Given = unknown, Input = Given> {
   on?: EventTrigger | readonly EventTrigger[];
   /** How many runs may be open at once, such as `{ key: "customer.id" }`: one for each customer, and further ones wait for their turn. */
   limit?: StartLimit;
+  /** Starts that come close together become one run, with the input of the last: `{ key: "customer.id", period: "30s", atMost: "5m" }`. */
+  debounce?: Debounce;
   /** The workflows that the function runs with `w.run()`: a server defines them before this one. */
   uses?: readonly Workflow[];
 }
@@ -64,6 +67,7 @@ export function workflow<Input, Output, Given = Input>(
   const inputSchema = publishedSchema(jsonSchemaOf(options.input, "input"));
   if (inputSchema !== undefined) source.inputSchema = inputSchema;
   if (options.on !== undefined) source.events = triggersOf(options.on, name);
+  if (options.debounce !== undefined) source.debounce = debounceOf(options.debounce, name);
   if (options.limit !== undefined) source.limit = startLimitOf(options.limit, name);
   const { uses, input } = options;
   const call = input === undefined ? run : withParsedInput(name, run, input);

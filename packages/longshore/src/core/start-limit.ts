@@ -51,9 +51,10 @@ export function withDefaults({ runs = 1, key = null, overlap = "queue" }: StartL
   return { runs, key, overlap };
 }
 
-const pathExpected = `the path of a field of the input, such as customer.id, of at most ${limitPathMax} characters`;
+export const pathExpected = `the path of a field of the input, such as customer.id, of at most ${limitPathMax} characters`;
 
-function isPath(path: unknown): path is string {
+/** Whether a text is the path of a field: names with dots between them. */
+export function isPath(path: unknown): path is string {
   return typeof path === "string" && isName(path) && path.length <= limitPathMax && !path.split(".").includes("");
 }
 

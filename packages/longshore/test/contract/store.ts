@@ -6,6 +6,7 @@ import { cancelContract } from "./store-cancel.ts";
 import { childContract } from "./store-children.ts";
 import { commitContract } from "./store-commit.ts";
 import { deadlineContract } from "./store-deadlines.ts";
+import { debounceContract, debounceRestartContract } from "./store-debounce.ts";
 import { delayContract, delayRestartContract } from "./store-delays.ts";
 import { endingsContract } from "./store-endings.ts";
 import { functionLivesContract } from "./store-function-lives.ts";
@@ -47,6 +48,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     deadlineContract(setup);
     delayContract(setup);
     limitContract(setup);
+    debounceContract(setup);
     commitContract(setup);
     runContract(setup);
     childContract(setup);
@@ -63,6 +65,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     scheduleRestartContract(setup);
     delayRestartContract(setup);
     limitRestartContract(setup);
+    debounceRestartContract(setup);
     livesRestartContract(setup);
     sleepersRestartContract(setup);
     powerCutContract(setup, kind);

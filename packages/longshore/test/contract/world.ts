@@ -1,6 +1,7 @@
 // A store with the board and runs on it, with a clock that the test controls: a server without its ports.
 
 import type { Clock } from "../../src/core/clock.ts";
+import type { DebounceSource } from "../../src/core/debounce.ts";
 import { idMaker } from "../../src/core/ids.ts";
 import type { StartLimit } from "../../src/core/start-limit.ts";
 import { Board } from "../../src/engine/board/board.ts";
@@ -84,6 +85,7 @@ export interface Defining {
   output?: Value;
   timeoutMs?: number;
   limit?: StartLimit;
+  debounce?: DebounceSource;
   dialect?: string;
 }
 
@@ -161,7 +163,7 @@ export async function openWorld(kind: StoreKind, options: WorldOptions = {}): Pr
   opened.add(store);
   await store.recover();
   const define: World["define"] = async (name, steps, parts = {}) => {
-    const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs, limit: parts.limit };
+    const source = { name, steps, output: parts.output ?? null, timeoutMs: parts.timeoutMs, limit: parts.limit, debounce: parts.debounce };
     await runs.define({ name, dialect: parts.dialect ?? "code", source: JSON.stringify(source) });
   };
   let closed = false;

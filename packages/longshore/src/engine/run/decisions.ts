@@ -63,7 +63,7 @@ export interface DecisionsDeps {
   joins: Rows<Join>;
   /** Stores a message for another run. */
   leave: (tx: Tx, message: Message) => void;
-  /** Called in the operation that has changed a run with a start limit, with the run as it was. */
+  /** Called in the operation that has changed a run with a start limit or a delay, with the run as it was. */
   counted: (tx: Tx, before: Run) => void;
   /** Called after the commit in which a run that had ended began another life, with the run as it was. */
   revived?: ((run: Run) => void) | undefined;
@@ -121,7 +121,7 @@ export class Decisions {
     for (const change of decision.changes)
       if (change.kind === "forget-all" && change.returned.length > 0) this.#options.signals.giveBack(tx, run.id, change.returned);
     this.#takeSignals(tx, about);
-    if (run.gate !== null) this.#options.counted(tx, run);
+    if (run.gate !== null || run.startAt !== null) this.#options.counted(tx, run);
     return decision;
   }
 

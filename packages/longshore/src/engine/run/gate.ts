@@ -6,7 +6,6 @@ import { LongshoreError } from "../../core/errors.ts";
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { valueAt } from "../../core/json/value-at.ts";
-import type { CheckedLimit } from "../../core/start-limit.ts";
 import { shown } from "../../core/text.ts";
 
 /** Maximum number of runs that wait at one gate. They cost rows and no memory, but a caller that starts so many does not wait for them. */
@@ -27,7 +26,10 @@ export interface Gate {
 }
 
 /** The name of the gate for this input. Throws LONGSHORE_BAD_INPUT when the field is an object or a list. */
-export function gateName({ workflow, input }: { workflow: string; input: string }, { key }: Pick<CheckedLimit, "key">): string {
+export function gateName(
+  { workflow, input }: { workflow: string; input: string },
+  { key = null }: { readonly key?: string | null },
+): string {
   return key === null ? JSON.stringify([workflow]) : JSON.stringify([workflow, key, keyValue(input, key, workflow)]);
 }
 

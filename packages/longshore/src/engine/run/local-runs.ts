@@ -118,7 +118,7 @@ export class LocalRuns implements RunStore, Follower {
     this.decisions = new Decisions({
       ...{ store, commit, clock, random, brain, board, documents, leave, signals, ...limits },
       ...{ definitions: this.definitions, runs: this.runs, joins: joinRows(store, commit), revived: options.revived },
-      counted: (tx, before) => this.#starts.gates.changed(tx, before),
+      counted: (tx, before) => this.#starts.counted(tx, before),
     });
     this.#messages = new Messages({
       ...{ store, commit, board, left, signals, runs: this.runs, decisions: this.decisions, ...limits },

@@ -1,6 +1,7 @@
 // How runs begin: at a start, after a delay, in their turn at a gate, or again after their end.
 
 import type { Clock } from "../../core/clock.ts";
+import type { DebounceSource } from "../../core/debounce.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { isSameJson } from "../../core/json/json-same.ts";
 import type { CheckedLimit } from "../../core/start-limit.ts";
@@ -13,6 +14,7 @@ import type { Tx } from "../tx.ts";
 import type { Decisions } from "./decisions.ts";
 import type { Definitions } from "./definitions.ts";
 import { gateName, limitText } from "./gate.ts";
+import { LocalDebounce } from "./local-debounce.ts";
 import { Families } from "./local-families.ts";
 import { type Entry, LocalGates } from "./local-gates.ts";
 import { countOpenRuns, OpenRuns } from "./local-open.ts";
@@ -46,6 +48,7 @@ export class LocalStarts {
   readonly #keyed: TableRows<StartKey>;
   readonly #keys: Additions<StartKey>;
   readonly #families: Families;
+  readonly #debounce: LocalDebounce;
 
   constructor(deps: LocalStartsDeps) {
     const { store, commit, runs, definitions, cancel, messages } = deps;
@@ -54,6 +57,7 @@ export class LocalStarts {
     this.#keyed = store.table(runKeyTable);
     this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
     this.#families = new Families(store, deps.familyRunsMax);
+    this.#debounce = new LocalDebounce({ store, commit, runs });
     this.gates = new LocalGates({
       ...{ store, commit, runs, definitions, cancel, messages },
       begin: (tx, run) => this.#beginInTurn(tx, run),
@@ -77,9 +81,10 @@ export class LocalStarts {
     if (earlier !== null) return { run: earlier, created: false };
     const definition = definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
-    const { timeoutMs, nodes, driven, inputSchema, limit } = definitions.plan(tx, definition);
+    const { timeoutMs, nodes, driven, inputSchema, limit, debounce } = definitions.plan(tx, definition);
     if (inputSchema !== undefined) refuseUnfit(wanted, inputSchema);
     const now = clock.now();
+    if (debounce !== undefined && !hasTime(wanted)) return this.#debounced(tx, wanted, debounce, now);
     const rootId = this.#rootOf(tx, wanted);
     if (rootId !== null) this.#families.admit(tx, rootId);
     const gate = limit === undefined ? null : gateName(wanted, limit);
@@ -93,10 +98,41 @@ export class LocalStarts {
     return { run: runs.get(tx, run.id) as Run, created: true };
   }
 
+  /** The first of several starts makes a run that waits for the others; each of these replaces its input. */
+  #debounced(tx: Tx, wanted: NewRun, debounce: DebounceSource, now: number): Started {
+    const { runs, decisions } = this.#deps;
+    const { periodMs, atMostMs = Number.POSITIVE_INFINITY } = debounce;
+    const waiting = this.#debounce.waiting(tx, wanted, debounce);
+    if (waiting === null) {
+      const started = this.start(tx, { ...wanted, startAt: now + Math.min(periodMs, atMostMs) });
+      this.#debounce.add(tx, wanted, debounce);
+      return started;
+    }
+    const { input, definitionId, key, priority = 0, settings = null, variables = null } = wanted;
+    const begunBy = Math.min(now + periodMs, waiting.createdAt + atMostMs);
+    const replaced: Run = { ...waiting, input, definitionId, priority, settings, variables, startAt: begunBy };
+    const { limit, nodes, driven } = decisions.planOf(tx, replaced);
+    const gate = limit === undefined ? null : gateName(replaced, limit);
+    if (gate !== null && limit !== undefined) this.gates.refuseFull(tx, gate, limit);
+    if (key) this.#keys.add(tx, { workflow: wanted.workflow, key, runId: waiting.id });
+    runs.put(tx, waiting.id, { ...replaced, gate, left: driven ? 0 : nodes.length }, true);
+    return { run: runs.get(tx, waiting.id) as Run, created: false };
+  }
+
+  /** Called in the operation that has changed a run with a start limit or a delay, with the run as it was. */
+  counted(tx: Tx, before: Run): void {
+    this.gates.changed(tx, before);
+    const run = before.startAt === null ? null : this.#deps.runs.get(tx, before.id);
+    if (run === null || isRunOpen(run.state)) return;
+    const { debounce } = this.#deps.decisions.planOf(tx, run);
+    if (debounce !== undefined) this.#debounce.remove(tx, run, debounce);
+  }
+
   /** The delay of the run is over. */
   begin(tx: Tx, run: Run): void {
     const { runs, decisions } = this.#deps;
-    const { limit } = decisions.planOf(tx, run);
+    const { limit, debounce } = decisions.planOf(tx, run);
+    if (debounce !== undefined) this.#debounce.remove(tx, run, debounce);
     const entry = run.gate === null || limit === undefined ? begins : this.gates.enter(tx, run.id, run.gate, limit);
     if (entry.kind === "begins") return this.#begin(tx, run);
     if (entry.kind === "waits") return runs.put(tx, run.id, { ...run, startAt: null, turn: entry.turn });
@@ -192,7 +228,9 @@ export class LocalStarts {
       const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
       const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
       const keyed = id === undefined ? undefined : runs.get(tx, id);
-      if (keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input)) throw keyTaken(wanted.key, keyed);
+      const isOther = keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input);
+      // A further start has replaced the input of a debounced run.
+      if (isOther && this.#deps.decisions.planOf(tx, keyed).debounce === undefined) throw keyTaken(wanted.key, keyed);
       if (keyed !== undefined) return keyed;
     }
     if (wanted.parentTaskId) {
@@ -201,6 +239,11 @@ export class LocalStarts {
     }
     return wanted.unlessRunning ? this.#openRun(tx, wanted.workflow) : null;
   }
+}
+
+/** Whether the start has a time of its own, and is not debounced: a delay, a step that waits for the run, a tick of a schedule, a rerun. */
+function hasTime({ startAt, parentTaskId, atOnce, rerunOf }: NewRun): boolean {
+  return startAt != null || parentTaskId != null || atOnce === true || rerunOf !== undefined;
 }
 
 const begins: Entry = { kind: "begins" };

@@ -1,5 +1,6 @@
 // Builds a plan from the nodes that a dialect has compiled: the indexes that the decider needs, and the check for cycles.
 
+import type { DebounceSource } from "../../core/debounce.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
 import { atOnce, eachInSlices, mapInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
@@ -26,6 +27,7 @@ interface PlanFields {
   inputSchema?: JsonSchema | undefined;
   inputForm?: JsonSchema | undefined;
   events?: readonly EventTrigger[] | undefined;
+  debounce?: DebounceSource | undefined;
   limit?: StartLimit | CheckedLimit | undefined;
   origin?: unknown;
 }
@@ -65,6 +67,7 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
     inputSchema: parts.inputSchema,
     inputForm: parts.inputForm ?? parts.inputSchema,
     events: parts.events,
+    debounce: parts.debounce,
     limit: parts.limit && withDefaults(parts.limit),
     origin: parts.origin,
   };

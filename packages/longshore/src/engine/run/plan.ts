@@ -1,6 +1,7 @@
 // The internal graph that every dialect compiles to. A plan is compiled once per definition, never changed, and shared by all its runs.
 
 import type { Backoff } from "../../core/backoff.ts";
+import type { DebounceSource } from "../../core/debounce.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { Json } from "../../core/json/json.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
@@ -250,6 +251,8 @@ export interface Plan {
   readonly inputForm?: JsonSchema | undefined;
   /** The events that start a run. */
   readonly events?: readonly EventTrigger[] | undefined;
+  /** How starts that come close together become one run. */
+  readonly debounce?: DebounceSource | undefined;
   /** How many runs may be open at once. */
   readonly limit?: CheckedLimit | undefined;
   /** What the dialect made it from. Only the dialect reads it. */

@@ -61,6 +61,8 @@ export interface NewRun {
   /** JSON texts. */
   settings?: string | null;
   variables?: string | null;
+  /** The start is not held back to wait for further ones, as it is by `debounce`: a tick of a schedule. */
+  atOnce?: boolean;
   /** The run that a caller runs again by this start. */
   rerunOf?: string;
   /** Return the run in progress, if there is one, instead of a new one. */

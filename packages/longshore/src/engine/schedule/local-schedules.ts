@@ -304,7 +304,13 @@ export class LocalSchedules implements ScheduleStore {
     if (definition === null) throw unknownWorkflow(row.workflow);
     if (overlap === "cancel-previous") for (const id of open) this.#runs.cancelNow(tx, id, `schedule ${row.name} was run by hand`);
     const definitionId = this.#ticks.definitionOf(tx, row) ?? definition.id;
-    this.#runs.startNow(tx, { unlessThere: true, workflow: row.workflow, definitionId, ...runOfTick(row, { id: runId, tick: now, now }) });
+    this.#runs.startNow(tx, {
+      unlessThere: true,
+      atOnce: true,
+      workflow: row.workflow,
+      definitionId,
+      ...runOfTick(row, { id: runId, tick: now, now }),
+    });
     this.#audit.note(tx, { verb: "run", kind: "schedule", target: row.name, was: null, became: { run: runId } });
     const noted = withTick(row, { at: now, decidedAt: now, outcome: "started", runId, reason: null, by: "hand" });
     this.#ticks.rows.put(tx, row.name, { ...noted, open: [...open, runId].slice(-openMax) });

@@ -106,7 +106,7 @@ export class LocalTicks {
     const key = tickKey(row.name, start.tick);
     const definitionId = this.definitionOf(tx, row) ?? definition.id;
     const own = runOfTick(row, { id: idFrom(key, now), tick: start.tick, now });
-    const { run, created, skipped = false } = runs.startNow(tx, { workflow: row.workflow, definitionId, key, ...own });
+    const { run, created, skipped = false } = runs.startNow(tx, { workflow: row.workflow, definitionId, key, atOnce: true, ...own });
     const present = skipped
       ? { outcome: "skipped" as const, reason: "the limit of its workflow is reached" }
       : { outcome: "present" as const };

@@ -126,6 +126,15 @@ const startLimit = z
   })
   .describe("how many runs may be open at once");
 
+const debounce = z
+  .strictObject({
+    key: z.string().min(1).max(limitPathMax).optional().describe("the field of the input by which starts belong together"),
+    periodMs: milliseconds,
+    atMostMs: milliseconds.optional(),
+  })
+  .refine(({ periodMs, atMostMs = periodMs }) => atMostMs >= periodMs, "atMostMs must not be below periodMs")
+  .describe("how starts that come close together become one run");
+
 export const codeSource = z
   .strictObject({
     name,
@@ -135,6 +144,7 @@ export const codeSource = z
     inputSchema: inputSchema.optional(),
     events: events.optional(),
     limit: startLimit.optional(),
+    debounce: debounce.optional(),
   })
   .refine((given) => new Set(given.steps.map(({ id }) => id)).size === given.steps.length, "each step needs an id of its own")
   .meta({ id: "WorkflowSource" });
@@ -151,6 +161,7 @@ export const functionSource = z
     inputSchema: inputSchema.optional(),
     events: events.optional(),
     limit: startLimit.optional(),
+    debounce: debounce.optional(),
   })
   .meta({ id: "FunctionSource" });
 

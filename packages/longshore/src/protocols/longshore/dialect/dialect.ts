@@ -35,8 +35,8 @@ function* compileInSlices(text: string): Sliced<Plan> {
   const nodes = yield* mapInSlices(source.steps, (step) => nodeOf(source, step, index));
   const cycle = findCycle(nodes);
   if (cycle !== null) throw bad(`Workflow ${source.name} runs in a circle: ${cycle.join(" -> ")}.`, "steps");
-  const { output, timeoutMs = null, inputSchema, events, limit } = source;
-  return yield* makePlanInSlices({ dialect: "code", nodes, output, timeoutMs, inputSchema, events, limit });
+  const { output, timeoutMs = null, inputSchema, events, debounce, limit } = source;
+  return yield* makePlanInSlices({ dialect: "code", nodes, output, timeoutMs, inputSchema, events, debounce, limit });
 }
 
 function nodeOf(source: WorkflowSource, step: StepSource, index: ReadonlyMap<string, number>): PlanNode {

@@ -20,10 +20,20 @@ export const functionDialect: Dialect = {
 };
 
 function compile(text: string): Plan {
-  const { name, timeoutMs = null, inputSchema, events, limit } = JSON.parse(text) as FunctionSource;
+  const { name, timeoutMs = null, inputSchema, events, debounce, limit } = JSON.parse(text) as FunctionSource;
   const driver = {
     ...{ kind: "task" as const, id: name, input: null, after: [], waitsFor: "done" as const, timeouts: {} },
     ...{ lanes: [{ name: functionLane(name), labels: [] }], priority: 0, retry: driverRetry, limits: [] },
   };
-  return makePlan({ dialect: functionDialectName, nodes: [driver], output: null, timeoutMs, driven: true, inputSchema, events, limit });
+  return makePlan({
+    dialect: functionDialectName,
+    nodes: [driver],
+    output: null,
+    timeoutMs,
+    driven: true,
+    inputSchema,
+    events,
+    debounce,
+    limit,
+  });
 }

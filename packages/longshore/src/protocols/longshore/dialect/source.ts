@@ -1,5 +1,6 @@
 // Workflows written in code, as they are stored: plain JSON, created by `graph()` and compiled by this dialect.
 
+import type { DebounceSource } from "../../../core/debounce.ts";
 import type { EventTrigger } from "../../../core/event-trigger.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
@@ -84,6 +85,8 @@ export interface WorkflowSource {
   events?: readonly EventTrigger[];
   /** How many runs may be open at once. */
   limit?: StartLimit;
+  /** How starts that come close together become one run. */
+  debounce?: DebounceSource;
 }
 
 /** A durable function, as it is stored: its code is in the workers. */
@@ -95,6 +98,8 @@ export interface FunctionSource {
   events?: readonly EventTrigger[];
   /** How many runs may be open at once. */
   limit?: StartLimit;
+  /** How starts that come close together become one run. */
+  debounce?: DebounceSource;
 }
 
 /** The reference that `value` is, or null. */

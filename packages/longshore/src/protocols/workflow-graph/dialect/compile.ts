@@ -42,7 +42,7 @@ function* compileInSlices(text: string): Sliced<Plan> {
   yield* checkInSlices(source, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, "depends_on", place] }, refuse);
   const index = new Map(source.jobs.map((job, at) => [job.id, at]));
   const nodes = yield* mapInSlices(source.jobs, (job) => nodeOf(job, index));
-  return yield* makePlanInSlices({ dialect: dialectName, nodes, output: constant(null), limit: source.limit });
+  return yield* makePlanInSlices({ dialect: dialectName, nodes, output: constant(null), limit: source.limit, debounce: source.debounce });
 }
 
 function nodeOf(job: GraphJob, index: ReadonlyMap<string, number>): TaskNode {

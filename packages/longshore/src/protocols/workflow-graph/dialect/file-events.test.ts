@@ -34,3 +34,17 @@ it("the start limit of a definition file is part of its plan, and is refused at 
   expect(() => limit("{ key: a..b }")).toThrow('limit.key of workflow mail is "a..b", expected the path of a field of the input');
   expect(() => limit("one")).toThrow(expect.objectContaining({ detail: expect.objectContaining({ line: 3 }) }));
 });
+
+it("the debounce of a definition file is part of its plan, and is refused at its place when it cannot be read", () => {
+  const debounce = (text: string) =>
+    parseFile(["name: N", "on: push", `debounce: ${text}`, "jobs: { a: { run: x } }"].join("\n"), { file: "mail.yml" });
+  const { source } = debounce("{ key: branch, period: 30s, atMost: 5m }");
+  expect(workflowGraphDialect.compile(source).debounce).toEqual({ key: "branch", periodMs: 30_000, atMostMs: 300_000 });
+  expect(() => debounce("{ key: branch }")).toThrow(
+    "debounce.period of workflow mail is missing, expected a duration from 1 ms to 366 days",
+  );
+  expect(() => debounce("{ period: 1h, atMost: 1m }")).toThrow(
+    'debounce.atMost of workflow mail is "1m", expected a duration that is not shorter than debounce.period',
+  );
+  expect(() => debounce("{ period: soon }")).toThrow(expect.objectContaining({ detail: expect.objectContaining({ line: 3 }) }));
+});

@@ -15,11 +15,12 @@
 // The full list of keys is in README.md beside the protocol ("Definition files"). A wrong value is refused, and an unknown key causes a
 // warning; both with line and column.
 
+import { debounceOf } from "../../../core/debounce.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { EventTrigger } from "../../../core/event-trigger.ts";
 import { fields, integer, listOf, mapOf, required, textOf, whole } from "../../../core/file-fields.ts";
 import { fileId, type Place, type ReadFile, readFile, type Warning } from "../../../core/file-place.ts";
-import { type StartLimit, startLimitOf } from "../../../core/start-limit.ts";
+import { startLimitOf } from "../../../core/start-limit.ts";
 import type { DeclaredSchedule } from "../../../engine/schedule/store.ts";
 import { readCommand } from "../wire/command.ts";
 import type { WireBackoff } from "../wire/shapes.ts";
@@ -46,15 +47,17 @@ export function parseFile(text: string, options: { file?: string } = {}): Parsed
 
 export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedFile {
   if (root.kind !== "map") throw root.refuse("A definition is a map.", "a map with name, on and jobs");
-  const top = fields(root, ["name", "on", "env", "limit", "jobs"]);
+  const top = fields(root, ["name", "on", "env", "limit", "debounce", "jobs"]);
   const name = textOf(required(root, top, "name"), "a text");
   const on = required(root, top, "on");
   const trigger = triggerOf(on);
   const env = envOf(top.get("env"));
   const places: Place[] = [];
   const dependencies: Place[][] = [];
-  const limit = top.get("limit");
-  const graph: GraphSource = { name, trigger, jobs: [], ...(limit && { limit: limitOf(limit, fileId(file) ?? name) }) };
+  const id = fileId(file) ?? name;
+  const limit = checkedAt(top.get("limit"), (given) => startLimitOf(given, id));
+  const debounce = checkedAt(top.get("debounce"), (given) => debounceOf(given, id));
+  const graph: GraphSource = { name, trigger, jobs: [], ...(limit && { limit }), ...(debounce && { debounce }) };
   for (const { key, at, value } of mapOf(required(root, top, "jobs"), "a map of jobs").entries()) {
     const { job, needs } = jobOf(key, at, value, env);
     graph.jobs.push(job);
@@ -64,15 +67,16 @@ export function parseGraph({ root, warnings }: ReadFile, file?: string): ParsedF
   const placed: Refuse = (path, message, expected) => whereOf(path, root, places, dependencies).refuse(message, expected);
   checkGraph(graph, { job: (at) => ["jobs", at], dependency: (at, place) => ["jobs", at, place] }, placed);
   checkCommands(graph, { job: (at) => ["jobs", at] }, placed);
-  const id = fileId(file) ?? name;
   return { id, graph, source: encodeSource(graph), schedules: schedulesOf(on, id), events: eventsOf(on, id), warnings };
 }
 
-function limitOf(place: Place, workflow: string): StartLimit {
+/** A part of the definition that workflows in code have, too. */
+function checkedAt<T>(place: Place | undefined, check: (given: unknown) => T): T | undefined {
+  if (place === undefined) return undefined;
   try {
-    return startLimitOf(place.kind === "map" ? place.json() : place.text, workflow);
+    return check(place.kind === "map" ? place.json() : place.text);
   } catch (error) {
-    throw error instanceof LongshoreError ? place.refuse(error.message, error.detail.expected ?? "a limit") : error;
+    throw error instanceof LongshoreError ? place.refuse(error.message, error.detail.expected ?? "a map") : error;
   }
 }
 

@@ -1,6 +1,7 @@
 // The stored form of workflow-graph definitions, whether they came from a file or over HTTP: the JSON text in `Definition.source`. Every
 // field is always present, so that equal definitions are equal texts.
 
+import type { DebounceSource } from "../../../core/debounce.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { StartLimit } from "../../../core/start-limit.ts";
@@ -36,6 +37,8 @@ export interface GraphSource {
   jobs: GraphJob[];
   /** How many runs may be open at once. Only definition files have it. */
   limit?: StartLimit;
+  /** How starts that come close together become one run. Only definition files have it. */
+  debounce?: DebounceSource;
 }
 
 export const dialectName = "workflow-graph";
