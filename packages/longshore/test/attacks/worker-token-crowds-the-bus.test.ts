@@ -23,6 +23,21 @@ function announcement(name: string): string {
   return envelope({ kind: "WORKER_ONLINE", worker_id: name, type: "evil", version: "1", capacity: { tasks: 1 } });
 }
 
+/** Counts the turns of the event loop until the end of the test. */
+function countTurns(): () => number {
+  let turns = 0;
+  let isOver = false;
+  const turn = () => {
+    turns++;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  onTestFinished(() => {
+    isOver = true;
+  });
+  return () => turns;
+}
+
 async function coordinator() {
   const tokens = [`read:${secrets.read}:read`, `worker:${secrets.worker}:worker`];
   const server = await serve({ ephemeral: true, port: 0, tokens, logger: { level: "silent" } });
@@ -58,21 +73,14 @@ it("the coordinator builds nothing from a record that is nested too deep", () =>
 it("the coordinator reads a limited number of bytes in one turn of the event loop, for any records", async () => {
   const large = { value: Buffer.alloc(sliceBytes / 2 + 1) } as unknown as BusRecord;
   const small = { value: Buffer.alloc(100) } as unknown as BusRecord;
-  let turns = 0;
-  let over = false;
-  const turn = () => {
-    turns++;
-    if (!over) setImmediate(turn);
-  };
-  setImmediate(turn);
+  const turns = countTurns();
   const read: { records: number; turn: number }[] = [];
   const handle = inSlices(async (records) => {
-    read.push({ records: records.length, turn: turns });
+    read.push({ records: records.length, turn: turns() });
   });
   await handle([large, large, large, small, small]);
   // A consumer takes the existing records again and again, without waiting in between.
   for (let takes = 0; takes < 20; takes++) await handle([small]);
-  over = true;
   expect(read.slice(0, 3).map(({ records }) => records)).toEqual([1, 1, 3]);
   expect(new Set(read.map((one) => one.turn)).size).toBe(read.length);
 });
@@ -81,26 +89,17 @@ it("other callers are served while the coordinator reads accumulated records of 
   const { publish, read } = await coordinator();
   const junk = Array.from({ length: 5_000 }, () => `{"v":9,"x":"${"y".repeat(50)}"}`);
   for (let requests = 0; requests < 10; requests++) await publish("status.evil.v1", junk);
-  let turns = 0;
-  let over = false;
-  const turn = () => {
-    turns++;
-    if (!over) setImmediate(turn);
-  };
-  setImmediate(turn);
-  onTestFinished(() => {
-    over = true;
-  });
+  const turns = countTurns();
   await publish("workers.announce.v1", [announcement("evil")]);
   const malformed = async () => Number(/^longshore_flowkit_ignored_total\{why="malformed"\} (\d+)/m.exec(await read("/metrics"))?.[1]);
-  let before = turns;
+  let before = turns();
   let most = 0;
   let records = 0;
   await vi.waitFor(
     async () => {
       const now = await malformed();
-      if (now > records) most = Math.max(most, (now - records) / (turns - before));
-      [records, before] = [now, turns];
+      if (now > records) most = Math.max(most, (now - records) / (turns() - before));
+      [records, before] = [now, turns()];
       expect(now).toBe(50_000);
     },
     { timeout: 30_000, interval: 1 },

@@ -5,6 +5,20 @@ import { begin, journalOf } from "./function-world.ts";
 import type { Setup } from "./store.ts";
 import { holdOf, turns } from "./world.ts";
 
+/** A run that was paused while its worker has a turn. The third of its commands is done, the others are open. */
+async function pausedInTurn(setup: Setup) {
+  const run = await begin(setup);
+  await run.turn([
+    { node: 1, name: "a" },
+    { node: 2, kind: "signal", name: "go" },
+    { node: 3, name: "b" },
+  ]);
+  await run.done("b", "3");
+  const held = await run.take();
+  await run.world.runs.tell(run.id, { kind: "pause" });
+  return { ...run, held };
+}
+
 export function functionLivesContract(setup: Setup): void {
   describe("a durable function that is interrupted", () => {
     it("is retried from the command whose error it threw, and keeps earlier results", async () => {
@@ -26,18 +40,10 @@ export function functionLivesContract(setup: Setup): void {
     });
 
     it("keeps results of a pause when it is cancelled before it continues", async () => {
-      const { world, id, take, report, turn, done } = await begin(setup);
-      await turn([
-        { node: 1, name: "a" },
-        { node: 2, kind: "signal", name: "go" },
-        { node: 3, name: "b" },
-      ]);
-      await done("b", "3");
-      const taken = await take();
-      await world.runs.tell(id, { kind: "pause" });
+      const { world, id, take, report, done, held } = await pausedInTurn(setup);
       await done("a", "1");
       await world.signals.send(id, { name: "go", value: '"now"' });
-      await report(taken?.task, [{ node: 4, kind: "local", name: "l", after: 1, output: 4 }]);
+      await report(held?.task, [{ node: 4, kind: "local", name: "l", after: 1, output: 4 }]);
       await world.runs.cancel(id);
       await world.runs.retry(id);
       expect((await take())?.turn).toMatchObject({ life: 1, commands: 4, upTo: 4 });
@@ -115,16 +121,8 @@ export function functionLivesContract(setup: Setup): void {
     });
 
     it("drops results of a pass that ends during a pause, and returns its signals", async () => {
-      const { world, id, take, report, turn, done } = await begin(setup);
-      await turn([
-        { node: 1, name: "a" },
-        { node: 2, kind: "signal", name: "go" },
-        { node: 3, name: "b" },
-      ]);
-      await done("b", "3");
-      const last = await take();
-      await world.runs.tell(id, { kind: "pause" });
-      await report(last?.task, [], { end: { kind: "continued", input: { n: 2 } } });
+      const { world, id, report, turn, done, held } = await pausedInTurn(setup);
+      await report(held?.task, [], { end: { kind: "continued", input: { n: 2 } } });
       await done("a", "1");
       await world.signals.send(id, { name: "go", value: '"now"' });
       await world.runs.tell(id, { kind: "resume" });

@@ -2,10 +2,10 @@
 // keeps everything in memory, records every request, and can misbehave on request. It has no timer: an empty poll gets a response at once, or
 // waits until there is a task.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../../src/core/json/json.ts";
 import type { TaskResult } from "../../src/protocols/conductor/wire/shapes.ts";
+import { StubListener } from "./stub-listener.ts";
 
 export interface SeenRequest {
   readonly method: string;
@@ -69,8 +69,7 @@ export class ConductorStub {
   readonly #rules = new Set<Rule>();
   readonly #watchers = new Set<{ readonly match: RegExp; left: number; readonly resolve: (request: SeenRequest) => void }>();
   readonly #held = new Set<() => void>();
-  #server: Server | undefined;
-  #port = 0;
+  readonly #listener = new StubListener((request, response) => void this.#answer(request, response));
 
   constructor(options: StubOptions = {}) {
     this.#options = options;
@@ -83,26 +82,16 @@ export class ConductorStub {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#listener.url;
   }
 
   /** Listens again on the same port after `close`. */
-  async listen(): Promise<void> {
-    const server = createServer((request, response) => void this.#answer(request, response));
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(this.#port, "127.0.0.1", resolve);
-    });
-    this.#port = (server.address() as AddressInfo).port;
-    this.#server = server;
+  listen(): Promise<void> {
+    return this.#listener.listen();
   }
 
-  async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (server === undefined) return;
-    server.closeAllConnections();
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+  close(): Promise<void> {
+    return this.#listener.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,7 +100,7 @@ export class ConductorStub {
 
   /** How many connections are open now. */
   connections(): Promise<number> {
-    return new Promise((resolve) => (this.#server as Server).getConnections((_error, count) => resolve(count)));
+    return this.#listener.connections();
   }
 
   enqueue(type: string, task: JsonObject = {}, domain = ""): StubTask {

@@ -2,9 +2,9 @@
 // 409 for every unknown lease. It keeps everything in memory, records every request, and can misbehave on request.
 
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { CompleteRequest, FailRequest, LogChunk, QueuedJob } from "../../src/protocols/workflow-graph/wire/shapes.ts";
+import { StubListener } from "./stub-listener.ts";
 
 export interface SeenRequest {
   readonly method: string;
@@ -51,8 +51,7 @@ export class ReferenceServer {
   readonly #faults = new Set<Fault>();
   readonly #watchers = new Set<Watcher>();
   readonly #polls = new Set<() => void>();
-  #server: Server | undefined;
-  #port = 0;
+  readonly #listener = new StubListener((request, response) => void this.#answer(request, response));
 
   constructor(options: ReferenceOptions = {}) {
     this.#additions = options.additions ?? false;
@@ -65,7 +64,7 @@ export class ReferenceServer {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#listener.url;
   }
 
   /** Lease ids that are held now. */
@@ -78,23 +77,13 @@ export class ReferenceServer {
   }
 
   /** Listens again on the same port after `close`. */
-  async listen(): Promise<void> {
-    const server = createServer((request, response) => void this.#answer(request, response));
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(this.#port, "127.0.0.1", resolve);
-    });
-    this.#port = (server.address() as AddressInfo).port;
-    this.#server = server;
+  listen(): Promise<void> {
+    return this.#listener.listen();
   }
 
-  async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (server === undefined) return;
+  close(): Promise<void> {
     for (const wake of [...this.#polls]) wake();
-    server.closeAllConnections();
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    return this.#listener.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,17 +5,31 @@ import type { JsonObject } from "../../../src/core/json/json.ts";
 import { fn, node, statsOf, sumOf } from "../../support/flowkit-graphs.ts";
 import { openFlowkit } from "../../support/flowkit-world.ts";
 
+type World = Awaited<ReturnType<typeof openFlowkit>>;
+type Worker = Awaited<ReturnType<World["worker"]>>;
+
+/** A node that the worker `old` holds. */
+async function heldByOld(world: World) {
+  const old = await world.worker("old", ["indexer"]);
+  const run = await world.submit({ nodes: [node("a", "indexer")] });
+  const first = await old.accept();
+  await world.inState(run, "a", "held");
+  return { old, run, first };
+}
+
+/** The worker sends nothing for the length of its lease. Returns the worker that gets the node then. */
+async function lostBy(old: Worker, world: World): Promise<Worker> {
+  await world.clock.advance(60_000);
+  const fresh = await world.worker("fresh", ["indexer"]);
+  await old.stop();
+  return fresh;
+}
+
 describe("a stale event", () => {
   it("[T42, T58] of an earlier epoch is ignored, and its worker is cancelled and cannot take over", async () => {
     const world = await openFlowkit();
-    const old = await world.worker("old", ["indexer"]);
-    const run = await world.submit({ nodes: [node("a", "indexer")] });
-    const first = await old.accept();
-    await world.inState(run, "a", "held");
-    // It sends nothing for the length of its lease.
-    await world.clock.advance(60_000);
-    const fresh = await world.worker("fresh", ["indexer"]);
-    await old.stop();
+    const { old, run, first } = await heldByOld(world);
+    const fresh = await lostBy(old, world);
     const second = await fresh.accept();
     expect(second.attempt_epoch).toBeGreaterThan(first.attempt_epoch);
     await world.inState(run, "a", "held");
@@ -34,13 +48,8 @@ describe("a stale event", () => {
   // A worker of the reference that waits for input mistakes a cancel for the end of its input, and reports its node as complete.
   it("of a replaced worker does not cancel it when it may be a foreign worker, except when its node is no longer wanted", async () => {
     const world = await openFlowkit({ results: { adopt: async () => {} } });
-    const old = await world.worker("old", ["indexer"]);
-    const run = await world.submit({ nodes: [node("a", "indexer")] });
-    const first = await old.accept();
-    await world.inState(run, "a", "held");
-    await world.clock.advance(60_000);
-    const fresh = await world.worker("fresh", ["indexer"]);
-    await old.stop();
+    const { old, run, first } = await heldByOld(world);
+    const fresh = await lostBy(old, world);
     await fresh.accept();
     await world.inState(run, "a", "held");
     const watching = await world.spy(["signals.v1"]);
@@ -62,14 +71,9 @@ describe("a stale event", () => {
     const world = await openFlowkit({
       results: { release: async (name, epoch) => void released.push([name, epoch, world.coordinator.counts.started]) },
     });
-    const old = await world.worker("old", ["indexer"]);
-    const run = await world.submit({ nodes: [node("a", "indexer")] });
-    await old.accept();
-    await world.inState(run, "a", "held");
+    const { old, run } = await heldByOld(world);
     expect(released).toEqual([]);
-    await world.clock.advance(60_000);
-    const fresh = await world.worker("fresh", ["indexer"]);
-    await old.stop();
+    const fresh = await lostBy(old, world);
     const { attempt_epoch } = await fresh.accept();
     expect(released.at(-1)).toEqual([{ task_id: run.id, node_id: "a" }, attempt_epoch, world.coordinator.counts.started - 1]);
   });

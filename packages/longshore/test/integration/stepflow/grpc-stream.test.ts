@@ -31,6 +31,18 @@ function gatedTask() {
   return { gated, gates };
 }
 
+/** A worker with one slot. It runs the task `t1`, and has read `t2`, which waits for the slot. */
+async function oneWaits() {
+  const { gated, gates } = gatedTask();
+  const s = await setup([gated], { slots: 1 });
+  let full = 0;
+  s.worker.on("slotsFull", () => full++);
+  await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));
+  await s.orchestrator.send(s.orchestrator.task("t2", { componentId: "gated" }));
+  await until(() => full === 1 && gates.length === 1);
+  return { s, gates };
+}
+
 describe("a worker whose slots are taken", () => {
   it("claims no more than it has slots for, and continues as soon as one is free", async () => {
     const { gated, gates } = gatedTask();
@@ -74,13 +86,7 @@ describe("a worker whose slots are taken", () => {
   });
 
   it("reports that a task waits for a slot", async () => {
-    const { gated, gates } = gatedTask();
-    const s = await setup([gated], { slots: 1 });
-    let full = 0;
-    s.worker.on("slotsFull", () => full++);
-    await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));
-    await s.orchestrator.send(s.orchestrator.task("t2", { componentId: "gated" }));
-    await until(() => full === 1 && gates.length === 1);
+    const { s, gates } = await oneWaits();
     gates[0]?.resolve(1);
     await until(() => gates.length === 2);
     gates[1]?.resolve(2);
@@ -188,13 +194,7 @@ describe("a worker that stops", () => {
   });
 
   it("gives back a task that it has read but not claimed", async () => {
-    const { gated, gates } = gatedTask();
-    const s = await setup([gated], { slots: 1 });
-    let full = 0;
-    s.worker.on("slotsFull", () => full++);
-    await s.orchestrator.send(s.orchestrator.task("t1", { componentId: "gated" }));
-    await s.orchestrator.send(s.orchestrator.task("t2", { componentId: "gated" }));
-    await until(() => full === 1 && gates.length === 1);
+    const { s, gates } = await oneWaits();
     const stopped = s.worker.stop();
     expect((await s.orchestrator.result("t2")).error).toMatchObject({ code: TaskErrorCode.UNREACHABLE });
     gates[0]?.resolve(1);
