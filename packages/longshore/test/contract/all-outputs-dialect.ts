@@ -3,16 +3,16 @@
 import type { Json } from "../../src/core/json/json.ts";
 import { parseExact } from "../../src/core/json/json-exact.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
-import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import { onePieceDialect } from "./one-piece-dialect.ts";
 
 const name = "all-outputs";
 
 export const allOutputsDialect: Dialect = {
-  ...codeDialect,
+  ...onePieceDialect,
   name,
-  compile: (source) => ({ ...codeDialect.compile(source), dialect: name }),
+  compile: (source) => ({ ...onePieceDialect.compile(source), dialect: name }),
   resolve(plan, template, scope) {
-    if (scope.self !== null) return codeDialect.resolve(plan, template, scope);
+    if (scope.self !== null) return onePieceDialect.resolve(plan, template, scope);
     const records = scope.records();
     if (records === undefined) return { needs: [], all: true };
     return { value: plan.nodes.map((_, node) => parseExact(records.get(node)?.output ?? "null") as Json) };

@@ -2,15 +2,15 @@
 // parent waits again for a child that begins another life.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
-import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
+import { onePieceDialect } from "./one-piece-dialect.ts";
 
 const name = "tied";
 
 export const tiedDialect: Dialect = {
-  ...codeDialect,
+  ...onePieceDialect,
   name,
   compile(source) {
-    const plan = codeDialect.compile(source);
+    const plan = onePieceDialect.compile(source);
     const nodes = plan.nodes.map((node) => ({ ...node, onFailure: "end" as const }));
     return { ...plan, dialect: name, nodes, reopensParent: true, keepsCounting: true };
   },

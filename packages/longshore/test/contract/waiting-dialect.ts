@@ -3,16 +3,16 @@
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { PlanNode } from "../../src/engine/run/plan.ts";
-import { codeDialect } from "../../src/protocols/longshore/dialect/dialect.ts";
 import type { StepSource, Value } from "../../src/protocols/longshore/dialect/source.ts";
+import { onePieceDialect } from "./one-piece-dialect.ts";
 
 const name = "waiting";
 
 export const waitingDialect: Dialect = {
-  ...codeDialect,
+  ...onePieceDialect,
   name,
   compile(source) {
-    const plan = codeDialect.compile(source);
+    const plan = onePieceDialect.compile(source);
     return { ...plan, dialect: name, nodes: plan.nodes.map(waiting), waitsTakeReports: true };
   },
 };
