@@ -55,7 +55,7 @@ export async function startReferenceServer(stage: Stage, options: ReferenceOptio
 }
 
 /** The address of the server in the addresses of files. Programs that only read the addresses need no other one. */
-const FILES_URL = "http://127.0.0.1:8080";
+export const FILES_URL = "http://127.0.0.1:8080";
 
 function properties(data: string, { port = 0, transactions = "immediate", services }: ReferenceOptions): string {
   const file = join(data, "conductor.db");

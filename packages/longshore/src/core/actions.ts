@@ -62,7 +62,7 @@ const table = {
   "sub-run.start": { who: "worker", what: "start runs of stored flows", bound: true, carries: "payload" },
   "sub-run.read": { who: "worker", what: "read runs of the same family", reads: true, bound: true },
 
-  "secret.read": { who: "operator", what: "read the value of a secret of the server's environment" },
+  "secret.read": { who: "operator", what: "read the value of a secret of the server's environment", reads: true },
   "definition.write": { who: "operator", what: "store workflows and flows", order: true, carries: "definition" },
   "definition.remove": { who: "operator", what: "remove workflows, flows, schemas and task definitions", order: true },
   "run.start": { who: "operator", what: "start runs of anything, and single tasks", carries: "payload" },

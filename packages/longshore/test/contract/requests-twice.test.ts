@@ -175,6 +175,46 @@ async function requests(ask: Ask, owner: Owner): Promise<Asked[]> {
   await need({ route: "POST /api/schema", body: [schema("s2"), schema("s3")] });
   add("DELETE /api/schema/:name", { params: { name: "s2" } });
   add("DELETE /api/schema/:name/:version", { params: { name: "s3", version: "1" } });
+  const handler = (name: string) => ({
+    ...{ name, event: `conductor:waits:${name}`, active: true },
+    actions: [{ action: "start_workflow", start_workflow: { name: "waits" } }],
+  });
+  add("POST /api/event", { body: handler("e-new") });
+  for (const name of ["e-put", "e-gone"]) await need({ route: "POST /api/event", body: handler(name) });
+  add("PUT /api/event", { body: { ...handler("e-put"), active: false } });
+  add("DELETE /api/event/:name", { params: { name: "e-gone" } });
+  add("POST /api/workflow/test", { body: { name: "waits", taskRefToMockOutput: { one: [{ output: { a: 1 } }] } } });
+  add("POST /api/admin/sweep/requeue/:workflow", { params: { workflow: await start("waits") } });
+  add("POST /api/admin/consistency/verifyAndRepair/:workflow", { params: { workflow: await start("waits") } });
+  add("POST /api/queue/update/:workflow/:reference/:status", { params: { workflow: await start("waits"), ...byName }, body: {} });
+  const waiting = await start("waits");
+  add("POST /api/queue/update/:workflow/task/:task/:status", {
+    params: { workflow: waiting, task: `${waiting}.0.0`, status: "COMPLETED" },
+    body: {},
+  });
+  const nightly = (name: string) => ({ name, cronExpression: "0 0 3 * * *", startWorkflowRequest: { name: "waits" } });
+  const scheduled = async (name: string, more: object = {}) => {
+    await need({ route: "POST /api/scheduler/schedules", body: { ...nightly(name), ...more } });
+    return name;
+  };
+  add("POST /api/scheduler/schedules", { body: nightly("c-new") });
+  add("POST /api/scheduler/schedules", { body: { ...nightly("c-new-paused"), paused: true, pausedReason: "why" } });
+  add("DELETE /api/scheduler/schedules/:name", { params: { name: await scheduled("c-removed") } });
+  add("PUT /api/scheduler/schedules/:name/pause", { params: { name: await scheduled("c-paused") } });
+  add("PUT /api/scheduler/schedules/:name/resume", { params: { name: await scheduled("c-resumed", { paused: true }) } });
+  add("PUT /api/scheduler/bulk/pause", { body: [await scheduled("c-paused-2")] });
+  add("PUT /api/scheduler/bulk/resume", { body: [await scheduled("c-resumed-2", { paused: true })] });
+  const ofFiles = await start("waits");
+  const announced = { workflowId: ofFiles, fileName: "a.txt", contentType: "text/plain" };
+  const file = async (upload: boolean) => {
+    const made = jsonOf(await need({ route: "POST /api/files", body: announced })) as never as { fileHandleId: string };
+    const params = { workflow: ofFiles, file: made.fileHandleId.split("/").at(-1) as string };
+    if (upload) await need({ route: "PUT /api/files/content/:workflow/:file", params, body: Buffer.from("content") });
+    return params;
+  };
+  add("POST /api/files", { body: announced });
+  add("PUT /api/files/content/:workflow/:file", { params: await file(false), body: Buffer.from("other content") });
+  add("POST /api/files/:workflow/:file/upload-complete", { params: await file(true) });
 
   // Stepflow
   add("POST /api/v1/flows", { body: { flow: { ...flow, name: "stored" } } });

@@ -8,6 +8,11 @@ export const serviceDifferences: readonly Accepted[] = [
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
+    reason:
+      "A file belongs to a run that exists. An upload in parts is refused with 404; the real server's own storage refuses it with 500.",
+    when: steps("files", "of an unknown run", "give up the parts"),
+  },
+  {
     reason: "Schedules are listed in the order of their names.",
     when: steps("schedules", "list", "list of a workflow"),
   },

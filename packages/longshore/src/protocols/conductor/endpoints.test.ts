@@ -18,7 +18,7 @@ const group = conductorRoutes({
   starter: {},
 } as unknown as ConductorDeps);
 const router = createRouter([group], group);
-const refusedCalls = new Map(unservedCalls.map(([method, path, , what]) => [`${method} /api${path}`, what]));
+const refusedCalls = new Map(unservedCalls.map(([method, path, , what]) => [`${method} ${shapeOf(`/api${path}`)}`, what]));
 
 /** Routes of our own API, with responses of our own. */
 const ofOurs = new Set(["GET /health"]);
@@ -27,7 +27,7 @@ type Decision = { kind: "served"; scope: string } | { kind: "refused"; why: stri
 
 function decisionOn({ method, path }: RealOperation): Decision {
   if (ofOurs.has(`${method} ${path}`)) return { kind: "served", scope: "anyone" };
-  const refusal = refusedCalls.get(`${method} ${path}`);
+  const refusal = refusedCalls.get(`${method} ${shapeOf(path)}`);
   if (refusal !== undefined) return { kind: "refused", why: refusal };
   const { entry, unserved } = router.find(method, path);
   // A route with a parameter at the place of a literal name would read this name as an id.

@@ -57,6 +57,8 @@ const limits: readonly [row: string, file: string, name: string, unit: number][]
   ["schedules in a list, names in one request", "./server/scheduler.ts", "sizeMax", 1],
   ["schedules in a list, names in one request", "./server/scheduler.ts", "namesMax", 1],
   ["cron expressions of one schedule", "../../engine/schedule/rules.ts", "cronsMax", 1],
+  ["a file", "./server/files.ts", "fileBytesMax", 1],
+  ["a file", "./server/files.ts", "textCharsMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "mocksMax", 1],
   ["results in one test of a workflow", "./server/test-run.ts", "testMsMax", 1_000],
   ["pollers in the poll data", "./server/recent-polls.ts", "pollsMax", 1],
@@ -82,7 +84,7 @@ describe("the server part of README.md", () => {
     const deps = { runs: { startsFor: () => {} }, schedules: { renewsRuns: () => {} }, starter: {} } as unknown as ConductorDeps;
     const served = conductorRoutes(deps).routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const calls = parts.find(({ title }) => title === "Calls");
-    const refused = unservedCalls.map(([method, path]) => `${method} /api${path}`);
+    const refused = unservedCalls.map(([method, path]) => `${method} /api${path.replace(/:(\w+)/g, "{$1}")}`);
     const whole = (path: string) => (/^\/(?:api-docs|actuator)/.test(path) ? path : `/api${path}`);
     const listed = (calls?.rows ?? []).map(([method, path = ""]) => `${method} ${whole(unquoted(path))}`);
     expect([...listed, ...refused].toSorted()).toEqual(served.toSorted());

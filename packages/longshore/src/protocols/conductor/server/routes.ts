@@ -5,6 +5,8 @@
 
 import type { Action } from "../../../core/actions.ts";
 import type { Clock } from "../../../core/clock.ts";
+import type { MakeId } from "../../../core/ids.ts";
+import type { BlobStore } from "../../../engine/blob/blob.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { EventStore } from "../../../engine/event/store.ts";
@@ -22,6 +24,7 @@ import { Bulk } from "./bulk.ts";
 import { Environment } from "./environment.ts";
 import { EventHandlers } from "./event-handlers.ts";
 import { executeRoute } from "./execute.ts";
+import { Files, fileBytesMax } from "./files.ts";
 import { TaskLogs } from "./logs.ts";
 import { Metadata } from "./metadata.ts";
 import { Monitoring, type MonitoringDeps } from "./monitoring.ts";
@@ -51,6 +54,9 @@ export interface ConductorDeps extends OpenStarter {
   readonly events: EventStore;
   readonly version: string;
   readonly schedules: ScheduleStore;
+  readonly makeId: MakeId;
+  readonly blobs: BlobStore;
+  readonly filesAddress: string | undefined;
   readonly storage: MonitoringDeps["storage"];
   readonly metrics: MonitoringDeps["metrics"];
   removeRun(runId: string): Promise<boolean>;
@@ -78,12 +84,15 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
       workflows,
       new Search({ reader, runs, renderer }),
       executeRoute(awaiting, starter),
-      new TestRuns({ ...awaiting, board, runs, starter }),
+      new TestRuns({ ...awaiting, board, starter }),
     ),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
     ...eventRoutes(new EventHandlers(deps.documents, deps.events)),
     ...unservedRoutes,
+    ...fileRoutes(
+      new Files({ clock, makeId: deps.makeId, reader, documents: deps.documents, blobs: deps.blobs, address: deps.filesAddress }),
+    ),
     ...schedulerRoutes(new Scheduler({ clock, reader, schedules: deps.schedules, registry, starter })),
     ...administrationRoutes(new Administration({ reader, renderer, board, workflows, references, version: deps.version })),
     ...environmentRoutes(new Environment(process.env)),
@@ -223,6 +232,19 @@ function monitoringRoutes(monitoring: Monitoring, described: readonly Route[]): 
     at("/actuator/health", "server.health", monitoring.health),
     at("/actuator/info", "server.version", monitoring.info),
     at("/actuator/prometheus", "server.measure", monitoring.prometheus),
+  ];
+}
+
+function fileRoutes(files: Files): Route[] {
+  const content = "/files/content/:workflow/:file";
+  return [
+    route("POST", "/files", "blob.write", "text", files.create),
+    route("GET", "/files/:workflow/:file", "blob.read", "none", files.facts),
+    route("GET", "/files/:workflow/:file/upload-url", "blob.read", "none", files.uploadAddress),
+    route("POST", "/files/:workflow/:file/upload-complete", "blob.write", "none", files.confirm),
+    route("GET", "/files/:workflow/:file/download-url", "blob.read", "none", files.downloadAddress),
+    { ...route("PUT", content, "blob.write", "stream", files.upload), bodyMax: fileBytesMax },
+    { ...route("GET", content, "blob.read", "none", files.content), openEnded: true },
   ];
 }
 

@@ -5,7 +5,6 @@ import { kindOf } from "../../../core/text.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import { isOpen, type TaskRowHead } from "../../../engine/board/task.ts";
 import { isRunOpen } from "../../../engine/run/run.ts";
-import type { Runs } from "../../../engine/run/runs.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { attemptIdOf } from "../dialect/ids.ts";
 import { isSystemLane, mockedDomain } from "../dialect/operators.ts";
@@ -18,7 +17,6 @@ import { settle } from "./tasks.ts";
 
 export interface TestRunDeps extends Awaiting {
   readonly board: Board;
-  readonly runs: Runs;
   readonly starter: Starter;
 }
 
@@ -26,7 +24,6 @@ export interface TestRunDeps extends Awaiting {
 const mocksMax = 1_000;
 /** Maximum time of one test: the server's own tasks, such as scripts, run in it. */
 const testMsMax = 30_000;
-const endedReason = "The test of this workflow has ended.";
 
 interface Mock {
   readonly status: ReportStatus;
@@ -46,13 +43,13 @@ export class TestRuns {
     this.#deps = deps;
   }
 
-  /** Responds with the run when nothing goes on without more results. Then the run ends: it could never go on. */
+  /** Responds with the run when nothing goes on without more results. As on the real server, the run stays as it is. */
   test = async (request: HttpRequest): Promise<HttpReply> => {
     const body = objectOf(request, "the test request");
     const references = new Set<string>();
     const mocks = mocksIn(body, "", { left: mocksMax, references });
     const start = await parseStart(request);
-    const { starter, clock, renderer, runs, reader } = this.#deps;
+    const { starter, clock, renderer, reader } = this.#deps;
     const runId = await starter.start({
       ...start,
       taskToDomain: { "*": mockedDomain },
@@ -61,9 +58,7 @@ export class TestRuns {
     });
     await this.#play(runId, mocks, clock.now() + testMsMax, request.gone);
     const known = async () => (await reader.run(runId)) ?? notFoundRun(runId);
-    const answer = await renderer.answer(known, true);
-    await runs.tell(runId, { kind: "cancel", error: endedReason });
-    return jsonText(answer);
+    return jsonText(await renderer.answer(known, true));
   };
 
   async #play(runId: string, mocks: Mocks, endsAt: number, gone: AbortSignal): Promise<void> {
