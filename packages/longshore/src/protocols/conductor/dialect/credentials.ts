@@ -4,8 +4,8 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 
-/** Headers of a request that are credentials. They are not sent to another server than the one that the task names, either. */
-export const credentialHeaders: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization", "x-api-key"]);
+/** Headers of a request that are credentials. */
+const credentialHeaders: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization", "x-api-key"]);
 export const hidden = "***";
 
 /** Nothing but a reference, perhaps behind the name of a scheme: it names a secret and does not contain it. */

@@ -7,7 +7,7 @@ import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import { type Reply, send } from "../../../../net/http/send.ts";
-import { credentialHeaders, hidden } from "../../dialect/credentials.ts";
+import { hidden } from "../../dialect/credentials.ts";
 import { javaText } from "../../dialect/java-text.ts";
 import { unquote } from "../../dialect/quoting.ts";
 import { fillSecrets } from "../../dialect/secrets.ts";
@@ -84,7 +84,7 @@ export class HttpCalls {
       const location = redirects.has(reply.status) && withoutBody.has(request.method) ? reply.headers.location : undefined;
       if (typeof location !== "string" || count >= redirectsMax) return reply;
       const next = new URL(location, url);
-      request = { ...request, uri: next.href, headers: next.origin === url.origin ? request.headers : withoutCredentials(request.headers) };
+      request = { ...request, uri: next.href, headers: next.origin === url.origin ? request.headers : plainHeaders(request.headers) };
     }
   }
 
@@ -167,8 +167,9 @@ function bodyOf(text: string): Json {
   }
 }
 
-function withoutCredentials(headers: Request["headers"]): Request["headers"] {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !credentialHeaders.has(name)));
+/** For another server than the one that the task names. Any other header may contain a secret, whatever its name is. */
+function plainHeaders({ accept = "", "content-type": type = "" }: Request["headers"]): Request["headers"] {
+  return { accept, "content-type": type };
 }
 
 function reasonOf(error: unknown): string {
