@@ -34,7 +34,8 @@ export interface ConductorServer {
 
 export async function startOurs(folder: string): Promise<ConductorServer> {
   const before = performance.now();
-  const server = await startServer(folder);
+  // The target of the HTTP tasks is on this machine.
+  const server = await startServer(folder, [], { CONDUCTOR_HTTP_TARGETS: "127.0.0.1" });
   await healthy(server.url);
   return { ...server, readyMs: performance.now() - before };
 }

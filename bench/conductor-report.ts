@@ -1,5 +1,6 @@
 // The tables and verdicts of the Conductor benchmark.
 import type { RawAnswer } from "./conductor-raw-side.ts";
+import type { Shape, ShapesAnswer } from "./conductor-shapes-side.ts";
 import type { WorkerAnswer } from "./conductor-worker-side.ts";
 import type { Cell, Report, Table, Target } from "./report.ts";
 import { median, ratioByRound } from "./stats.ts";
@@ -19,7 +20,13 @@ export interface ServerFigures {
   /** The SDK's worker while runs are started. */
   readonly flow: WorkerAnswer;
   readonly pickUp: { readonly ours: WorkerAnswer; readonly sdk: WorkerAnswer };
+  readonly shapes: ShapesAnswer;
   readonly tasks: number;
+}
+
+export interface ShapesRound {
+  readonly ours: ShapesAnswer;
+  readonly reference: ShapesAnswer;
 }
 
 export interface Round {
@@ -38,13 +45,54 @@ const SERVERS: readonly ServerName[] = ["ours", "reference"];
 
 export function summarise(rounds: readonly Round[], growth: Growth): Report {
   return {
-    tables: [workerTable(rounds), pickUpTable(rounds), serverTable(rounds), growthTable(growth)],
-    targets: [...workerTargets(rounds), ...serverTargets(rounds), flat(growth)],
-    violations: violations(rounds, growth),
+    tables: [workerTable(rounds), pickUpTable(rounds), serverTable(rounds), shapesTable(shapesOf(rounds)), growthTable(growth)],
+    targets: [...workerTargets(rounds), ...serverTargets(rounds), ...shapesTargets(shapesOf(rounds)), flat(growth)],
+    violations: [...violations(rounds, growth), ...lostShapes(shapesOf(rounds))],
     checked: rounds.reduce((sum, round) => sum + checked(round), 0),
     rounds: { rounds, growth },
   };
 }
+
+/** Only what the servers perform by themselves. */
+export function summariseShapes(rounds: readonly ShapesRound[]): Report {
+  const tables = [shapesTable(rounds)];
+  return { tables, targets: shapesTargets(rounds), violations: lostShapes(rounds), checked: 0, rounds };
+}
+
+const shapesOf = (rounds: readonly Round[]): ShapesRound[] =>
+  rounds.map(({ ours, reference }) => ({ ours: ours.shapes, reference: reference.shapes }));
+
+const SHAPES = [
+  ["iterations of a DO_WHILE with an INLINE", ({ loop }: ShapesAnswer) => loop],
+  ["INLINE tasks of a FORK_JOIN_DYNAMIC", ({ fork }: ShapesAnswer) => fork],
+  ["runs of an INLINE", ({ inline }: ShapesAnswer) => inline],
+  ["runs of an HTTP task", ({ http }: ShapesAnswer) => http],
+] as const;
+
+const eachSide = (rounds: readonly ShapesRound[], pick: (answer: ShapesAnswer) => number) => {
+  const ours = rounds.map((round) => pick(round.ours));
+  const reference = rounds.map((round) => pick(round.reference));
+  return { ours: median(ours), reference: median(reference), ratio: ratioByRound(ours, reference).median };
+};
+
+function shapesTable(rounds: readonly ShapesRound[]): Table {
+  const rows = SHAPES.map(([label, of]): Cell[] => {
+    const rate = eachSide(rounds, (answer) => of(answer).perSecond);
+    const used = eachSide(rounds, (answer) => (of(answer) as Shape).serverCpu);
+    return [label, rate.ours, rate.reference, rate.ratio, used.ours, used.reference, used.ratio];
+  });
+  const columns = ["what the server performs", "ours, a second", "3.32.3, a second", "ratio", "ours, CPU us", "3.32.3, CPU us", "ratio"];
+  return { title: "Loops, dynamic forks, expressions and calls, medians over rounds", columns, rows };
+}
+
+const shapesTargets = (rounds: readonly ShapesRound[]): Target[] =>
+  SHAPES.map(([label, of]) => {
+    const { ratio: value } = eachSide(rounds, (answer) => of(answer).perSecond);
+    return { what: `${label}, a second`, value, wanted: "at least", bound: 10 };
+  });
+
+const lostShapes = (rounds: readonly ShapesRound[]): string[] =>
+  rounds.flatMap(({ ours }) => (ours.lost > 0 ? [`loops, forks, expressions and calls: ${ours.lost} runs did not succeed`] : []));
 
 const cellsOf = (rounds: readonly Round[], server: ServerName, slots: number, updateV2: boolean): WorkerCell[] =>
   rounds.flatMap((round) => round[server].workers.filter((cell) => cell.slots === slots && cell.updateV2 === updateV2));

@@ -3,7 +3,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ConductorServer, conductorPeers, type Peers, startOurs, startReference } from "./conductor-peers.ts";
 import type { RawAnswer, RawRequest } from "./conductor-raw-side.ts";
-import { type Round, type ServerFigures, summarise, type WorkerCell } from "./conductor-report.ts";
+import { type Round, type ServerFigures, type ShapesRound, summarise, summariseShapes, type WorkerCell } from "./conductor-report.ts";
+import type { ShapesAnswer, ShapesRequest } from "./conductor-shapes-side.ts";
 import type { WorkerAnswer, WorkerRequest } from "./conductor-worker-side.ts";
 import { withFolder } from "./environment.ts";
 import type { GrowthRequest } from "./growth-side.ts";
@@ -26,15 +27,17 @@ interface Size {
   readonly pickUps: number;
   readonly raw: number;
   readonly forks: number;
+  /** Iterations of a loop and tasks of a dynamic fork; runs of an expression and of a call. */
+  readonly shapes: Pick<ShapesRequest, "size" | "runs">;
 }
 
 const SIZES: Record<ServerName, Size> = {
-  ours: { drain: [100, 1_000, 2_000], flow: 1_000, pickUps: 60, raw: 3_000, forks: 40 },
-  reference: { drain: [24, 240, 800], flow: 120, pickUps: 20, raw: 300, forks: 20 },
+  ours: { drain: [100, 1_000, 2_000], flow: 1_000, pickUps: 60, raw: 3_000, forks: 40, shapes: { size: 1_000, runs: 1_000 } },
+  reference: { drain: [24, 240, 800], flow: 120, pickUps: 20, raw: 300, forks: 20, shapes: { size: 1_000, runs: 500 } },
 };
 const QUICK: Record<ServerName, Size> = {
-  ours: { drain: [40, 200, 200], flow: 200, pickUps: 16, raw: 400, forks: 10 },
-  reference: { drain: [12, 40, 40], flow: 40, pickUps: 8, raw: 100, forks: 5 },
+  ours: { drain: [40, 200, 200], flow: 200, pickUps: 16, raw: 400, forks: 10, shapes: { size: 100, runs: 100 } },
+  reference: { drain: [12, 40, 40], flow: 40, pickUps: 8, raw: 100, forks: 5, shapes: { size: 100, runs: 50 } },
 };
 
 const SLOTS = [1, 10, 100] as const;
@@ -44,6 +47,14 @@ const HISTORY = { small: 1_000, large: 200_000, quick: 5_000 } as const;
 
 export async function conductor(options: Options): Promise<Report> {
   const peers = conductorPeers();
+  if (options.only === "shapes") {
+    const rounds: ShapesRound[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      const ours = await onServer("ours", peers, (server) => measureShapes("ours", server, options));
+      rounds.push({ ours, reference: await onServer("reference", peers, (server) => measureShapes("reference", server, options)) });
+    }
+    return summariseShapes(rounds);
+  }
   const rounds: Round[] = [];
   for (let round = 0; round < options.rounds; round++) {
     const ours = await measureServer("ours", peers, options);
@@ -66,8 +77,16 @@ async function onServer<T>(name: ServerName, peers: Peers, use: (server: Conduct
   });
 }
 
+/** What the server performs by itself. */
+function measureShapes(name: ServerName, { url, pid }: ConductorServer, { quick }: Options): Promise<ShapesAnswer> {
+  say(`${name} server: loop, dynamic fork, expressions and calls`);
+  const request: ShapesRequest = { url, serverPid: pid, ...(quick ? QUICK : SIZES)[name].shapes };
+  return measureApart<ShapesAnswer>("conductor-shapes-side.js", request);
+}
+
 /** Every load on one server process: a fresh one for each would spend most of the time on the reference's start. */
-function measureServer(name: ServerName, peers: Peers, { quick }: Options): Promise<ServerFigures> {
+function measureServer(name: ServerName, peers: Peers, options: Options): Promise<ServerFigures> {
+  const { quick } = options;
   const size = (quick ? QUICK : SIZES)[name];
   return onServer(name, peers, async (server, root) => {
     const ask = (kind: WorkerRequest["kind"], worker: WorkerRequest["worker"], concurrency: number, updateV2: boolean, total: number) => {
@@ -108,7 +127,9 @@ function measureServer(name: ServerName, peers: Peers, { quick }: Options): Prom
     }
     const flow = await ask("flow", "sdk", FLOW_SLOTS, true, size.flow);
     const pickUp = { ours: await ask("pick-up", "ours", 1, true, size.pickUps), sdk: await ask("pick-up", "sdk", 1, true, size.pickUps) };
-    return { readyMs: server.readyMs, raw, workers, flow, pickUp, tasks: size.raw + size.flow };
+    // Last, because the memory of the server is that after the tasks of workers.
+    const shapes = await measureShapes(name, server, options);
+    return { readyMs: server.readyMs, raw, workers, flow, pickUp, shapes, tasks: size.raw + size.flow };
   });
 }
 

@@ -47,6 +47,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   conductor: {
     says: "our worker beside the official SDK, our server beside Conductor 3.32.3",
     rounds: 1,
+    parts: ["shapes"],
     load: async () => (await import("./conductor.ts")).conductor,
   },
   stepflow: {

@@ -97,8 +97,8 @@ export interface OurServer {
   stop(): Promise<void>;
 }
 
-export async function startServer(folder: string, args: readonly string[] = []): Promise<OurServer> {
-  const running = start(process.execPath, [command, "start", "--port", "0", "--data", folder, "--json", ...args]);
+export async function startServer(folder: string, args: readonly string[] = [], env: Record<string, string> = {}): Promise<OurServer> {
+  const running = start(process.execPath, [command, "start", "--port", "0", "--data", folder, "--json", ...args], { env });
   const line = await running.line((text) => text.startsWith("{") && text.includes('"ready"'));
   const { url } = JSON.parse(line) as { url: string };
   return { url, pid: running.pid, stop: running.stop };
