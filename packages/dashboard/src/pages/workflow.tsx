@@ -105,8 +105,9 @@ export function WorkflowPage({ name }: { name: string }) {
   );
 }
 
-function noteOf({ dialect, version, steps, p50Ms, p95Ms, lastEnds }: WholeWorkflow): string {
+function noteOf({ dialect, version, events, steps, p50Ms, p95Ms, lastEnds }: WholeWorkflow): string {
   const facts = [dialect ?? "", ...(version === null ? ["defined by its runs"] : [`version ${version}`, plural(steps.length, "step")])];
+  if (events.length > 0) facts.push(`starts on ${events.join(", ")}`);
   if (p50Ms !== null && p95Ms !== null)
     facts.push(`half of the last ${lastEnds.length} runs within ${durationText(p50Ms)}, 95 % within ${durationText(p95Ms)}`);
   return facts.join(", ");

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { bulkShape } from "../protocols/longshore/wire/bulk-shapes.ts";
 import type { scheduleShape, tickShape, wholeScheduleShape } from "../protocols/longshore/wire/schedule-shapes.ts";
 import type { nodeShape } from "../protocols/longshore/wire/server-shapes.ts";
-import type { chunkShape, definitionShape, runShape, stepShape, taskShape } from "../protocols/longshore/wire/shapes.ts";
+import type { chunkShape, listedDefinitionShape, runShape, stepShape, taskShape } from "../protocols/longshore/wire/shapes.ts";
 import type { sentSignalShape, signalShape } from "../protocols/longshore/wire/signal-shapes.ts";
 import type { queueShape, workerShape } from "../protocols/longshore/wire/worker-shapes.ts";
 
@@ -14,7 +14,7 @@ export type Step = z.output<typeof stepShape>;
 export type Task = z.output<typeof taskShape>;
 export type Signal = z.output<typeof signalShape>;
 export type SentSignal = z.output<typeof sentSignalShape>;
-export type Definition = z.output<typeof definitionShape>;
+export type Definition = z.output<typeof listedDefinitionShape>;
 export type LogChunk = z.output<typeof chunkShape>;
 export type Worker = z.output<typeof workerShape>;
 export type Queue = z.output<typeof queueShape>;

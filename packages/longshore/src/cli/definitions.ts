@@ -19,7 +19,10 @@ function definitions({ limit, ...flags }: ConnectionOptions & { limit: number; j
     path: "/definitions",
     limit,
     empty: "Nothing is defined yet. Try `longshore define FILE`.",
-    columns: ["NAME", "VERSION", "DIALECT", "DEFINED"],
-    row: ({ name, version, dialect, createdAt }) => [name, String(version), dialect, new Date(createdAt).toISOString()],
+    columns: ["NAME", "VERSION", "DIALECT", "DEFINED", "STARTS ON"],
+    row: ({ name, version, dialect, createdAt, events = [] }) => [
+      ...[name, String(version), dialect, new Date(createdAt).toISOString()],
+      events.join(", "),
+    ],
   });
 }

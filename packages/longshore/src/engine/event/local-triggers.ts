@@ -5,14 +5,12 @@ import { LongshoreError } from "../../core/errors.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { LocalDocuments } from "../run/local-documents.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { eventSubscribersMax, eventWorkflowsMax, type Subscriber } from "./store.ts";
+import { eventSubscribersMax, eventWorkflowsMax, type Subscriber, triggerKinds } from "./store.ts";
 
 /** A workflow that an event starts. */
 export interface Listener extends Pick<EventTrigger, "match"> {
   readonly workflow: string;
 }
-
-const kinds = { event: "workflows of event", workflow: "events of workflow", subscriber: "subscribers of event" } as const;
 
 export class LocalTriggers {
   readonly #documents: LocalDocuments;
@@ -22,35 +20,35 @@ export class LocalTriggers {
   }
 
   listeners(tx: ReadTx, event: string): readonly Listener[] {
-    return this.#read<Listener>(tx, kinds.event, event);
+    return this.#read<Listener>(tx, triggerKinds.event, event);
   }
 
   /** Replaces the events that start a workflow. */
   declare(tx: Tx, workflow: string, triggers: readonly EventTrigger[]): void {
-    const before = this.#read<string>(tx, kinds.workflow, workflow);
+    const before = this.#read<string>(tx, triggerKinds.workflow, workflow);
     const events = [...new Set(triggers.map(({ event }) => event))];
     if (before.length === 0 && events.length === 0) return;
     for (const event of new Set([...before, ...events])) {
       const others = this.listeners(tx, event).filter((each) => each.workflow !== workflow);
       const own = triggers.filter((each) => each.event === event).map(({ match }) => ({ workflow, ...(match && { match }) }));
       if (own.length > 0 && new Set(others.map((each) => each.workflow)).size >= eventWorkflowsMax) throw tooMany(event);
-      this.#write(tx, kinds.event, event, [...others, ...own]);
+      this.#write(tx, triggerKinds.event, event, [...others, ...own]);
     }
-    this.#write(tx, kinds.workflow, workflow, events);
+    this.#write(tx, triggerKinds.workflow, workflow, events);
   }
 
   subscribers(tx: ReadTx, event: string): readonly Subscriber[] {
-    return this.#read<Subscriber>(tx, kinds.subscriber, event);
+    return this.#read<Subscriber>(tx, triggerKinds.subscriber, event);
   }
 
   subscribe(tx: Tx, event: string, { lane, name }: Subscriber): void {
     const others = this.#othersThan(tx, event, { lane, name });
     if (others.length >= eventSubscribersMax) throw tooManySubscribers(event);
-    this.#write(tx, kinds.subscriber, event, [...others, { lane, name }]);
+    this.#write(tx, triggerKinds.subscriber, event, [...others, { lane, name }]);
   }
 
   unsubscribe(tx: Tx, event: string, subscriber: Subscriber): void {
-    this.#write(tx, kinds.subscriber, event, this.#othersThan(tx, event, subscriber));
+    this.#write(tx, triggerKinds.subscriber, event, this.#othersThan(tx, event, subscriber));
   }
 
   #othersThan(tx: Tx, event: string, { lane, name }: Subscriber): Subscriber[] {

@@ -14,6 +14,9 @@ export const eventSubscribersMax = 100;
 /** The key is part of the start key of each run. */
 export const eventKeyMax = 200;
 
+/** The kinds of the documents that say which workflows an event starts, which events start a workflow, and who subscribes to an event. */
+export const triggerKinds = { event: "workflows of event", workflow: "events of workflow", subscriber: "subscribers of event" } as const;
+
 export interface NewEvent {
   readonly name: string;
   /** JSON text. */

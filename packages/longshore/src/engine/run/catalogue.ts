@@ -11,6 +11,8 @@ export type DefinitionHead = Pick<Definition, "id" | "version" | "dialect" | "cr
 export interface Catalogue {
   /** The first version of each name that can be started, in the order in which they were defined. */
   names(): AsyncIterable<DefinitionName>;
+  /** The names of the events that start a workflow. */
+  events(workflow: string): Promise<readonly string[]>;
   /** The versions of a name, newest first; only those before version `before`, when it is given. */
   versions(name: string, page: { readonly limit: number; readonly before?: number | undefined }): Promise<DefinitionHead[]>;
 }

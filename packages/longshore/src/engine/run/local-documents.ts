@@ -11,6 +11,7 @@ import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../performed.ts";
 import type { Enough, RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
+import { documentTable } from "../tables/document.ts";
 import { plainTable } from "../tables/plain.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
@@ -30,15 +31,6 @@ const charsMax = 1_048_576;
 const enough: Enough = { chars: charsMax, of: ["body"] };
 
 const by = ["kind", "name", "version"];
-
-const documentTable = plainTable<Document>("document", by, {
-  kind: "kind",
-  name: "name",
-  version: "version",
-  body: "body",
-  createdAt: "created_at",
-  updatedAt: "updated_at",
-});
 
 /** Versions without the bodies, which may be long. */
 const versionTable = plainTable<Pick<Document, "version">>("document", by, { version: "version" });

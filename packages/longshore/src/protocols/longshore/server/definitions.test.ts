@@ -19,6 +19,18 @@ describe("definitions", () => {
     expect((await api("POST", "/runs", { workflow: "nightly" })).status).toBe(201);
   });
 
+  it("are listed with the events that start them, and so is each workflow", async () => {
+    const { api } = await startAdminServer();
+    await api("POST", "/definitions", file, yaml);
+    await api("POST", "/definitions", file.replace("name: CI\non: push", "name: mail\non: { event: [order.paid, order.created] }"), yaml);
+    const { items } = (await api("GET", "/definitions")).body;
+    expect(items).toMatchObject([
+      { name: "CI", events: [] },
+      { name: "mail", events: ["order.paid", "order.created"] },
+    ]);
+    expect((await api("GET", "/workflows/mail")).body.events).toEqual(["order.paid", "order.created"]);
+  });
+
   it("are accepted as JSON too, and the same text is no new version", async () => {
     const { api } = await startAdminServer();
     const body = { name: "CI", on: "push", jobs: { a: { run: "true" } } };

@@ -10,7 +10,7 @@ import { defineFile, type FileDefinition } from "../../../engine/schedule/define
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import type { DefinitionFile, FileDescription, ProtocolEngine, ReadDefinition } from "../../server-half.ts";
 import { codeSource, functionSource, sourceText } from "../dialect/code-source.ts";
-import { definitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
+import { definitionShape, listedDefinitionShape, pageOf, wholeDefinitionShape } from "../wire/shapes.ts";
 import { definitionBody, planStep } from "./bodies.ts";
 import { jsonPage, listPieces, longReply, type PageReader } from "./json-page.ts";
 import { badInput, checked, json, type Operation, operation, parseJson, type RawBody, rawOperation } from "./operation.ts";
@@ -31,7 +31,7 @@ const definedShape = z
 const codeBody = z.strictObject({ source: codeSource });
 const functionBody = z.strictObject({ source: functionSource });
 
-export interface DefinitionDeps extends Pick<ProtocolEngine, "clock" | "makeId" | "plan" | "reader" | "runs" | "schedules"> {
+export interface DefinitionDeps extends Pick<ProtocolEngine, "catalogue" | "clock" | "makeId" | "plan" | "reader" | "runs" | "schedules"> {
   readonly readDefinition: ReadDefinition;
   /** The definition files that `readDefinition` accepts. */
   readonly files: readonly FileDescription[];
@@ -44,12 +44,14 @@ export function definitionOperations(deps: DefinitionDeps): Operation[] {
       ...{ id: "listDefinitions", tag, method: "GET", path: "/definitions", action: "definition.read", stored: true },
       summary: "List the newest version of each definition, in the order in which they were first defined.",
       query: z.strictObject({ limit, after: position, dialect: z.string().max(64).optional().describe("only those of this dialect") }),
-      answers: { 200: { description: "A page.", schema: pageOf(definitionShape) } },
+      answers: { 200: { description: "A page.", schema: pageOf(listedDefinitionShape) } },
       async handle({ query: { limit: wanted, after = 0, dialect } }) {
         // Reads one more than requested, to know whether there is a next page.
         const found = await reader.definitions({ limit: wanted + 1, offset: after, dialect });
         const items = found.slice(0, wanted);
-        return jsonPage(reader, { items, next: found.length > items.length ? String(after + items.length) : null }, definitionBody);
+        const next = found.length > items.length ? String(after + items.length) : null;
+        const bodyOf = async (each: Definition) => ({ ...definitionBody(each), events: await deps.catalogue.events(each.name) });
+        return jsonPage(reader, { items, next }, bodyOf);
       },
     }),
     operation({

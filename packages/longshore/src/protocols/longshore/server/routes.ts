@@ -48,12 +48,12 @@ export interface OwnDeps {
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
-  const { board, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
+  const { board, catalogue, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
   const { metrics, version, hasPages, readDefinition, definitionFiles: files, tokens, workerPrograms } = serving;
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
-    ...definitionOperations({ clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
+    ...definitionOperations({ catalogue, clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
     ...workflowOperations({ ...engine, readDefinition, files }),
     ...runOperations(engine),
     ...runOrderOperations(engine),

@@ -27,11 +27,12 @@ const nodesAtOnce = 500;
 export async function wholeWorkflow(deps: WorkflowDeps, { definition, body }: ListedWorkflow): Promise<HttpReply> {
   const lastInputs = await inputsOf(deps, body.name);
   if (definition === undefined)
-    return json(200, { ...body, steps: [], inputSchema: null, lastInputs, text: null, problems: [], unserved: [] });
+    return json(200, { ...body, events: [], steps: [], inputSchema: null, lastInputs, text: null, problems: [], unserved: [] });
   const plan = deps.plan(definition);
   const text = await indentedSource(deps.slices, definition.source);
   const head = {
     ...body,
+    events: await deps.catalogue.events(body.name),
     inputSchema: (plan.inputForm as JsonObject | undefined) ?? null,
     lastInputs,
     text,

@@ -257,6 +257,10 @@ const definitionFields = {
 
 export const definitionShape = z.object(definitionFields).meta({ id: "Definition" });
 
+export const listedDefinitionShape = z
+  .object({ ...definitionFields, events: z.array(z.string()).describe("The names of the events that start it.") })
+  .meta({ id: "ListedDefinition" });
+
 export const planStepShape = z
   .object({
     id: z.string(),

@@ -53,6 +53,7 @@ const unservedShape = z.object({
 export const wholeWorkflowShape = z
   .object({
     ...workflowFields,
+    events: z.array(z.string()).describe("The names of the events that start it."),
     steps: z.array(planStepShape).describe("Empty when there is no definition."),
     inputSchema: z.record(z.string(), z.unknown()).nullable().describe("The JSON Schema of the input, as far as its author has given it."),
     lastInputs: z.array(z.object({ runId: z.string(), input: value })).describe("Different inputs of its newest runs, at most 5."),
