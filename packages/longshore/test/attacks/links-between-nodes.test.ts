@@ -16,7 +16,7 @@ import { RequestIds } from "../../src/core/request-ids.ts";
 import type { Route } from "../../src/net/http/http.ts";
 import { startNode, startOwner } from "../support/link.ts";
 import { countTurns } from "../support/turn-count.ts";
-import { until } from "../support/until.ts";
+import { deferred, until } from "../support/until.ts";
 
 async function setup() {
   let read = 0;
@@ -128,6 +128,36 @@ it("a call with too many values is refused on its own node, which would send it 
   const given = Array.from({ length: 300_000 }, () => []);
   await expect(bad.call("program", { verb: "define", given, id: "id" })).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
   await hello();
+});
+
+it("a node whose calls end together with more than it may leave unread gets no more answers", async () => {
+  const gate = deferred<void>();
+  let begun = 0;
+  let made = 0;
+  const answer = {
+    toJSON() {
+      made++;
+      return "x".repeat(10_000);
+    },
+  };
+  const owner = await startOwner(
+    {
+      async call() {
+        begun++;
+        await gate.promise;
+        return answer;
+      },
+      open: () => () => {},
+    },
+    { limits: { sendingBytes: 1_000_000 } },
+  );
+  const node = startNode(() => owner, { node: "greedy" });
+  const many = 1_000;
+  const calls = Array.from({ length: many }, () => node.call("read", {}, { repeat: false }).catch(() => "refused"));
+  await until(() => begun === many);
+  gate.resolve();
+  expect(await Promise.all(calls)).toContain("refused");
+  expect(made).toBeLessThanOrEqual(101);
 });
 
 it("bytes that are not a handshake end only their own connection", async () => {

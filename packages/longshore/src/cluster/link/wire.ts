@@ -46,6 +46,8 @@ export class Wire {
   /** Why the link is cut after the messages that wait; undefined while more may arrive. */
   #over: string | undefined;
   #texts: string[] = [];
+  /** The characters of `#texts`. */
+  #textChars = 0;
   #scheduled = false;
   #broken = false;
   /** True when something arrived since the last ping. */
@@ -91,6 +93,9 @@ export class Wire {
   send(text: string): void {
     if (this.#broken) return;
     this.#texts.push(text);
+    this.#textChars += text.length;
+    // Answers that become ready together are made in one turn: after the cut, no more of them are.
+    if (this.#textChars > this.#sendingBytesMax) return this.cut(tooSlow(this.#sendingBytesMax));
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(this.#flush);
@@ -180,12 +185,13 @@ export class Wire {
     if (this.#broken || this.#texts.length === 0) return;
     this.#write();
     if (this.socket.writableLength <= this.#sendingBytesMax) return;
-    this.cut(`The other side reads too slowly: more than ${this.#sendingBytesMax} bytes wait for it.`);
+    this.cut(tooSlow(this.#sendingBytesMax));
   };
 
   #write(): void {
     const texts = this.#texts;
     this.#texts = [];
+    this.#textChars = 0;
     const frames = framesOf(texts, this.#limits.frameChars);
     if (frames.length > 1) this.socket.cork();
     for (const frame of frames) {
@@ -214,4 +220,8 @@ export class Wire {
     this.#counts.bytesOut += frame.length;
     this.socket.write(frame);
   }
+}
+
+function tooSlow(bytesMax: number): string {
+  return `The other side reads too slowly: more than ${bytesMax} bytes wait for it.`;
 }
