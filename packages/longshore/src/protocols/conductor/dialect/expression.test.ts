@@ -4,6 +4,7 @@ import { templateData } from "../../../../test/support/template-data.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { compileValue, readsOf } from "./expression.ts";
 import { type Context, filledCharsMax, fillValue } from "./fill.ts";
+import { javaText } from "./java-text.ts";
 import { quote, unquote } from "./quoting.ts";
 import { fillSecrets } from "./secrets.ts";
 
@@ -66,8 +67,8 @@ describe("one expression alone", () => {
 });
 
 describe("texts", () => {
-  it("[C122] are filled in with texts and numbers, and with JSON for objects", () => {
-    expect(filled("Dear ${workflow.input.who}, ${workflow.input.n} of ${t1.output.x}")).toBe('Dear Ann, 3 of {"y":1}');
+  it("[C122] are filled in with texts and numbers, and with objects in the manner of Java", () => {
+    expect(filled("Dear ${workflow.input.who}, ${workflow.input.n} of ${t1.output.x}")).toBe("Dear Ann, 3 of {y=1}");
     expect(filled("x${workflow.input.none}")).toBe("xnull");
     expect(filled("${t1.endTime}")).toBe(17);
     expect(filled("${workflow.input.${t1.output.key}}")).toBe("Ann");
@@ -174,7 +175,7 @@ describe("data that looks like templates", () => {
     const around: Partial<Context> = { entry: () => ({ output: { x, y } }), environment: () => JSON.stringify(x) };
     return fillSecrets((fill(value, around) as { value: Json }).value, secret);
   };
-  const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
+  const asText = (value: Json) => (typeof value === "string" ? value : javaText(value));
   const property = (check: (x: Json, y: Json) => void) => fc.assert(fc.property(templateData, templateData, check), { numRuns: 2_000 });
 
   it("is handed out unchanged", () => {

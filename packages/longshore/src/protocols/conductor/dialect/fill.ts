@@ -8,7 +8,7 @@ import { type Compiled, type Expression, type Lookup, lookupOf, secretPrefix } f
 import { Budget, readPath } from "./json-path/evaluate.ts";
 import type { Path } from "./json-path/path.ts";
 import { PathError } from "./json-path/path-error.ts";
-import { joinQuoted, quote, quotedJson, unquote } from "./quoting.ts";
+import { joinQuoted, quote, quotedAsText, unquote } from "./quoting.ts";
 
 /** What expressions may read. */
 export interface Context {
@@ -91,9 +91,9 @@ class Filling {
     );
   }
 
-  /** Objects and lists become JSON; Conductor's own `{a=1}` is not useful. */
+  /** Objects and lists are written as the real server writes them. */
   #asText(value: Json): string {
-    return typeof value === "string" ? value : quotedJson(value);
+    return typeof value === "string" ? value : quotedAsText(value);
   }
 
   #value(expression: Expression): Json {

@@ -10,6 +10,7 @@
 
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
+import { javaText } from "./java-text.ts";
 
 /** The text behind the dollar sign of a reference. */
 const opening = "{workflow.secrets.";
@@ -39,12 +40,12 @@ export function quoteText(text: string): string {
 }
 
 /**
- * A quoted value as JSON inside a text. Names of members are data. They are quoted only here, because in other places they are never filled
- * in.
+ * A quoted value inside a text, as the real server writes it: `{a=1, b=[x, null]}`. Names of members are data. They are quoted only here,
+ * because in other places they are never filled in.
  */
-export function quotedJson(value: Json): string {
-  const json = writeExact(value);
-  return json.includes(opening) ? writeExact(withQuotedNames(value)) : json;
+export function quotedAsText(value: Json): string {
+  const text = javaText(value);
+  return text.includes(opening) ? javaText(withQuotedNames(value)) : text;
 }
 
 /** A part of a quoted text: plain text, or the name that a reference has between `secrets.` and the brace. */

@@ -135,7 +135,9 @@ export class Tasks {
     const id = parseAttemptId(report.taskId);
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
     if (id === undefined || task === undefined || id.attempt > task.attempt) return undefined;
-    return (task.runId ?? task.id) === report.workflowInstanceId ? { task, attempt: id.attempt } : undefined;
+    // As on the real server, the task counts when the report names another run, if that run exists.
+    const isOwn = (task.runId ?? task.id) === report.workflowInstanceId;
+    return isOwn || (await this.#deps.reader.runHead(report.workflowInstanceId)) !== undefined ? { task, attempt: id.attempt } : undefined;
   }
 
   /** Calls the board before it returns, so that the caller's next operation runs after the report and in the same commit. */
