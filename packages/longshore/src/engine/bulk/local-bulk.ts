@@ -1,6 +1,7 @@
 // Carries out orders to many runs, in the process that owns the data. A job is a row; after each slice, the row says how far the job has come.
 // After a crash, the job begins with the slice that was in progress. The audit shows which runs of that slice have got their order already.
 
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError, toError } from "../../core/errors.ts";
 import type { FailureListener } from "../../core/failure-listener.ts";
@@ -76,6 +77,8 @@ export class LocalBulk implements BulkJobs {
   readonly #closing = new AbortController();
 
   constructor(deps: LocalBulkDeps) {
+    // Each order that pauses listens to it, and Node warns about more than ten listeners.
+    setMaxListeners(openMax, this.#closing.signal);
     this.#deps = deps;
     this.#rows = deps.store.table(bulkTable);
     this.#changes = new Additions(deps.commit, (row) => this.#rows.write(row));
