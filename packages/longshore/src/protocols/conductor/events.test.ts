@@ -91,7 +91,7 @@ it("performs only what the handler says now, and nothing once it is inactive or 
 
 it("refuses handlers and sinks of services that the server cannot reach, by name", async () => {
   const c = await startConductor({ ephemeral: true });
-  for (const kind of ["sqs", "amqp", "amqp_queue", "amqp_exchange", "nats_stream"]) {
+  for (const kind of ["kafka", "nats", "sqs", "amqp", "amqp_queue", "amqp_exchange", "nats_stream"]) {
     const handler = await c.send("POST", "/event", { name: "h", event: `${kind}:q`, actions: [starts("x")] });
     expect(handler.status).toBe(400);
     expect(handler.text).toContain(`${kind}:q`);

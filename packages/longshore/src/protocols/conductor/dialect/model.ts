@@ -62,7 +62,7 @@ export interface WorkflowTask {
   readonly startDelay: number;
   readonly subWorkflowParam?: SubWorkflowParam;
   readonly asyncComplete?: boolean;
-  /** Where an EVENT sends its event: `conductor`, `conductor:<name>`, `kafka:<topic>`, `nats:<subject>`. */
+  /** Where an EVENT sends its event: `conductor` or `conductor:<name>`. */
   readonly sink?: string;
   readonly optional: boolean;
   readonly permissive: boolean;

@@ -1,7 +1,10 @@
 // Where events go and come from: `<kind>:<name>`.
 
-/** Kinds of Conductor that need a service which this server has no client for. */
+/** Kinds of Conductor that need a service to which this server sends no events. */
 const foreign: ReadonlyMap<string, string> = new Map([
+  ["kafka", "it exchanges no events with Kafka"],
+  ["nats", "it exchanges no events with NATS"],
+  ["jsm", "it exchanges no events with NATS JetStream"],
   ["sqs", "it has no client for Amazon SQS"],
   ["amqp", "it has no client for AMQP"],
   ["amqp_queue", "it has no client for AMQP"],
