@@ -107,6 +107,15 @@ it("names what is missing or wrong in the request", async () => {
   expect((await refused({ uri: "file:///etc/passwd", method: "GET" })).error).toContain("file: is not http: or https:");
 });
 
+it("fails when nothing listens at the address", async () => {
+  const closed = createServer();
+  await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
+  const uri = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/`;
+  await new Promise((resolve) => closed.close(resolve));
+  const { error } = await refused({ uri, method: "GET" });
+  expect(error).toBe(`Failed to invoke HTTP task due to: I/O error on GET request for "${uri}": Connection refused`);
+});
+
 it("fails when the server does not answer in time", async () => {
   const { error } = await refused({ uri: `${base}/never`, method: "GET", connectionTimeOut: 10, readTimeOut: 10 });
   expect(error).toBe(`Failed to invoke HTTP task due to: I/O error on GET request for "${base}/never": Read timed out`);

@@ -104,7 +104,8 @@ export class HttpCalls {
     const counted: typeof connect = (options, callback) =>
       connect(options, (...connected) => {
         const [, socket] = connected;
-        if (socket !== null) {
+        // Undici passes none when the connection has failed.
+        if (socket) {
           this.#connections++;
           socket.once("close", () => this.#connections--);
         }
