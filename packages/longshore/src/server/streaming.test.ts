@@ -65,7 +65,7 @@ describe("a step that reads another step's parts", () => {
     expect((await ended()).output).toEqual({ read: [] });
   });
 
-  it("gets each part once, for any failures of its source", async () => {
+  it("gets each part once although its source fails and is tried again", async () => {
     const { ended } = await setup(async (ctx) => {
       await ctx.emit(1);
       if (ctx.attempt === 1) throw new Error("once more");
@@ -122,7 +122,7 @@ describe("the parts of a step over HTTP", () => {
     await ended();
   });
 
-  it("of a run or a step that does not exist are 404, and other queries are refused", async () => {
+  it("are 404 for an unknown run or step; a wait that is too long is refused", async () => {
     const { api, id, ended } = await setup(async () => null, read);
     await ended();
     expect((await api("GET", `/runs/nobody/steps/first/parts`)).status).toBe(404);

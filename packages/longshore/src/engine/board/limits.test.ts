@@ -16,7 +16,7 @@ describe("limits", () => {
     expect(limits.blocked(two, 0)).toBeNull();
   });
 
-  it("slide their window: the oldest hand-out opens it again, not the turn of a period", () => {
+  it("use a sliding window: there is room again when the oldest hand-out leaves it", () => {
     const limits = new Limits();
     for (const at of [0, 400, 900]) limits.take(rate, at);
     expect(limits.blocked(rate, 999)).toMatchObject({ limit: { key: "mail" }, freeAt: 1_000 });
@@ -56,7 +56,7 @@ describe("limits", () => {
     expect(limits.blocked(two, 0)).toBeNull();
   });
 
-  it("keep tasks that wait for room apart by lane and by the room they need, each group in its order", () => {
+  it("group the waiting tasks by lane and by the limit that they need, and keep the order in each group", () => {
     const limits = new Limits();
     const [api] = two as [LimitKey];
     const [here, there] = [laneOf("a"), laneOf("b")];
@@ -72,7 +72,7 @@ describe("limits", () => {
     expect(limits.parked("api")).toEqual([]);
   });
 
-  it("take one that is parked twice out once, and one that was queued again in its new place", () => {
+  it("return a task once although it is parked twice, and at its new place when it was queued again", () => {
     const limits = new Limits();
     const key = parkingKey({ key: "api", held: 1 }, laneOf("a"));
     limits.park(key, { id: "t", sequence: 1, priority: 0 });
@@ -92,7 +92,7 @@ describe("limits", () => {
     expect(limits.held("mail")).toBe(2);
   });
 
-  it("are as before when a coming back is undone", () => {
+  it("are as before when the return of a hold is undone", () => {
     const limits = new Limits();
     limits.take([...two, ...rate], 0);
     limits.giveBack([...two, ...rate]);

@@ -26,5 +26,5 @@ export const definitionHeadTable = plainTable<DefinitionHead>("definition", ["id
   createdAt: "created_at",
 });
 
-/** Whether there is one. */
+/** Reads only the id, to find out whether a definition exists. */
 export const definitionIdTable = plainTable<Pick<Definition, "id">>("definition", ["id"], { id: "id" });

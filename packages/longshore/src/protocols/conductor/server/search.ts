@@ -40,7 +40,7 @@ interface Known {
 
 /** Results in one answer. */
 const sizeMax = 5_000;
-/** Maximum number of tasks that a search visits, newest first; a search inside one run visits all of its tasks. */
+/** Maximum number of tasks that a search visits, newest first. A run cannot have more. */
 const tasksMax = 20_000;
 
 export class Search {
@@ -108,7 +108,7 @@ export class Search {
 
   /**
    * Each result is read and written before the next one. A page that would be too long ends early, and the client continues with a higher
-   * `start`. When `start` does not count results, the request is refused instead.
+   * `start`. With `cut: false`, a page that would be too long is refused: there, `start` counts other rows than the results.
    */
   async #page<T>(
     total: number,

@@ -1,4 +1,4 @@
-// Converts the end of a run to its report.
+// Converts the end of an attempt to the event that reports it.
 
 import type { Outcome } from "../../../runner/transport.ts";
 import { type Classified, reasons } from "./classify.ts";
@@ -9,13 +9,13 @@ export type EndEvent =
   | { readonly kind: "failed"; readonly reason: string; readonly permanent: boolean; readonly error: string | null };
 
 export interface EndFacts {
-  /** The run's own failure, if it processed batches. */
+  /** The failure of a handler that processes batches: it already has its name. */
   readonly failure: RunFailed | undefined;
   readonly cancelReason: string | undefined;
   readonly classify: (error: unknown) => Classified;
 }
 
-/** A cancel is always reported as a cancel. A failure is reported with its name, or with the name that it gets from its class. */
+/** A cancel is always reported as a cancel. A failure with a name keeps it. Any other failure gets the name that `classify` returns. */
 export function failureEvent(outcome: Exclude<Outcome, { kind: "done" }>, { failure, cancelReason, classify }: EndFacts): EndEvent {
   // The transport does not support deferrals, so no deferral arrives here.
   if (outcome.kind === "deferred") return { kind: "failed", reason: reasons.unexpected, permanent: false, error: "deferred" };

@@ -31,7 +31,7 @@ describe("blobs", () => {
     expect([status, body.error.code]).toEqual([404, "LONGSHORE_NOT_FOUND"]);
   });
 
-  it("survive the server", async () => {
+  it("are still there after a restart of the server", async () => {
     const before = await startAdminServer();
     await before.api("POST", "/blobs", content, octets);
     await before.close();
@@ -39,7 +39,7 @@ describe("blobs", () => {
     expect((await api("GET", `/blobs/${hash}`)).body).toBe(content);
   });
 
-  it("are read with a read token where a run refers to them", async () => {
+  it("can be read with a read token only under a run that refers to them", async () => {
     const [reader, operator] = ["reader-secret-0123456789", "operator-secret-0123456789"];
     const { api } = await startAdminServer({ tokens: [`read:${reader}`, `operator:${operator}`] });
     const as = (token: string) => ({ authorization: `Bearer ${token}` });

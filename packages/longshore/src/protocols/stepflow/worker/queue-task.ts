@@ -68,7 +68,7 @@ export class QueueTask implements Assignment {
   readonly #rootRunId: string | undefined;
   readonly #around: TaskSurroundings;
   readonly #home: TaskOrchestrator;
-  /** Sent in heartbeats and reports, so that an orchestrator that is recovering the run can say so. */
+  /** Sent in heartbeats and reports. An orchestrator that is still recovering the run refuses them, and says so. */
   readonly #run: { readonly runId?: string };
   #pathParams: Readonly<Record<string, string>>;
   #trace: WorkTrace | undefined;

@@ -24,7 +24,7 @@ const states: { readonly [status: number]: RunState } = {
 
 const orders = { index: ResultOrder.BY_INDEX, completion: ResultOrder.BY_COMPLETION } as const;
 
-/** The root run of the task, so that an orchestrator that is recovering it can say so. */
+/** The root run of the task. An orchestrator that is still recovering that run refuses the call, and says so. */
 type Root = { readonly rootRunId: string } | Record<never, never>;
 
 export class SubRuns {
