@@ -58,7 +58,7 @@ it("refuses unsupported requests in Conductor's error format, with their name", 
   const c = await startConductor();
   const refusals = [
     ["PUT", "/scheduler/admin/pause", 404, "a pause of one process"],
-    ["DELETE", "/files/x", 404, "file storage"],
+    ["POST", "/files/w/f/multipart", 404, "uploads in parts"],
     ["POST", "/agent/start", 404, "agents"],
     ["GET", "/workflow/externalstoragelocation", 404, "external payload storage"],
   ] as const;
