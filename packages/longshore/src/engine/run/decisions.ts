@@ -6,7 +6,7 @@ import { parseExact } from "../../core/json/json-exact.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
-import { driverCommand, type TaskRow } from "../board/task.ts";
+import { driverCommand } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
@@ -16,19 +16,19 @@ import type { LocalSignals } from "../signal/local-signals.ts";
 import { joinKey } from "../tables/run.ts";
 import { taskChars } from "../tables/task.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import type { Change, Decision, Frontier, Need, RunEvent } from "./decide.ts";
+import type { Change, Decision, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
-import { driverNode, journalKey, type NextJournal, nextJournal } from "./driven-journal.ts";
+import { driverNode, journalKey, nextJournal } from "./driven-journal.ts";
 import type { Considered } from "./foresight.ts";
-import { LazyMap } from "./lazy-map.ts";
+import { documentKey, Loaded } from "./loaded.ts";
 import type { LocalDocuments } from "./local-documents.ts";
-import { type Done, LongWorks } from "./local-works.ts";
+import { LongWorks } from "./local-works.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import { forEnded } from "./orders.ts";
 import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
 import { recordHeads } from "./records-view.ts";
-import { planRestart, type RestartPlan, restartKey } from "./restart-plan.ts";
+import { planRestart, restartKey } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
 import { type Join, type Message, type Run, type Step, taskIdOf } from "./run.ts";
 import type { Brain } from "./store.ts";
@@ -306,10 +306,6 @@ export class Decisions {
 /** Events that start another life of a run. */
 const begins: ReadonlySet<string> = new Set([...forEnded, "reopen"]);
 
-function documentKey(kind: string, name: string): string {
-  return `${kind}\u0000${name}`;
-}
-
 /** What every change of one decision has in common. */
 interface About {
   run: Run;
@@ -320,83 +316,4 @@ interface About {
   closing: number | null;
   /** Names of the signals for which this decision has posted records that wait. */
   signals: string[];
-}
-
-/** The rows a decision has seen so far. */
-class Loaded implements Frontier {
-  readonly run: Run;
-  readonly joins = new LazyMap<number, Join | null>();
-  readonly #outputs = new LazyMap<number, Json>();
-  readonly #chars = new LazyMap<number, number>();
-  readonly tasks = new LazyMap<number, TaskRow | null>();
-  readonly documents = new LazyMap<string, Json>();
-  readonly works = new LazyMap<string, Done>();
-  all: ReadonlyMap<number, TaskRow> | undefined;
-  again: RestartPlan | undefined;
-  next: NextJournal | undefined;
-
-  constructor(run: Run) {
-    this.run = run;
-  }
-
-  join(node: number): Join | null | undefined {
-    return this.joins.get(node);
-  }
-
-  output(node: number): Json | undefined {
-    return this.#outputs.get(node);
-  }
-
-  /** Adds the JSON text of an output. Returns the number of characters that were not read before. */
-  addOutput(node: number, text: string | null): number {
-    if (this.#outputs.has(node)) return 0;
-    this.#outputs.set(node, text === null ? null : (parseExact(text) as Json));
-    const chars = text === null ? 0 : text.length;
-    this.#chars.set(node, chars);
-    return chars;
-  }
-
-  chars(node: number): number {
-    return this.#chars.get(node) ?? 0;
-  }
-
-  record(node: number): TaskRow | null | undefined {
-    const task = this.tasks.get(node);
-    return task === undefined && this.all !== undefined ? (this.all.get(node) ?? null) : task;
-  }
-
-  records(): ReadonlyMap<number, TaskRow> | undefined {
-    return this.all;
-  }
-
-  restart(): RestartPlan | undefined {
-    return this.again;
-  }
-
-  journal(): NextJournal | undefined {
-    return this.next;
-  }
-
-  document(kind: string, name: string): Json | undefined {
-    return this.documents.get(documentKey(kind, name));
-  }
-
-  made(key: string): Json | undefined {
-    const done = this.works.get(key);
-    if (done !== undefined && "error" in done) throw done.error;
-    return done?.value;
-  }
-
-  get size(): number {
-    return (
-      this.joins.size +
-      this.#outputs.size +
-      this.tasks.size +
-      this.documents.size +
-      this.works.size +
-      (this.all === undefined ? 0 : 1) +
-      (this.again === undefined ? 0 : 1) +
-      (this.next === undefined ? 0 : 1)
-    );
-  }
 }

@@ -66,6 +66,9 @@ export interface LongWork {
   make(): Sliced<Json>;
 }
 
+/** An error of the work is for its template: the decision is the same each time that it is made. */
+export type DoneWork = { readonly value: Json } | { readonly error: Error };
+
 /**
  * `warning` is stored with the record of a step that succeeds in spite of it. A failure may also have an output: a step that cannot start,
  * a join, a run.

@@ -3,14 +3,10 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { toError } from "../../core/errors.ts";
-import type { Json } from "../../core/json/json.ts";
 import { inTurns } from "../../core/slices/slice-work.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import { Postponed } from "../commit-errors.ts";
-import type { LongWork } from "./dialect.ts";
-
-/** An error of the work is for its template: the decision is the same each time that it is made. */
-export type Done = { readonly value: Json } | { readonly error: Error };
+import type { DoneWork, LongWork } from "./dialect.ts";
 
 /** The operation is performed again at once; this is for one that fails before it needs the result. */
 const keptMs = 5_000;
@@ -18,7 +14,7 @@ const keptMs = 5_000;
 export class LongWorks {
   readonly #clock: Clock;
   readonly #slices: Slices | undefined;
-  readonly #works = new Map<string, { done: Done | undefined; readonly making: Promise<void> }>();
+  readonly #works = new Map<string, { done: DoneWork | undefined; readonly making: Promise<void> }>();
 
   constructor(clock: Clock, slices: Slices | undefined) {
     this.#clock = clock;
@@ -26,23 +22,23 @@ export class LongWorks {
   }
 
   /** Throws `Postponed` until the work is done. */
-  done(runId: string, { key, make }: LongWork): Done {
+  done(runId: string, { key, make }: LongWork): DoneWork {
     const id = `${runId} ${key}`;
     const work = this.#works.get(id) ?? this.#begin(id, make);
     if (work.done === undefined) throw new Postponed(work.making);
     return work.done;
   }
 
-  #begin(id: string, make: LongWork["make"]): { done: Done | undefined; readonly making: Promise<void> } {
+  #begin(id: string, make: LongWork["make"]): { done: DoneWork | undefined; readonly making: Promise<void> } {
     const made = inTurns(make(), this.#slices).then(
-      (value): Done => ({ value }),
-      (error: unknown): Done => ({ error: toError(error) }),
+      (value): DoneWork => ({ value }),
+      (error: unknown): DoneWork => ({ error: toError(error) }),
     );
     const making = made.then((done) => {
       work.done = done;
       this.#clock.at(this.#clock.now() + keptMs, () => this.#works.delete(id));
     });
-    const work = { done: undefined as Done | undefined, making };
+    const work = { done: undefined as DoneWork | undefined, making };
     this.#works.set(id, work);
     return work;
   }
