@@ -17,17 +17,14 @@ import { definesOf, waitPlacement, wakeAtOf, workPlacement } from "./command-pla
 import type { Decision, Frontier, RunEvent } from "./decide.ts";
 import { Draft, type Rules } from "./draft.ts";
 import type { JournalChange, NextJournal } from "./driven-journal.ts";
-import { beginningText, type DriverState, type Failing, failureText, newsText, resultText, stateOf, turnAgain } from "./driven-state.ts";
+import { NewResults, resultsCharsMax } from "./driven-results.ts";
+import { beginningText, type DriverState, type Failing, newsText, stateOf, turnAgain } from "./driven-state.ts";
 import { driverRetry } from "./driver-retry.ts";
 import { JournalSize } from "./journal-size.ts";
 import type { TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
 import { refuseLarge } from "./shown-values.ts";
 
-/** Maximum number of new results whose nodes the state lists. The worker reads further results from the journal. */
-const newsMax = 100;
-/** Maximum characters of all results that are sent with one turn. */
-const resultsCharsMax = 65_536;
 /** How long a turn waits for the worker that has the function in memory, before any worker may take it and replay the journal. */
 const claimMs = 2_000;
 /** The turn waits for that worker only when the worker has polled within this time. */
@@ -48,8 +45,7 @@ class Driven {
   readonly #driver: TaskNode;
   readonly #state: DriverState;
   readonly #size: JournalSize;
-  /** Commands that were reported together with their result: the worker has the result. */
-  readonly #own = new Set<number>();
+  readonly #news: NewResults;
   /** Commands that this decision has started: they have no record yet. */
   readonly #begun = new Set<number>();
   /** The reply to a worker whose turn continues. */
@@ -60,6 +56,7 @@ class Driven {
     this.#driver = draft.plan.nodes[0] as TaskNode;
     this.#state = stateOf(draft.run);
     this.#size = new JournalSize(this.#state, functionChars);
+    this.#news = new NewResults(draft, this.#state);
   }
 
   react(event: RunEvent): NextTry | null {
@@ -117,7 +114,7 @@ class Driven {
     if (report.set !== undefined) this.#show(report.set);
     for (const command of report.commands) this.#command(command);
     const { end, received } = report;
-    if (received !== undefined) this.#received(received);
+    if (received !== undefined) this.#news.received(received);
     if (this.#size.error !== undefined && isOver && end?.kind !== "done" && end?.kind !== "continued")
       return this.#end("failed", this.#size.error);
     if (end === undefined) {
@@ -136,15 +133,6 @@ class Driven {
     refuseLarge(this.#draft.setVariables(values));
   }
 
-  /** The function has received results up to this number: no turn brings them. */
-  #received(place: number): void {
-    const state = this.#state;
-    const count = Math.min(place, state.place) - state.sent;
-    if (count <= 0) return;
-    state.news.splice(0, count);
-    state.sent += count;
-  }
-
   /** Sends the new results to the turn that is in progress. A repeated report gets none: the worker reads them from the journal. */
   #tellNews(received: number | undefined): void {
     const state = this.#state;
@@ -154,10 +142,9 @@ class Driven {
       this.news = newsText({ upTo: received, now, stop: true });
       return;
     }
-    const results = received === state.sent ? this.#results() : [];
+    const results = received === state.sent ? this.#news.texts() : [];
     if (results === null) return;
-    state.sent = state.place;
-    state.news = [];
+    this.#news.sent();
     this.news = newsText({ upTo: state.place, now, results });
   }
 
@@ -231,22 +218,14 @@ class Driven {
         ? { state: "done" as const, error: null, output: writeExact(output ?? null) }
         : { state: "failed" as const, error: keptError(error), fault: "final" as const };
     this.#size.add((ending.output ?? ending.error ?? "").length);
-    this.#number(node);
-    this.#own.add(node);
+    this.#news.number(node);
+    this.#news.knows(node);
     this.#draft.change({ kind: "record", node, ordinal: this.#state.place, step, input, ...ending, ...(at === undefined ? {} : { at }) });
-  }
-
-  /** Gives the result of this command the next number. */
-  #number(node: number): void {
-    this.#state.place++;
-    if (this.#state.news.length < newsMax) this.#state.news.push(node);
-    this.#draft.leave();
-    this.#draft.update({ left: this.#draft.run.left - 1 });
   }
 
   /** A command has its result. `failing`: how it ended, when its row does not show that yet. */
   #settle(node: number, failing: Failing | undefined): void {
-    this.#number(node);
+    this.#news.number(node);
     this.#draft.change({ kind: "number", node, ordinal: this.#state.place });
     // The run fails at once, and its other open commands and the driver end with it.
     if (this.#size.error !== undefined) return this.#end("failed", this.#size.error, undefined, "cancelled");
@@ -287,7 +266,7 @@ class Driven {
   #queueTurn(current?: { node: number; failing: Failing | undefined }): void {
     const { run, now } = this.#draft;
     const state = this.#state;
-    const results = this.#results(current);
+    const results = this.#news.texts(current);
     if (results === null) return;
     const first = state.turn === 0 && run.input.length <= resultsCharsMax;
     const head = JSON.stringify({
@@ -300,39 +279,12 @@ class Driven {
     });
     const given = first ? `,${beginningText(run, state)}` : "";
     const input = `${head.slice(0, -1)},"commands":${run.recorded},"results":[${results.join(",")}]${given}}`;
-    state.sent = state.place;
-    state.news = [];
+    this.#news.sent();
     state.waiting = false;
     const { lanes } = this.#driver;
     const general = lanes[0] as Lane;
     const own = state.by === null ? [] : [{ name: functionLane(this.#driver.id, workerOf(state.by)), labels: general.labels }];
     this.#draft.change({ kind: "turn", lanes: [...own, general], input, polledSince: now - polledMs, claimMs });
-  }
-
-  /** JSON texts of the new results, without outputs that are large; null when rows must be loaded first. */
-  #results(current?: { node: number; failing: Failing | undefined }): string[] | null {
-    const { news, sent } = this.#state;
-    const results: string[] = [];
-    let chars = 0;
-    for (const [at, node] of news.entries()) {
-      if (node === current?.node && current.failing !== undefined) {
-        results.push(failureText(node, sent + at + 1, this.#draft.now, current.failing));
-        continue;
-      }
-      if (this.#own.has(node)) {
-        results.push(`{"node":${node},"place":${sent + at + 1},"state":"done","at":${this.#draft.now}}`);
-        continue;
-      }
-      const record = this.#draft.frontier.record(node);
-      if (record == null) {
-        this.#draft.need.records.push(node);
-        continue;
-      }
-      const text = resultText(record, sent + at + 1, this.#draft.now, resultsCharsMax - chars);
-      chars += text.length;
-      results.push(text);
-    }
-    return this.#draft.lacks ? null : results;
   }
 
   #end(state: "succeeded" | "failed" | "cancelled" | "timed-out", error: string | null, output?: string, driver = state): void {
