@@ -4,14 +4,14 @@ import { writeExact } from "../../core/json/json-exact.ts";
 import { type Fault, isCancelledAlong, type TaskRow } from "../board/task.ts";
 import type { Decision, Frontier } from "./decide.ts";
 import { Draft, type Failing, type Rules } from "./draft.ts";
-import { dueIn } from "./due.ts";
 import { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
+import { type Again, NextLife } from "./next-life.ts";
 import { NodeStart } from "./node-start.ts";
-import { countsAlways, type PlanNode, requiredOf } from "./plan.ts";
+import type { PlanNode } from "./plan.ts";
 import { recordHeads } from "./records-view.ts";
 import type { NextTry } from "./retry.ts";
-import { backlogOf, type Rest, type Settled } from "./run.ts";
+import type { Rest, Settled } from "./run.ts";
 import { Skips } from "./skips.ts";
 
 export class Propagation {
@@ -183,62 +183,23 @@ export class Propagation {
   }
 
   restart(): void {
-    const records = this.#draft.frontier.records();
-    if (records === undefined) {
-      this.#draft.need.all = true;
-      return;
-    }
-    this.#draft.spendOnRecords(records.size);
-    for (const [node, task] of recordHeads(records)) if (task.state !== "forgotten") this.#draft.forget(node);
-    this.#draft.plan.nodes.forEach((node, at) => {
-      const counts = countsAlways(node) || (this.#draft.plan.lazy && node.demanded);
-      if (counts) this.#joins.set(at, { left: requiredOf(node), begun: false, missed: 0 });
-    });
-    this.#skips.clear();
-    // This is a new start, not a retry: its time counts from the beginning of the run, however much later this is decided.
-    this.#draft.revive({ skips: null, backlog: null, recorded: 0, countedFrom: this.#draft.run.createdAt });
-    this.begin();
+    if (this.#nextLife().restart()) this.begin();
   }
 
   /** Retries what did not succeed and everything after it; with `from`, also that step and everything after it. */
-  again(how: { from?: number; input?: string; reopen?: number }): void {
-    const records = this.#draft.frontier.records();
-    if (records === undefined) {
-      this.#draft.need.all = true;
-      return;
-    }
-    // The run ended before it had begun, so there is nothing to keep.
-    if (records.size === 0 && how.from === undefined) return this.restart();
-    const begun = this.#begunBefore();
-    if (begun === null) return;
-    if (how.from !== undefined) this.#unskip(how.from);
-    const due = dueIn(this.#draft.run, this.#draft.plan);
-    const { from, reopen } = how;
-    const options = { from, reopen, skips: this.#skips, begun: new Set([...begun, ...due]), due };
-    const again = this.#draft.frontier.restart(options);
-    if (again === undefined) {
-      this.#draft.need.restart = options;
-      return;
-    }
-    this.#draft.spendOnRecords(records.size);
-    this.#skips.leave(again.all);
-    this.#draft.revive({ backlog: null, skips: this.#skips.text });
-    this.#draft.update({ left: again.all.size });
-    for (const node of again.permitted) {
-      const { error, fault, overdue, attempt } = records.get(node) as TaskRow;
-      this.#draft.countFailure(node, { state: "failed", error, fault, overdue, attempt });
-    }
-    for (const node of again.forget) this.#draft.forget(node);
-    // The named step starts as if it had never been tried; a join only waits again.
-    const kept = [...again.forget, ...again.reopen];
-    if (how.from !== undefined && records.has(how.from) && !kept.includes(how.from)) this.#draft.forget(how.from);
-    this.#endJoins(again.all);
-    for (const [node, counter] of again.joins) this.#joins.set(node, counter);
-    for (const node of again.reopen) this.#draft.reopen(node, again.passed.has(node));
+  again(how: Again): void {
+    const next = this.#nextLife().again(how);
+    if (next === null) return;
+    if (next === "begin") return this.begin();
     // This comes after the counters are updated: a step that is skipped at once reaches other steps, and their counters must be correct.
-    if (reopen !== undefined) this.#resume(again.start);
-    else this.#startAgain(again.start, how, records);
+    if (how.reopen !== undefined) this.#resume(next.start);
+    else this.#startAgain(next.start, how, next.records);
     this.#pursue();
+  }
+
+  /** Created on demand, because few events begin another life. */
+  #nextLife(): NextLife {
+    return new NextLife(this.#draft, this.#joins, this.#skips);
   }
 
   /** In a rerun, the named step and what was cancelled along with the run begin again, in the places that they had. */
@@ -275,35 +236,6 @@ export class Propagation {
       const counter = node.kind === "join" ? this.#joins.of(next, node) : undefined;
       if (counter !== undefined && !(counter.begun && counter.left <= 0)) this.#joins.set(next, { ...counter, left: counter.left + 1 });
     }
-  }
-
-  /** Removes the wait of joins that a report ended during a pause, if the run ended before it handled the report. */
-  #endJoins(all: ReadonlySet<number>): void {
-    for (const { node } of backlogOf(this.#draft.frontier.run))
-      if (node !== undefined && this.#draft.plan.nodes[node]?.kind === "join" && !all.has(node))
-        this.#joins.set(node, { left: -1, begun: true, missed: 0 });
-  }
-
-  /** A step that the caller names runs, although an earlier order skipped it: with all that was skipped with it, or with which it was skipped. */
-  #unskip(node: number): void {
-    const { nodes, starters } = this.#draft.plan;
-    const before = (starters.get(node) ?? []).filter((at) => nodes[at]?.skipsWith?.includes(node));
-    const all = [node, ...(nodes[node]?.skipsWith ?? []), ...before];
-    if (all.filter((at) => this.#skips.delete(at)).length > 0) this.#draft.update({ skips: this.#skips.text });
-  }
-
-  /** The nodes that were wanted in the run's last life; null when they have to be loaded first. */
-  #begunBefore(): ReadonlySet<number> | null {
-    const { plan, frontier, need } = this.#draft;
-    const begun = new Set<number>();
-    if (!plan.lazy) return begun;
-    plan.nodes.forEach((node, at) => {
-      if (!node.demanded) return;
-      const join = frontier.join(at);
-      if (join === undefined) need.joins.push(at);
-      else if (join?.begun) begun.add(at);
-    });
-    return need.joins.length > 0 ? null : begun;
   }
 
   /**
