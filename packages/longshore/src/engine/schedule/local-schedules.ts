@@ -20,6 +20,19 @@ import type { LocalTicks } from "./local-ticks.ts";
 import { checkedCrons, checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
 import { inputOf, openMax, runOfTick, type Schedule, type ScheduleRules } from "./schedule.ts";
 import { scheduleOrder } from "./schedule-audit.ts";
+import {
+  badRange,
+  badReason,
+  declaredElsewhere,
+  madeElsewhere,
+  nameTaken,
+  neverComes,
+  overlapping,
+  placed,
+  tooMany,
+  tooManyMissed,
+  tooManyTicks,
+} from "./schedule-errors.ts";
 import { fireAt, withTick } from "./step.ts";
 import type {
   BackfillRange,
@@ -31,7 +44,7 @@ import type {
   ScheduleStore,
   Upcoming,
 } from "./store.ts";
-import { isParsed, type When } from "./times.ts";
+import { isParsed } from "./times.ts";
 
 /** Maximum number of schedules: each has a row in memory and a deadline. */
 const schedulesMax = 10_000;
@@ -165,7 +178,7 @@ export class LocalSchedules implements ScheduleStore {
   }
 
   pause(name: string, reason: string): Promise<Schedule | undefined> {
-    if (reason === "" || reason.length > reasonCharsMax) return Promise.reject(badReason(reason));
+    if (reason === "" || reason.length > reasonCharsMax) return Promise.reject(badReason(reason, reasonCharsMax));
     return this.#change("pause", name, (row) => ({ ...row, paused: reason }));
   }
 
@@ -205,7 +218,7 @@ export class LocalSchedules implements ScheduleStore {
         throw new LongshoreError("LONGSHORE_CONFLICT", `The times of schedule ${name} have just changed: look at them, and try again.`);
       if (row.backfill !== null)
         throw new LongshoreError("LONGSHORE_CONFLICT", `Schedule ${name} has a backfill in progress: wait for its end, or end it first.`);
-      if (ticks.length > backfillMax) throw tooManyTicks(name);
+      if (ticks.length > backfillMax) throw tooManyTicks(name, backfillMax);
       const [nextAt] = ticks;
       if (nextAt === undefined) return row;
       return { ...row, backfill: { nextAt, to, overlap, runId: null, started: 0, total: ticks.length } };
@@ -238,7 +251,7 @@ export class LocalSchedules implements ScheduleStore {
     checkScheduleName(name);
     const rules = rulesOf(given, input, own);
     if (isParsed(rules.when)) await this.#ticks.times.load();
-    if (isParsed(rules.when) && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(textOf(rules.when));
+    if (isParsed(rules.when) && this.#ticks.times.next(rules.when, this.#clock.now()) === null) throw neverComes(rules.when);
     await this.#refuseManyMissed(rules);
     return { name, rules };
   }
@@ -248,7 +261,7 @@ export class LocalSchedules implements ScheduleStore {
     const first = catchUp === "all" ? this.#ticks.times.next(when, this.#clock.now()) : null;
     if (first === null) return;
     const range = { after: first - 1, upTo: first + catchUpMs - 1, max: catchUpTicksMax + 1 };
-    if ((await this.#ticks.times.list(when, range, this.#slices)).length > catchUpTicksMax) throw tooManyMissed(catchUpMs);
+    if ((await this.#ticks.times.list(when, range, this.#slices)).length > catchUpTicksMax) throw tooManyMissed(catchUpMs, catchUpTicksMax);
   }
 
   /** With an input that does not fit, every tick would be refused. */
@@ -327,89 +340,4 @@ export class LocalSchedules implements ScheduleStore {
 
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
-}
-
-/** An error about a schedule of a file, at its place. */
-function placed(error: unknown, { place }: DeclaredSchedule): unknown {
-  if (!(error instanceof LongshoreError) || error.code !== "LONGSHORE_BAD_INPUT" || place === undefined) return error;
-  const { field, line, column } = place;
-  const detail = { ...error.detail, field: `${field}.${error.detail.field ?? ""}`, line, column };
-  return new LongshoreError("LONGSHORE_BAD_DEFINITION", error.message, { cause: error, detail });
-}
-
-function declaredElsewhere({ name, source }: Schedule): LongshoreError {
-  return new LongshoreError(
-    "LONGSHORE_CONFLICT",
-    `Schedule ${name} belongs to the definition file of workflow ${source}: change it there, or use another name.`,
-    { detail: { field: "name", expected: "the name of a schedule without a definition file" } },
-  );
-}
-
-function madeElsewhere({ name }: Schedule): LongshoreError {
-  return new LongshoreError(
-    "LONGSHORE_CONFLICT",
-    `Schedule ${name} was made by another API of this server and has settings of that API: change it there, or use another name.`,
-    { detail: { field: "name", expected: "the name of a schedule of this API" } },
-  );
-}
-
-/** A rule for times, for an error. */
-function textOf(when: When): string {
-  if (when.kind === "cron") return when.cron;
-  return when.kind === "crons" ? when.crons.map(({ cron }) => cron).join(" or ") : when.kind;
-}
-
-function nameTaken({ name, source }: Schedule, workflow: string): LongshoreError {
-  const owner = source === null ? "was made without a definition file" : `belongs to workflow ${source}`;
-  return new LongshoreError(
-    "LONGSHORE_CONFLICT",
-    `The definition of ${workflow} needs the schedule ${name}, which ${owner}: remove it first.`,
-  );
-}
-
-function neverComes(cron: string): LongshoreError {
-  const expected = "an expression that matches a day";
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `cron is ${JSON.stringify(cron)}, which never comes. Expected ${expected}.`, {
-    detail: { field: "cron", expected },
-  });
-}
-
-function tooMany(max: number): LongshoreError {
-  return new LongshoreError("LONGSHORE_LIMIT", `There are ${max} schedules already, which is the limit: remove some first.`);
-}
-
-function tooManyMissed(catchUpMs: number): LongshoreError {
-  const expected = `a window with at most ${catchUpTicksMax} ticks, because catchUp is "all"`;
-  const message = `catchUpWindow is ${catchUpMs} ms, which has more than ${catchUpTicksMax} ticks, expected ${expected}: choose a shorter window, or catchUp "last".`;
-  return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field: "catchUpWindow", expected } });
-}
-
-function badReason(reason: string): LongshoreError {
-  const expected = `a text of 1 to ${reasonCharsMax} characters`;
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `The reason has ${reason.length} characters, expected ${expected}.`, {
-    detail: { field: "reason", expected },
-  });
-}
-
-function badRange(from: number, to: number): LongshoreError {
-  const expected = "two times in the past, the earlier one first";
-  const shownAs = [from, to].map((at) => new Date(at).toISOString()).join(" to ");
-  return new LongshoreError("LONGSHORE_BAD_INPUT", `The range of the backfill is ${shownAs}, expected ${expected}.`, {
-    detail: { field: "to", expected },
-  });
-}
-
-function tooManyTicks(name: string): LongshoreError {
-  const expected = `a range with at most ${backfillMax} ticks`;
-  return new LongshoreError("LONGSHORE_LIMIT", `The range has more than ${backfillMax} ticks of schedule ${name}: expected ${expected}.`, {
-    detail: { field: "to", expected },
-  });
-}
-
-function overlapping({ name, overlap }: Schedule, runId: string): LongshoreError {
-  return new LongshoreError(
-    "LONGSHORE_CONFLICT",
-    `Run ${runId} of schedule ${name} is open, and its overlap rule is ${overlap}: wait for its end, or ask for overlap allow or cancel-previous.`,
-    { detail: { field: "overlap", expected: "allow or cancel-previous" } },
-  );
 }
