@@ -17,8 +17,8 @@ const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`
 type ServerName = "ours" | "reference";
 
 /**
- * How much each server is asked to do: some seconds at the rate of the slower worker on it, which the SDK's pauses between polls set. The
- * warm-up must be longer than the first poll, which fills every slot at once.
+ * How many tasks each server gets: enough for some seconds with the slower worker, the SDK, whose pauses between polls limit its rate. The warm-up
+ * must have more tasks than there are slots, because the first poll fills every slot at once.
  */
 interface Size {
   /** Tasks for a worker with 1, 10 and 100 slots. */
@@ -27,7 +27,7 @@ interface Size {
   readonly pickUps: number;
   readonly raw: number;
   readonly forks: number;
-  /** Iterations of a loop and tasks of a dynamic fork; runs of an expression and of a call. */
+  /** `size`: iterations of the loop, and tasks of the dynamic fork. `runs`: runs of the expression, and of the call. */
   readonly shapes: Pick<ShapesRequest, "size" | "runs">;
 }
 
@@ -127,7 +127,6 @@ function measureServer(name: ServerName, peers: Peers, options: Options): Promis
     }
     const flow = await ask("flow", "sdk", FLOW_SLOTS, true, size.flow);
     const pickUp = { ours: await ask("pick-up", "ours", 1, true, size.pickUps), sdk: await ask("pick-up", "sdk", 1, true, size.pickUps) };
-    // Last, because the memory of the server is that after the tasks of workers.
     const shapes = await measureShapes(name, server, options);
     return { readyMs: server.readyMs, raw, workers, flow, pickUp, shapes, tasks: size.raw + size.flow };
   });

@@ -52,7 +52,7 @@ interface Modules {
   openStore(options: object): Promise<Store>;
 }
 
-/** Loads what `openEngine` needs, so that a program can leave it out of the time that it measures. */
+/** Loads the modules of `openEngineOn`. A program that calls this first does not measure the time of loading. */
 export async function modulesFor(place: Place): Promise<Modules> {
   const { openEngine } = await load<Pick<Modules, "openEngine">>("server/engine.js");
   const { programSide } = await load<Pick<Modules, "programSide">>("server/handle.js");
@@ -105,7 +105,7 @@ export async function openTasksOn(place: Place, slots: number, handler: Handler)
   };
 }
 
-/** Runs of three steps, each with the output of the one before. The last step is the witness's. */
+/** Runs of three steps, each with the output of the one before. The last step runs `handler`, which counts executions (`Witness` in closed-loop.ts). */
 export async function openChainsOn(place: Place, slots: number, handler: Handler): Promise<OpenStore> {
   const { program, counts, close } = await openEngineOn(place);
   const pass = task("pass", async (input: Input) => input);

@@ -1,5 +1,6 @@
-// The store on PostgreSQL: tasks beside our own SQLite store, graphile-worker and pg-boss on the same PostgreSQL; runs of three steps beside SQLite;
-// how long a server takes until it has taken over many open tasks; and the nodes of a cluster (cluster.ts).
+// Compares the store on PostgreSQL with others. Tasks: with our store on SQLite, and with graphile-worker and pg-boss on the same PostgreSQL. Runs
+// of three steps: with SQLite. It also measures how long a server that takes over many open tasks needs until a worker has one of them, and the nodes
+// of a cluster (cluster.ts).
 import { cluster } from "./cluster.ts";
 import { withFolder } from "./environment.ts";
 import { type PostgresReportInput, postgresReport } from "./postgres-report.ts";
@@ -87,7 +88,7 @@ async function copyTask(server: PostgresServer, url: string, copies: number): Pr
   const values = names.map((name) => made[name] ?? name).join(", ");
   const copied = `SELECT ${values} FROM longshore.task, generate_series(1, ${copies}) AS copy`;
   await server.query(`INSERT INTO longshore.task (${names.join(", ")}) ${copied}`, url);
-  // What the copying has left to do is done before a server takes over.
+  // PostgreSQL cleans up after the copying now, so that this work does not slow the take-over.
   await server.query("VACUUM ANALYZE longshore.task", url);
   await server.query("CHECKPOINT", url);
 }

@@ -54,7 +54,7 @@ it.each([
   const data = await folderWith(sql);
   const { code, stderr } = await longshore(["start", "--port", "0", "--log-level", "error", "--data", data]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^longshore: There are rows in the data file that no server has written, and that cannot be read: .*\n$/);
+  expect(stderr).toMatch(/^longshore: Rows in the data file cannot be read: .*\n$/);
 });
 
 it("a definition that cannot be read fails the requests of its runs, and the server continues", async () => {

@@ -22,7 +22,10 @@ function newMark(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0")).join("");
 }
 
-/** A number that a double cannot hold. Code that does not know this class calculates with, compares and writes the nearest double. */
+/**
+ * A number that a double cannot hold. In code that does not know this class, arithmetic and `<` use the nearest double, and JSON.stringify writes it (null
+ * when it is infinite).
+ */
 export class ExactNumber {
   /** As it was written in the JSON. */
   readonly #literal: string;
@@ -108,10 +111,10 @@ function unmarked(text: string, { mark, literals }: Writing): string {
     .join("");
 }
 
-/** The same value with the nearest double for each ExactNumber, for code that checks the type of numbers. */
+/** The same value with the nearest double for each ExactNumber, which may be infinite: for code that checks the type of numbers. */
 export function rounded<T>(value: T): T {
   const before = met;
-  const text = JSON.stringify(value);
+  const text = writeExact(value);
   return met === before ? value : (JSON.parse(text) as T);
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../json/json.ts";
+import { parseExact } from "../json/json-exact.ts";
 import { violations } from "./violations.ts";
 
 const paths = (schema: Json, value: Json, defs: JsonObject = {}) => violations({ schema, defs }, value).map(({ path }) => path.join("."));
@@ -52,6 +53,13 @@ describe("a value and its schema", () => {
   ])("go together by %s", (_name, schema, good, bad) => {
     for (const value of good) expect(fits(schema, value), JSON.stringify(value)).toBe(true);
     for (const value of bad) expect(fits(schema, value), JSON.stringify(value)).toBe(false);
+  });
+
+  it("takes a number that no double holds as a number, also when it is larger than any double", () => {
+    for (const text of ["12345678901234567890", "1e400", "-1e400"]) {
+      expect(paths({ type: "number" }, parseExact(text) as Json)).toEqual([]);
+    }
+    expect(paths({ type: "object", properties: { n: { maximum: 5 } } }, parseExact('{"n":1e400}') as Json)).toEqual(["n"]);
   });
 
   it("are compared through references, also when a schema contains itself", () => {

@@ -14,8 +14,9 @@ export interface Ordered {
   readonly verb: string;
   readonly kind: AuditKind;
   readonly target: string;
-  /** Null when nothing existed before, or nothing exists afterwards. */
+  /** Null when nothing existed before. */
   readonly was: AuditValue | null;
+  /** Null when nothing exists afterwards. */
   readonly became: AuditValue | null;
   readonly reason?: string | null | undefined;
 }

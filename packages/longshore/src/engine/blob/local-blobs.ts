@@ -1,5 +1,5 @@
 // Blobs: content by its hash (contents.ts), and a row for each complete content. The row is committed after the content is durable, and
-// removed before the content. Content without a row is left over from a crash; retention removes it.
+// removed before the content. Old content without a row is left over from a crash or a failed commit; retention removes it.
 
 import type { Readable } from "node:stream";
 import type { Clock } from "../../core/clock.ts";
@@ -31,11 +31,14 @@ interface Use {
 
 /** A use is written at most this often: retention counts in days. */
 export const useMs = 3_600_000;
-/** Maximum number of uses that wait to be written. Further uses are dropped: the blob then counts as unused for longer than it is. */
+/**
+ * From this number of uses on that wait to be written, uses by readers are dropped: the blob then counts as unused for longer than it is. Uses by open
+ * runs and tasks are never dropped.
+ */
 const usesMax = 10_000;
 /** Counted for each blob in addition to content and note: even a short file takes a disk block and a directory entry. */
 export const blobFileBytes = 4_096;
-/** Blobs that one transaction removes. */
+/** Maximum number of blobs that one transaction removes, or whose use it writes. */
 const pruneMax = 100;
 /** Content younger than this may belong to an upload whose row is not committed yet. */
 const litterMs = 3_600_000;
@@ -233,7 +236,7 @@ function badHash(hash: string): LongshoreError {
 function mismatch(expected: string, actual: string): LongshoreError {
   return new LongshoreError(
     "LONGSHORE_BAD_INPUT",
-    `The content has the hash ${actual}, not ${expected} as announced: it was damaged on its way.`,
+    `The content has the hash ${actual}, not ${expected} as announced: either it was damaged on its way, or the announced hash is wrong.`,
     {
       detail: { field: "hash", expected },
     },

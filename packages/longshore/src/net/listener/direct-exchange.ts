@@ -1,4 +1,4 @@
-// An exchange without node:http: the request is complete before it begins, and the response is one write.
+// An exchange without node:http: the request is complete before it begins, and most responses are one write.
 
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "node:http";
 import type { Socket } from "node:net";

@@ -19,14 +19,14 @@ export interface ReplyWriterOptions {
   streams: EventStreams;
   sending: SendBudget;
   logger: Logger;
-  /** Called for each reply whose client had disconnected. */
+  /** Called for each reply that is given back to its route: its client has disconnected, or there is no room for it. */
   onUndelivered: () => void;
 }
 
 export interface ReplyWriter {
   /**
-   * Writes the reply, even if the client has disconnected. Throws, without writing anything, only for a reply that HTTP cannot carry or
-   * that there is no room for.
+   * Writes the reply. When the client has disconnected, gives the reply back to its route. Throws, without writing anything, only for a reply that
+   * HTTP cannot carry, that there is no room for, or that is open-ended on a route without `openEnded`.
    */
   write(exchange: Exchange, reply: HttpReply): void;
 }
@@ -62,15 +62,16 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     if (paced) return writePaced(exchange, reply.status, head, body as string | Uint8Array | LongBytes);
     // Only a response to HEAD can have a long body here, and its body is left out.
     exchange.sendWhole({ status: reply.status, head, body: body instanceof LongBytes ? undefined : body, bytes }, left);
-    // Until the system has taken the bytes, the socket may still close; then Connections notifies the exchange.
+    // A reply that can be given back finishes later, when the system has taken its bytes. If the socket closes before, Connections notifies the
+    // exchange.
     if (exchange.undelivered === undefined) finish(exchange);
     const { socket } = exchange.connection;
     if (socket.writableLength > 0) sending.left(socket);
   }
 
   /**
-   * Returns what to do when a small reply is sent, for most replies nothing. Through node:http, a reply may wait for the responses to
-   * earlier requests.
+   * Returns the function to call when a small reply is sent; undefined for most replies. Through node:http, a reply may wait behind earlier
+   * responses, so its bytes count against the budget until it is sent.
    */
   function leaving(exchange: Exchange, length: number): (() => void) | undefined {
     const queued = exchange.response === undefined ? nothing : sending.queue(exchange.connection.socket, length);
@@ -127,7 +128,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     // A source that fails in the middle closes the connection: the client must not take a part for the whole.
     const sent = (error: Error | null | undefined) => {
       if (!error) return delivered(exchange);
-      // The other errors are those of clients that disconnect.
+      // Most other errors are those of clients that disconnect.
       const level = error instanceof LengthMismatch ? "error" : "debug";
       logger[level]("A streamed reply was cut short", { route: exchange.entry?.route.path, path: exchange.path, error });
     };
@@ -191,8 +192,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 const nothing = (): void => {};
 
 /**
- * The rule is the same for every kind of connection, so that a route without `openEnded` fails in its first test, and not only for some
- * clients.
+ * Only a route with `openEnded` may return a stream or events, also where the connection could carry them. So a missing `openEnded` fails in the
+ * first test of the route, and not only for some clients.
  */
 function openEndOf(exchange: Exchange): ServerResponse | undefined {
   return exchange.entry?.route.openEnded ? exchange.response : undefined;

@@ -58,7 +58,12 @@ export function createTraffic(
   );
   const refusals = metrics.counter("longshore_http_refusals_total", "Requests refused before or instead of their handler.", ["kind"]);
   const broken = metrics.counter("longshore_http_broken_total", "Connections ended because they sent no complete request.", ["status"]);
-  const undelivered = metrics.counter("longshore_http_undelivered_total", "Replies whose client had disconnected.").with();
+  const undelivered = metrics
+    .counter(
+      "longshore_http_undelivered_total",
+      "Replies that were given back to their route: the client had disconnected, or there was no room.",
+    )
+    .with();
   const calls = metrics.counter("longshore_grpc_calls_total", "gRPC calls that are over, by how they ended.", ["method", "code"]);
   const handedOver = metrics.counter("longshore_http_handed_over_total", "Connections handed over to node:http.").with();
   metrics.sampled(

@@ -20,7 +20,7 @@ const blobShape = z
 
 const body = { read: "stream", contentTypes: [anyType], description: `The content, at most ${blobBytesMax} bytes.` } as const;
 const stored = {
-  201: { description: "It is stored; the same content again is stored once.", schema: blobShape },
+  201: { description: "The content is stored. Content that is sent several times is stored only once.", schema: blobShape },
   507: { description: "All blobs together have reached the quota." },
 };
 
@@ -62,7 +62,7 @@ export function blobOperations(deps: BlobDeps): Operation[] {
     }),
     operation({
       ...{ id: "getRunBlob", tag, method: "GET", path: "/runs/:id/blobs/:hash", action: "blob.show", stored: true },
-      summary: "Read content whose hash is in the input or output of a run, or of one of its steps.",
+      summary: "Read content whose hash is in the input, output or variables of a run, or in the input or output of one of its steps.",
       openEnded: true,
       answers: {
         200: { description: "The content.", contentType: anyType },

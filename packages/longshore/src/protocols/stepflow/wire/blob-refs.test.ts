@@ -45,13 +45,13 @@ describe("references in an input", () => {
     [{ $blob: 7 }],
     [{ plain: "x" }],
     [null],
-  ])("are left alone when they are invalid or no JSON: %j", async (value) => {
+  ])("are looked for, and a value that is no valid reference to JSON stays as it is: %j", async (value) => {
     const s = setup({});
     expect(await resolveBlobs(value as Json, s.fetch)).toBe(value);
     expect(s.fetched).toEqual([]);
   });
 
-  it("stay references when the blob contains bytes", async () => {
+  it("stay references when the blob is not JSON", async () => {
     expect(await resolveBlobs({ a: ref(1) }, setup({ 1: undefined }).fetch)).toEqual({ a: ref(1) });
   });
 
@@ -88,7 +88,7 @@ describe("references in an input", () => {
 });
 
 describe("large fields of an output", () => {
-  it("are kept and replaced at the top level only", async () => {
+  it("are stored as blobs and replaced by references, at the top level only", async () => {
     const kept: Json[] = [];
     const put = async (value: Json) => id(kept.push(value));
     const output = { small: 1, large: "x".repeat(20), nested: { large: "y".repeat(5) } };
