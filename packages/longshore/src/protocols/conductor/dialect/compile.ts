@@ -23,9 +23,10 @@ export function* compileInSlices(definition: GrownDef): Sliced<Plan> {
   const compiler = new Compiler();
   const exits = yield* compiler.chain(definition.tasks, [], false);
   for (const growth of definition.grown ?? []) yield* compiler.grow(growth);
-  const nodes = compiler.finish();
+  const compiled = compiler.finish();
+  const nodes = compiled.list;
   if (nodes.length > nodesMax) throw bad(`Workflow ${definition.name} has ${nodes.length} steps, at most ${nodesMax} are allowed.`);
-  const waits = yield* mapInSlices(nodes, ({ id, after }, at) => ({ id, after: [...after, ...compiler.startersOf(at)] }));
+  const waits = yield* mapInSlices(nodes, ({ id, after }, at) => ({ id, after: [...after, ...compiled.startersOf(at)] }));
   const cycle = findCycle(waits);
   if (cycle !== null) throw bad(`Workflow ${definition.name} waits in a circle: ${cycle.join(" -> ")}.`);
   const timed = definition.timeoutPolicy === "TIME_OUT_WF" && definition.timeoutSeconds > 0;
@@ -40,7 +41,7 @@ export function* compileInSlices(definition: GrownDef): Sliced<Plan> {
     reopensParent: true,
     waitsTakeReports: true,
     inputForm: inputFormOf(definition),
-    origin: withLoops(definition, compiler.loops),
+    origin: withLoops(definition, compiled.loops),
   });
 }
 
