@@ -139,7 +139,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     slices: options.slices,
     sliceTasks: options.sliceTasks,
   });
-  const events = new LocalEvents({ commit, runs, board, isRepeat: () => options.request?.()?.isRepeat === true });
+  const events = new LocalEvents({ store: rows, commit, runs, board, isRepeat: () => options.request?.()?.isRepeat === true });
   const ticks = new LocalTicks({ store: rows, commit, clock, runs, deadline: hooks.deadline, ticked: options.ticked });
   const schedules = new LocalSchedules({ store: rows, commit, performed, audit, clock, runs, ticks, slices: options.slices });
   return {

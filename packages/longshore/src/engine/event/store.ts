@@ -11,6 +11,11 @@ import type { Run } from "../run/run.ts";
 export const eventWorkflowsMax = 100;
 /** Maximum number of subscribers of one event: all of their tasks are posted in one transaction. */
 export const eventSubscribersMax = 100;
+/**
+ * Maximum number of tasks of subscribers that wait for, or perform, events of one family of runs. A handler that starts the run that sends
+ * its event would queue more tasks than are performed, without end. It is 300 times the number of handlers that work at once.
+ */
+export const familyEventTasksMax = 10_000;
 /** The key is part of the start key of each run. */
 export const eventKeyMax = 200;
 
@@ -23,6 +28,8 @@ export interface NewEvent {
   readonly payload: string;
   /** A second event with the same name, key and payload starts nothing, and returns the first runs. */
   readonly key: string;
+  /** The root of the family whose run has sent it: the runs that it starts belong to that family. Default: no run has sent it. */
+  readonly rootId?: string | undefined;
 }
 
 export interface StartedByEvent {
@@ -43,12 +50,15 @@ export interface SubscribedEvent {
   readonly key: string;
   readonly subscriber: string;
   readonly payload: Json;
+  /** The root of the family whose run has sent the event. */
+  readonly rootId?: string;
 }
 
 export interface EventStore {
   /**
    * Starts the runs and posts the tasks, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit the input schema of one of
-   * the workflows, and with LONGSHORE_CONFLICT for the key of an event with another payload.
+   * the workflows, with LONGSHORE_CONFLICT for the key of an event with another payload, and with LONGSHORE_LIMIT when the family of its run has too
+   * many open runs or tasks of subscribers.
    */
   emit(event: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]>;
   /** Rejects with LONGSHORE_LIMIT when the event has too many subscribers. */

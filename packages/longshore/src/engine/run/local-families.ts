@@ -1,5 +1,5 @@
-// Families of runs: a root, and all runs that its steps have started, directly or indirectly. When a definition starts itself twice, the
-// number of runs doubles with every level. So the open runs of one root have a separate limit.
+// Families of runs: a root, and all runs that its steps, its events and its failure have started, directly or indirectly. When a definition
+// starts itself twice, the number of runs doubles with every level. So the open runs of one root have a separate limit.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { quotaDefaults } from "../../core/quotas.ts";

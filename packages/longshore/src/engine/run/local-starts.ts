@@ -21,7 +21,7 @@ import { countOpenRuns, OpenRuns } from "./local-open.ts";
 import type { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { keyTaken, refuseUnfit } from "./refuse-input.ts";
-import { hasBegun, isRunOpen, type Run } from "./run.ts";
+import { hasBegun, isRunOpen, type Run, rootFrom } from "./run.ts";
 import type { NewRun, Started } from "./store.ts";
 
 /** How many levels of parents are searched for a run that its own descendant would wait for. */
@@ -216,7 +216,7 @@ export class LocalStarts {
     const { tasks, runs } = this.#deps;
     if (rootId !== undefined || parentTaskId == null) return rootId ?? null;
     const parentId = tasks.get(tx, parentTaskId)?.runId ?? null;
-    return parentId === null ? null : (runs.get(tx, parentId)?.rootId ?? parentId);
+    return parentId === null ? null : rootFrom(runs.get(tx, parentId) ?? { id: parentId, rootId: null });
   }
 
   /** The existing run that an id, a key, a parent or `unlessRunning` finds, in this batch or before it. */

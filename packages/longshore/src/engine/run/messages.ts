@@ -15,7 +15,17 @@ import type { ReadTx, Tx } from "../tx.ts";
 import type { Decisions, Happening } from "./decisions.ts";
 import { isCommand } from "./driven-state.ts";
 import { originIdOf } from "./grown-ids.ts";
-import { backlogOf, isRunOpen, type Message, type Run, type StartRun, type StoredMessage, successorIdOf, taskIdOf } from "./run.ts";
+import {
+  backlogOf,
+  isRunOpen,
+  type Message,
+  type Run,
+  rootFrom,
+  type StartRun,
+  type StoredMessage,
+  successorIdOf,
+  taskIdOf,
+} from "./run.ts";
 import type { NewChild, NewRun } from "./store.ts";
 
 export interface MessagesDeps {
@@ -176,16 +186,17 @@ export class Messages {
     if (runId !== undefined && unfollowed.get(from)?.successor === runId) unfollowed.remove(tx, from);
     const parent = parentTaskId === null ? null : this.#options.board.tasks.get(tx, parentTaskId);
     if (parentTaskId !== null && (parent?.state !== "queued" || isOther(attempt, parent.attempt))) return;
-    const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0 };
+    const failed = parentTaskId === null ? this.#options.runs.get(tx, from) : null;
+    const root = failed === null ? {} : { rootId: rootFrom(failed) };
+    const run = { parentTaskId, parentAttempt: attempt ?? parent?.attempt ?? 0, ...root };
     const last = parentTaskId === null || resumes === undefined ? null : this.childOf(tx, parentTaskId, resumes);
     if (parent !== null && last !== null && (resumes === attempt || isSame(last, child))) return this.#resume(tx, parent, last, message);
     const error = child === null ? "it could not be started" : "failed" in child ? child.failed : this.#refusal(tx, { ...child, ...run });
     if (error === null) return;
     if (parent !== null) this.#settleRecord(tx, parent, { state: "failed", output: null, error, fault: "final" });
-    const before = parentTaskId === null ? this.#options.runs.get(tx, from) : null;
     // Only when the failed run has not been retried.
-    if (before !== null && !isRunOpen(before.state) && successorIdOf(before) === runId)
-      this.#options.decisions.decide(tx, before, { kind: "unfollowed", error });
+    if (failed !== null && !isRunOpen(failed.state) && successorIdOf(failed) === runId)
+      this.#options.decisions.decide(tx, failed, { kind: "unfollowed", error });
   }
 
   /** From now on, the child run of an earlier attempt belongs to the current attempt, and it is retried. */

@@ -209,6 +209,11 @@ export function taskIdOf(runId: string, node: number): string {
   return `${runId}.${node}`;
 }
 
+/** The root of the family to which what a run starts belongs. */
+export function rootFrom({ id, rootId }: Pick<Run, "id" | "rootId">): string {
+  return rootId ?? id;
+}
+
 export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused" || state === "blocked";
 }

@@ -49,7 +49,10 @@ export interface NewRun {
   parentTaskId?: string | null;
   /** The attempt of the parent. Default: 0. */
   parentAttempt?: number;
-  /** The top run of the family, when a dialect knows it. Default: the top run of the parent's family. */
+  /**
+   * The top run of the family, when a dialect knows it: only the quota of open runs looks at it. Default: the top run of the parent's
+   * family.
+   */
   rootId?: string | null;
   /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;

@@ -79,3 +79,13 @@ export function refusedByCore(error: unknown): Refused | undefined {
   if (error.code === "LONGSHORE_BAD_DEFINITION" || error.code === "LONGSHORE_BAD_INPUT") return badRequest(error.message);
   return undefined;
 }
+
+/** Why the engine has refused what a task or a handler starts; undefined for an error that is not for its author. */
+export function refusalOf(error: unknown): string | undefined {
+  return isLimit(error) ? error.message : refusedByCore(error)?.message;
+}
+
+/** There may be room later. */
+export function isLimit(error: unknown): error is LongshoreError {
+  return error instanceof LongshoreError && error.code === "LONGSHORE_LIMIT";
+}

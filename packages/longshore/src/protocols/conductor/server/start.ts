@@ -55,6 +55,8 @@ export interface StartRequest {
   readonly quotedInput?: true;
   /** The event that starts it. */
   readonly event?: string;
+  /** The root of the run that starts it. */
+  readonly rootId?: string;
 }
 
 /** An input above this is refused: README.md, "Limits". */
@@ -86,7 +88,8 @@ export class Starter {
   /** The run that a request starts, without its id and key. */
   async made(request: StartRequest) {
     const definition = await this.#definition(request);
-    return { workflow: request.name, ...runOf(definition, this.#source(definition), request) };
+    const root = request.rootId === undefined ? {} : { rootId: request.rootId };
+    return { workflow: request.name, ...runOf(definition, this.#source(definition), request), ...root };
   }
 
   /** The same for a request with the name in its path, for which Conductor has other error texts. */

@@ -15,7 +15,7 @@ import { parseAttemptId } from "../../dialect/ids.ts";
 import { quote, unquote } from "../../dialect/quoting.ts";
 import { documentKinds } from "../../dialect/settings.ts";
 import { evaluationMsMax } from "../evaluate/evaluation.ts";
-import { refusedByCore } from "../replies.ts";
+import { refusalOf } from "../replies.ts";
 import { type Starter, startIn } from "../start.ts";
 import type { Expressions } from "./expressions.ts";
 
@@ -62,17 +62,19 @@ export class EventActions {
       if (action === "start_workflow") return await this.#start(filled, about, `event ${handler} ${at} ${event.event} ${event.key}`, event);
       return await this.#end(action === "complete_task" ? "complete" : "fail", filled, about);
     } catch (error) {
-      const refused = refusedByCore(error);
-      throw refused === undefined ? error : failed(`the action ${at} of the event handler ${handler} failed: ${refused.message}`, true);
+      const refused = refusalOf(error);
+      throw refused === undefined ? error : failed(`the action ${at} of the event handler ${handler} failed: ${refused}`, true);
     }
   }
 
-  async #start(filled: JsonObject, about: JsonObject, once: string, { event, payload }: SubscribedEvent): Promise<Json> {
+  async #start(filled: JsonObject, about: JsonObject, once: string, { event, payload, rootId }: SubscribedEvent): Promise<Json> {
     const sent = isObject(payload) ? (payload as JsonObject).taskToDomain : undefined;
     const input = isObject(filled.input) ? (filled.input as JsonObject) : {};
     const taskToDomain = filled.taskToDomain ?? (isObject(sent) && Object.keys(sent).length > 0 ? sent : null);
     const request = await startIn({ ...filled, taskToDomain, input: { ...input, ...about } });
-    return { workflowId: await (await this.#deps.starter()).start({ ...request, event }, once) };
+    return {
+      workflowId: await (await this.#deps.starter()).start({ ...request, event, ...(rootId === undefined ? {} : { rootId }) }, once),
+    };
   }
 
   async #end(verb: "complete" | "fail", filled: JsonObject, about: JsonObject): Promise<Json> {

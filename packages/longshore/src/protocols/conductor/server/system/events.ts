@@ -5,10 +5,12 @@ import { isObject, type Json, type JsonObject } from "../../../../core/json/json
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { LaneFailure } from "../../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
+import { rootFrom } from "../../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import { attemptIdOf } from "../../dialect/ids.ts";
 import { unquote } from "../../dialect/quoting.ts";
 import { eventOfSink, kindOfSink, unsupportedSink } from "../../dialect/sinks.ts";
+import { isLimit } from "../replies.ts";
 import type { Origin } from "./origin.ts";
 
 export async function sendEvent(origin: Origin, task: TaskRow, engine: Pick<ProtocolEngine, "events" | "makeId" | "clock">): Promise<Json> {
@@ -32,7 +34,13 @@ export async function sendEvent(origin: Origin, task: TaskRow, engine: Pick<Prot
     const error = `Error loading queue:${name}, for task:${id}, error: ${wrong}`;
     throw new LaneFailure({ error, retryable: true, output: writeExact(output) });
   }
-  await engine.events.emit({ name, payload: writeExact(output), key: id }, () => engine.makeId(engine.clock.now()));
+  const event = { name, payload: writeExact(output), key: id, rootId: rootFrom(run) };
+  try {
+    await engine.events.emit(event, () => engine.makeId(engine.clock.now()));
+  } catch (error) {
+    if (!isLimit(error)) throw error;
+    throw new LaneFailure({ error: error.message, retryable: true, output: event.payload }, { cause: error });
+  }
   return output;
 }
 

@@ -5,13 +5,14 @@ import { parseExact } from "../../../../core/json/json-exact.ts";
 import { kindOf } from "../../../../core/text.ts";
 import { LaneFailure } from "../../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
+import { rootFrom } from "../../../../engine/run/run.ts";
 import { attemptIdOf } from "../../dialect/ids.ts";
 import { unquote } from "../../dialect/quoting.ts";
-import { refusedByCore } from "../replies.ts";
+import { refusalOf, refusedByCore } from "../replies.ts";
 import { inlineOf, type Starter, type StartRequest, startIn } from "../start.ts";
 import type { Origin } from "./origin.ts";
 
-export async function startWorkflow({ settings }: Origin, task: TaskRow, starter: Starter): Promise<JsonObject> {
+export async function startWorkflow({ run, settings }: Origin, task: TaskRow, starter: Starter): Promise<JsonObject> {
   const given = requestIn(parseExact(task.input) as Json);
   const { correlationId, taskToDomain } = settings;
   try {
@@ -20,12 +21,13 @@ export async function startWorkflow({ settings }: Origin, task: TaskRow, starter
       ...request,
       correlationId: request.correlationId || correlationId,
       taskToDomain: request.taskToDomain ?? taskToDomain,
+      rootId: rootFrom(run),
     };
     // A task that runs again after a crash finds the run that it has started.
     return { workflowId: await starter.start(inherited, `START_WORKFLOW ${attemptIdOf(task.id, task.attempt)}`) };
   } catch (error) {
-    const refused = refusedByCore(error);
-    throw refused === undefined ? error : failed(refused.message, error);
+    const refused = refusalOf(error);
+    throw refused === undefined ? error : failed(refused, error);
   }
 }
 
