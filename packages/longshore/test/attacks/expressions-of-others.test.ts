@@ -11,7 +11,7 @@ afterAll(() => evaluator.close());
 const never = new AbortController().signal;
 
 function evaluate(language: Evaluation["language"], code: string, input: unknown = {}): Promise<Evaluated> {
-  return evaluator.evaluate({ language, code, input: JSON.stringify(input), msMax: 10_000 }, never);
+  return evaluator.evaluate({ language, code, input: JSON.stringify(input), msMax: 10_000 }, never, "run");
 }
 const js = (code: string) => evaluate("javascript", code);
 const jq = (code: string, input?: unknown) => evaluate("jq", code, input);

@@ -19,7 +19,8 @@ export interface LaneQueue {
   readonly lane: Lane;
   /** Rises with each new lane. */
   readonly position: number;
-  readonly ready: Heap<Place>;
+  /** In a lane of the server itself, runs take turns. */
+  readonly ready: Pick<Heap<Place>, "size" | "peek" | "push" | "pop" | "next" | "values">;
   node: LaneNode;
 }
 

@@ -7,7 +7,9 @@ import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
 import type { Halt } from "./halts.ts";
 import { Heap } from "./heap.ts";
 import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";
+import { isOwnLane } from "./reserved-lanes.ts";
 import type { Lane } from "./task.ts";
+import { TurnHeap } from "./turn-heap.ts";
 import type { Waiter } from "./waiters.ts";
 
 export type { Reach } from "./claim-group.ts";
@@ -32,6 +34,18 @@ const none: ReadonlySet<ClaimGroup> = new Set();
 
 export function laneOf(name: string, labels: Iterable<string> = []): Lane {
   return { name, labels: [...new Set(labels)].sort() };
+}
+
+/** The tasks of a lane that are ready. The server has few slots for its own lanes, so one run must not fill them for long. */
+function readyIn({ name }: Lane): LaneQueue["ready"] {
+  return isOwnLane(name)
+    ? new TurnHeap<Place>({ turnOf: turnOfTask, priorityOf: ({ priority }) => priority, before: goesBefore })
+    : new Heap(goesBefore);
+}
+
+/** The id of the run of a step, or what the ids of tasks without a run have in common before their last part. */
+function turnOfTask({ id }: Place): string {
+  return id.slice(0, Math.max(id.lastIndexOf("."), id.lastIndexOf("-"), 0));
 }
 
 export function laneKey(lane: Lane): string {
@@ -66,7 +80,7 @@ export class Lanes implements GroupKeeper {
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;
     const node = this.#nodeOf(lane);
-    const queue: LaneQueue = { lane, position: ++this.#positions, ready: new Heap(goesBefore), node };
+    const queue: LaneQueue = { lane, position: ++this.#positions, ready: readyIn(lane), node };
     if (!this.paused.has(key)) node.queue = queue;
     this.#lanes.set(key, queue);
     this.#empty.add(queue);

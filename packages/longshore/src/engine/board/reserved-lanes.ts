@@ -62,6 +62,11 @@ export class ReservedLanes {
   }
 }
 
+/** Whether the server itself performs the tasks of the lane. */
+export function isOwnLane(name: string): boolean {
+  return name.startsWith(ownMark);
+}
+
 export function ownLane(name: string): string {
   return ownMark + name;
 }

@@ -34,6 +34,8 @@ export const evaluateLane = "$conductor.evaluate";
 
 /** The lane of calls to other servers. */
 export const callLane = "$conductor.call";
+/** Calls that wait for other servers at the same time. One family of runs may use half of them. */
+export const callSlots = 64;
 
 /** All names of lanes whose tasks the server itself works on begin with it. */
 const systemLanePrefix = "$conductor.";

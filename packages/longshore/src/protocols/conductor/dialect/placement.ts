@@ -3,14 +3,16 @@
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { shown } from "../../../core/text.ts";
 import { laneOf } from "../../../engine/board/lanes.ts";
+import type { LimitKey } from "../../../engine/board/limits.ts";
 import type { Lane } from "../../../engine/board/task.ts";
 import type { Dialect, Needs, Placed, Scope, Unplaced } from "../../../engine/run/dialect.ts";
 import type { EndNode, InstantNode, Placement, TaskNode, WaitNode } from "../../../engine/run/plan.ts";
+import { rootFrom } from "../../../engine/run/run.ts";
 import { domainsOf } from "./domains.ts";
 import { javaText } from "./java-text.ts";
 import { leafOf, workerTypeOf } from "./leaf.ts";
 import type { TaskDef, WorkflowTask } from "./model.ts";
-import { isUnserved, mockedLane, operatorOf, systemLaneOf } from "./operators.ts";
+import { callLane, callSlots, isUnserved, mockedLane, operatorOf, systemLaneOf } from "./operators.ts";
 import { placementOf, timeoutsOf } from "./policy.ts";
 import { dynamicNameOf } from "./records.ts";
 import { documentKinds, type Settings, settingsOf } from "./settings.ts";
@@ -43,12 +45,19 @@ function lanesFor(taskType: string, taskToDomain: Settings["taskToDomain"]): Lan
 export const place: NonNullable<Dialect["place"]> = (_plan, node, input, scope) => {
   const task = node.origin as WorkflowTask;
   const { taskToDomain, mocked = [] } = settingsOf(scope.run);
-  if (systemLaneOf(task.type) !== undefined)
-    return mocked.includes(node.id) ? { placement: { ...placed(node), lanes: [laneOf(mockedLane, [])] } } : { placement: null };
+  const lane = systemLaneOf(task.type);
+  if (lane !== undefined && mocked.includes(node.id)) return { placement: { ...placed(node), lanes: [laneOf(mockedLane, [])] } };
+  if (lane === callLane) return { placement: { ...placed(node), limits: [...node.limits, callsOf(scope.run)] } };
+  if (lane !== undefined) return { placement: null };
   if (task.type === "DYNAMIC") return placeDynamic(node, task, input, scope, taskToDomain);
   if (taskToDomain === undefined || Object.keys(taskToDomain).length === 0) return { placement: null };
   return { placement: { ...placed(node), lanes: lanesFor(workerTypeOf(task), taskToDomain), polledMs } };
 };
+
+/** Calls of one family of runs at the same time: servers that answer slowly leave the other half of the slots to other runs. */
+function callsOf(run: Scope["run"]): LimitKey {
+  return { key: `${callLane} ${rootFrom(run)}`, held: callSlots / 2 };
+}
 
 function placed({ lanes, priority, retry, limits, delayMs, holdMs }: TaskNode): Placement {
   return { lanes, priority, retry, limits, delayMs, holdMs };

@@ -10,7 +10,7 @@ afterAll(() => evaluator.close());
 const never = new AbortController().signal;
 
 function evaluate(language: Evaluation["language"], code: string, input: unknown = {}, msMax = evaluationMsMax): Promise<Evaluated> {
-  return evaluator.evaluate({ language, code, input: JSON.stringify(input), msMax }, never);
+  return evaluator.evaluate({ language, code, input: JSON.stringify(input), msMax }, never, "run");
 }
 const js = (code: string, input?: unknown, msMax?: number) => evaluate("javascript", code, input, msMax);
 const jq = (code: string, input?: unknown) => evaluate("jq", code, input);
@@ -109,5 +109,7 @@ it("uses a bounded number of threads for many evaluations", async () => {
 
 it("drops an evaluation that was cancelled before its turn", async () => {
   const cancelled = AbortSignal.abort();
-  await expect(evaluator.evaluate({ language: "javascript", code: "1", input: "{}", msMax: 100 }, cancelled)).rejects.toThrow("cancelled");
+  await expect(evaluator.evaluate({ language: "javascript", code: "1", input: "{}", msMax: 100 }, cancelled, "run")).rejects.toThrow(
+    "cancelled",
+  );
 });

@@ -5,6 +5,7 @@ import type { Worker } from "node:worker_threads";
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";
 import { startProgram } from "../../../../core/program-thread.ts";
+import { TurnHeap } from "../../../../engine/board/turn-heap.ts";
 import { type Evaluated, type Evaluation, overdue } from "./evaluation.ts";
 
 /** Expressions take some milliseconds of a thread, and the server needs the other cores. */
@@ -28,6 +29,9 @@ type Posted =
 
 interface Job {
   readonly evaluation: Evaluation;
+  /** The order of arrival. */
+  readonly at: number;
+  readonly turn: string;
   readonly signal: AbortSignal;
   resolve(evaluated: Evaluated): void;
   reject(error: Error): void;
@@ -43,18 +47,22 @@ interface Thread {
 export class Evaluator {
   readonly #clock: Clock;
   readonly #threads = new Set<Thread>();
-  readonly #waiting: Job[] = [];
+  readonly #waiting = new TurnHeap<Job>({ turnOf: ({ turn }) => turn, priorityOf: () => 0, before: (a, b) => a.at < b.at });
+  #arrivals = 0;
   #closed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Rejects when the evaluation could not be made: a package is missing, or the evaluator is closed. The caller limits how many wait. */
-  evaluate(evaluation: Evaluation, signal: AbortSignal): Promise<Evaluated> {
+  /**
+   * Evaluations take turns by `turn`: the root of the run that waits for them. Rejects when the evaluation could not be made: a package is
+   * missing, or the evaluator is closed. The caller limits how many wait.
+   */
+  evaluate(evaluation: Evaluation, signal: AbortSignal, turn: string): Promise<Evaluated> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new LongshoreError("LONGSHORE_CLOSED", "The evaluator of expressions is closed."));
-      this.#waiting.push({ evaluation, signal, resolve, reject });
+      this.#waiting.push({ evaluation, at: ++this.#arrivals, turn, signal, resolve, reject });
       this.#next();
     });
   }
@@ -65,16 +73,16 @@ export class Evaluator {
 
   close(): void {
     this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0))
-      reject(new LongshoreError("LONGSHORE_CLOSED", "The evaluator of expressions is closed."));
+    for (let job = this.#waiting.pop(); job !== undefined; job = this.#waiting.pop())
+      job.reject(new LongshoreError("LONGSHORE_CLOSED", "The evaluator of expressions is closed."));
     for (const thread of this.#threads) this.#end(thread);
   }
 
   #next(): void {
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.size > 0) {
       const thread = this.#idle();
       if (thread === undefined) return;
-      const job = this.#waiting.shift() as Job;
+      const job = this.#waiting.pop() as Job;
       if (job.signal.aborted) job.reject(new Error("The evaluation was cancelled."));
       else this.#give(thread, job);
     }

@@ -38,18 +38,22 @@ export class EventActions {
     const document = await this.#deps.engine.documents.document(documentKinds.eventHandler, event.subscriber);
     const handler = document === undefined ? undefined : readHandler(document.body);
     if (handler === undefined || !handler.active || handler.event !== event.event) return { status: "SKIPPED" };
-    if (!(await this.#applies(handler, event.payload, signal))) return { status: "SKIPPED" };
+    if (!(await this.#applies(handler, event, signal))) return { status: "SKIPPED" };
     const done: Json[] = [];
     for (const [at, action] of handler.actions.entries()) done.push(await this.#act(action, at, event, handler.name));
     return { status: "COMPLETED", actions: done };
   }
 
-  async #applies({ condition, evaluatorType, name }: EventHandler, payload: Json, signal: AbortSignal): Promise<boolean> {
+  async #applies(
+    { condition, evaluatorType, name }: EventHandler,
+    { payload, rootId = name }: SubscribedEvent,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     if (condition === undefined || condition.trim() === "") return true;
     const input = writeExact(expanded(payload));
     if (evaluatorType === "value-param") return isTrue(isObject(payload) ? ((payload as JsonObject)[condition] ?? null) : null);
     const evaluation = { language: "javascript", code: condition, input, msMax: evaluationMsMax } as const;
-    const evaluated = await this.#deps.expressions.evaluate(evaluation, signal);
+    const evaluated = await this.#deps.expressions.evaluate(evaluation, signal, rootId);
     if ("output" in evaluated) return isTrue(parseExact(evaluated.output) as Json);
     throw failed(`the condition of the event handler ${name} cannot be evaluated: ${evaluated.failed}`, evaluated.isLimit === true);
   }

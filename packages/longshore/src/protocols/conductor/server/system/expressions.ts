@@ -4,23 +4,25 @@
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";
 import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
+import { rootFrom } from "../../../../engine/run/run.ts";
 import { javaText } from "../../dialect/java-text.ts";
-import type { WorkflowTask } from "../../dialect/model.ts";
 import { isScript } from "../../dialect/operators.ts";
 import { unquoteJson } from "../../dialect/quoting.ts";
 import { choiceOutput } from "../../dialect/records.ts";
 import { type Evaluated, type Evaluation, evaluationMsMax } from "../evaluate/evaluation.ts";
+import type { Origin } from "./origin.ts";
 
 export interface Expressions {
-  evaluate(evaluation: Evaluation, signal: AbortSignal): Promise<Evaluated>;
+  /** Evaluations take turns by `turn`. */
+  evaluate(evaluation: Evaluation, signal: AbortSignal, turn: string): Promise<Evaluated>;
 }
 
 /** The output of the task. Throws a LaneFailure with the reason and output of one that fails. */
-export async function performExpression(task: WorkflowTask, work: LaneWork, expressions: Expressions): Promise<Json> {
+export async function performExpression({ task, run }: Origin, work: LaneWork, expressions: Expressions): Promise<Json> {
   const text = unquoteJson(work.task.input);
   const input = objectIn(parseExact(text) as Json);
   const evaluate = (language: Evaluation["language"], code: string) =>
-    expressions.evaluate({ language, code, input: text, msMax: evaluationMsMax }, work.signal);
+    expressions.evaluate({ language, code, input: text, msMax: evaluationMsMax }, work.signal, rootFrom(run));
   switch (task.type) {
     case "SWITCH":
       return chosen(await evaluate("javascript", task.expression ?? ""), false);

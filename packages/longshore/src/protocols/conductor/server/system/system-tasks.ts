@@ -7,7 +7,7 @@ import type { Lane } from "../../../../engine/board/task.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import type { WorkflowTask } from "../../dialect/model.ts";
-import { callLane, evaluateLane, handlerLane, startLane } from "../../dialect/operators.ts";
+import { callLane, callSlots, evaluateLane, handlerLane, startLane } from "../../dialect/operators.ts";
 import { Evaluator } from "../evaluate/evaluator.ts";
 import { systemHolder } from "../render-task.ts";
 import type { Starter } from "../start.ts";
@@ -29,8 +29,6 @@ export interface SystemTasksDeps {
 
 /** Tasks that are evaluated or wait for a thread. Each may have megabytes of input. */
 const evaluateSlots = 32;
-/** Calls that wait for other servers at the same time. */
-const callSlots = 64;
 /** Starts and events of this server, which share commits. */
 const startSlots = 32;
 const handlerSlots = 32;
@@ -48,7 +46,7 @@ export class SystemTasks {
     this.#http = new HttpCalls(deps.targets, deps.secret);
     const actions = new EventActions({ engine: deps.engine, expressions: this.#evaluator, starter: deps.starter });
     this.#add(callLane, callSlots, (_origin, work) => this.#http.perform(work));
-    this.#add(evaluateLane, evaluateSlots, ({ task }, work) => performExpression(task, work, this.#evaluator));
+    this.#add(evaluateLane, evaluateSlots, (origin, work) => performExpression(origin, work, this.#evaluator));
     this.#add(startLane, startSlots, async (origin, { task }) =>
       origin.task.type === "EVENT" ? sendEvent(origin, task, deps.engine) : startWorkflow(origin, task, await deps.starter()),
     );
