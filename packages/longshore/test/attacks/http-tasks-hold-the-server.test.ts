@@ -1,10 +1,10 @@
 // The author of a definition calls servers of his own with HTTP tasks. Such a server announced its response without an end, and the task kept its
-// place without a limit; it asked to keep each connection open for ten minutes; or its name server did not answer, while lookups held the threads
+// place without a limit; it sent a million characters of JSON that were read in one turn of the event loop; it asked to keep each connection open for ten minutes; or its name server did not answer, while lookups held the threads
 // that also read files.
 
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import type { LaneWork } from "../../src/engine/board/lane-worker.ts";
 import { AddressGuard } from "../../src/net/http/address-guard.ts";
 import { HttpCalls } from "../../src/protocols/conductor/server/system/http.ts";
@@ -49,6 +49,44 @@ it("connections to many servers are not all kept", async () => {
   for (const uri of await Promise.all(uris)) await call(uri);
   expect(asked.filter((connection) => connection === "keep-alive")).toHaveLength(128);
   expect(asked.slice(128)).toEqual(Array(12).fill("close"));
+});
+
+it("a large response is read in several turns of the event loop, and many small ones are not read in one", async () => {
+  const bodies: { readonly [path: string]: string } = {
+    "/large": `[${"[],".repeat(349_000)}0]`,
+    "/broken": `[${"[],".repeat(349_000)}`,
+    "/text": JSON.stringify("x".repeat(1_000_000)),
+    "/small": `[${"[],".repeat(16_000)}0]`,
+  };
+  const server = createServer((request, response) => response.end(bodies[request.url ?? ""]));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const call = httpCalls();
+  const bodyOf = async (path: string) => {
+    const output = await call(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
+    return (output as { response: { body: unknown } }).response.body;
+  };
+  const { parse } = JSON;
+  const inTurn = { chars: 0, most: 0 };
+  const reading = vi.spyOn(JSON, "parse").mockImplementation((text, reviver) => {
+    // A text has no parts, and is copied in less than a millisecond.
+    if (!text.startsWith('"')) inTurn.chars += text.length;
+    inTurn.most = Math.max(inTurn.most, inTurn.chars);
+    setImmediate(() => {
+      inTurn.chars = 0;
+    });
+    return parse(text, reviver);
+  });
+  onTestFinished(() => reading.mockRestore());
+  expect(await bodyOf("/large")).toHaveLength(349_001);
+  expect(await bodyOf("/broken")).toBe(bodies["/broken"]);
+  expect(await bodyOf("/text")).toHaveLength(1_000_000);
+  for (const body of await Promise.all(Array.from({ length: 30 }, () => bodyOf("/small")))) expect(body).toHaveLength(16_001);
+  // A slice is 128,000 characters. The first one may be read in a turn before its immediates run, and the second one in these.
+  expect(inTurn.most).toBeLessThanOrEqual(2 * 128_000);
 });
 
 it("at most two names are looked up at once", async () => {

@@ -4,6 +4,9 @@ import type { Agent, Dispatcher } from "undici";
 import { toError } from "../../../../core/errors.ts";
 import { isObject, isScalar, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
+import { parseInSlices } from "../../../../core/json/json-slices.ts";
+import { inTurns } from "../../../../core/slices/slice-work.ts";
+import { Slices, turnRows } from "../../../../core/slices/slices.ts";
 import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import { type Reply, send } from "../../../../net/http/send.ts";
@@ -18,6 +21,10 @@ const timeoutMsDefault = 3_000;
 const timeoutMsMax = 300_000;
 /** A body becomes the output of the task, which the server reads and writes in some milliseconds. */
 const bodyBytesMax = 1_048_576;
+/** Characters of JSON that take about as long to read as a row, with any content: 350,000 values in a body of 1 MiB take up to 60 ms. */
+const charsPerRow = 64;
+/** Characters of a body that are read in one turn of the event loop, so in some milliseconds. */
+const bodySliceChars = turnRows * charsPerRow;
 /** A server that does not accept a connection within this time is not there. */
 const connectMsMax = 10_000;
 const redirectsMax = 5;
@@ -48,6 +55,8 @@ interface Request {
 export class HttpCalls {
   readonly #guard: AddressGuard;
   readonly #secret: (name: string) => string | null;
+  /** Shared by all responses: a turn of the event loop reads no more, however many responses arrive at once. */
+  readonly #slices = new Slices();
   #agent: Promise<Agent> | undefined;
   /** Open connections, used or not. */
   #connections = 0;
@@ -71,7 +80,7 @@ export class HttpCalls {
     } catch (error) {
       throw failed(`I/O error on ${what}: ${reasonOf(error)}`, error);
     }
-    if (reply.status >= 200 && reply.status < 300) return { response: responseOf(reply) };
+    if (reply.status >= 200 && reply.status < 300) return { response: await this.#responseOf(reply) };
     throw failed(`${reply.status} ${reply.reason ?? ""} on ${what}: "${reply.text}"`);
   }
 
@@ -96,6 +105,26 @@ export class HttpCalls {
     };
     const limits = { bytesMax: bodyBytesMax, slowMs };
     return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, limits);
+  }
+
+  async #responseOf({ status, reason, headers, text }: Reply): Promise<Json> {
+    const shown: JsonObject = {};
+    for (const [name, value = []] of Object.entries(headers))
+      shown[name] = credentials.has(name) ? [hidden] : Array.isArray(value) ? value : [value];
+    return { headers: shown, reasonPhrase: reason ?? "", body: await this.#bodyOf(text), statusCode: status };
+  }
+
+  async #bodyOf(text: string): Promise<Json> {
+    if (text === "") return null;
+    await this.#slices.turn(Math.min(turnRows, Math.ceil(text.length / charsPerRow)));
+    try {
+      // Only lists and objects have parts.
+      if (text.length <= bodySliceChars || !/^[ \t\r\n]*[[{]/.test(text)) return parseExact(text) as Json;
+      return (await inTurns(parseInSlices(text, bodySliceChars), this.#slices)) as Json;
+    } catch {
+      // Not JSON: the text itself is the body.
+      return text;
+    }
   }
 
   async #open(): Promise<Agent> {
@@ -149,23 +178,6 @@ function listed(given: Json | undefined): string {
 function timeoutOf(given: Json | undefined): number {
   const ms = typeof given === "string" ? Number(given) : given;
   return typeof ms === "number" && ms > 0 ? Math.min(ms, timeoutMsMax) : timeoutMsDefault;
-}
-
-function responseOf({ status, reason, headers, text }: Reply): Json {
-  const shown: JsonObject = {};
-  for (const [name, value = []] of Object.entries(headers))
-    shown[name] = credentials.has(name) ? [hidden] : Array.isArray(value) ? value : [value];
-  return { headers: shown, reasonPhrase: reason ?? "", body: bodyOf(text), statusCode: status };
-}
-
-function bodyOf(text: string): Json {
-  if (text === "") return null;
-  try {
-    return parseExact(text) as Json;
-  } catch {
-    // Not JSON: the text itself is the body.
-    return text;
-  }
 }
 
 /** For another server than the one that the task names. Any other header may contain a secret, whatever its name is. */
