@@ -47,6 +47,10 @@ export const complete = (name: string, outputData: Record<string, unknown> = {})
 export const fail = (name: string, more: Record<string, unknown> = {}): Step =>
   update(name, { status: "FAILED", reasonForIncompletion: "no luck", workerId: "w1", ...more });
 
+/** Starts a run and waits for its response. */
+export const execute = (name: string, flow: string, parameters: string, body: unknown = {}, more: More = {}): Step =>
+  post(name, `/workflow/execute/${flow}?requestId=r1&${parameters}`, body, more);
+
 export const run = (name: string, wf = "wf"): Step => get(name, `/workflow/{{${wf}}}`);
 
 /** Reads the whole run again and again until it shows the expected state. */

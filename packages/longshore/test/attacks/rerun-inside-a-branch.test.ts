@@ -2,7 +2,7 @@
 // which had kept its result. So it began at once, at the same time as the steps that it waits for, and a second time after them.
 
 import { expect, it } from "vitest";
-import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
+import { startConductor } from "../support/conductor-rest.ts";
 import { operator, simple } from "../support/conductor-world.ts";
 
 const types = ["inside_first", "inside_last", "behind"];
@@ -15,19 +15,6 @@ const choice = operator("SWITCH", "choose", {
   defaultCase: [],
 });
 
-/** Completes every open task and returns the names in order. Tasks that were open at the same time share an entry. */
-async function workOff(c: ConductorServer, from: readonly string[] = types): Promise<string[]> {
-  const order: string[] = [];
-  for (let rounds = 0; rounds < 10; rounds++) {
-    await c.settle();
-    const found = (await Promise.all(from.map((type) => c.poll(type)))).filter((task) => task !== undefined);
-    if (found.length === 0) return order;
-    order.push(found.map((task) => task.taskDefName).join("+"));
-    for (const task of found) await c.update(task);
-  }
-  throw new Error(`The run does not come to its end: ${order.join(", ")}`);
-}
-
 it.each([
   ["inside_first", ["inside_first", "inside_last", "behind"]],
   ["inside_last", ["inside_last", "behind"]],
@@ -37,10 +24,10 @@ it.each([
   const c = await startConductor();
   await c.taskDef(...types.map((name) => ({ name, retryCount: 0 })));
   const run = await c.begin([choice, simple("behind")]);
-  expect(await workOff(c)).toEqual(types);
+  expect(await c.workOff(types)).toEqual(types);
   const step = (await c.run(run)).tasks.find((task) => task.referenceTaskName === from);
   await c.ask("POST", `/workflow/${run}/rerun`, { reRunFromTaskId: step?.taskId });
-  expect(await workOff(c)).toEqual(order);
+  expect(await c.workOff(types)).toEqual(order);
   expect((await c.run(run)).status).toBe("COMPLETED");
 });
 
@@ -52,7 +39,7 @@ it("a retry of a step inside a branch does not begin the step after the branch",
   await c.update(await c.take("inside_last"), { status: "FAILED" });
   await c.settle();
   await c.ask("POST", `/workflow/${run}/retry`);
-  expect(await workOff(c)).toEqual(["inside_last", "behind"]);
+  expect(await c.workOff(types)).toEqual(["inside_last", "behind"]);
   expect((await c.run(run)).status).toBe("COMPLETED");
 });
 
@@ -66,9 +53,9 @@ it.each([
   const both = { ...choice, defaultCase: others.map((name) => simple(name)) };
   const run = await c.begin([both, simple("behind")]);
   await c.ask("PUT", `/workflow/${run}/skiptask/${from}`);
-  expect(await workOff(c, [...types, ...others])).toEqual(types);
+  expect(await c.workOff([...types, ...others])).toEqual(types);
   const step = (await c.run(run)).tasks.find((task) => task.referenceTaskName === from);
   await c.ask("POST", `/workflow/${run}/rerun`, { reRunFromTaskId: step?.taskId });
-  expect(await workOff(c, [...types, ...others])).toEqual(order);
+  expect(await c.workOff([...types, ...others])).toEqual(order);
   expect((await c.run(run)).status).toBe("COMPLETED");
 });

@@ -2,6 +2,7 @@
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import {
   complete,
+  execute,
   get,
   operator,
   poll,
@@ -66,9 +67,6 @@ export const searching: Chapter = {
     get("tasks, badly formed", "/tasks/search?query=x"),
   ],
 };
-
-const execute = (name: string, flow: string, parameters: string, body: unknown = {}, more: Partial<Step> = {}): Step =>
-  post(name, `/workflow/execute/${flow}?requestId=r1&${parameters}`, body, more);
 
 export const executing: Chapter = {
   name: "execute-and-signal",

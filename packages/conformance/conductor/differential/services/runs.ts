@@ -1,6 +1,6 @@
 // Runs with mocked tasks, signals, runs that are executed while the caller waits, and forms of searches.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
-import { get, operator, post, quick, reaches, run, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
+import { execute, get, operator, post, quick, reaches, run, simple, start, taskDefs, workflow, workflowDef } from "../steps.ts";
 
 const TYPE = "served_task";
 const subWorkflow = (ref: string, name: string) => operator("SUB_WORKFLOW", ref, { subWorkflowParam: { name, version: 1 } });
@@ -92,8 +92,6 @@ export const tests: Chapter = {
 };
 
 const WAITS = "served_wait";
-const execute = (name: string, flow: string, parameters: string, body: unknown = {}, more: Partial<Step> = {}): Step =>
-  post(name, `/workflow/execute/${flow}?requestId=r1&${parameters}`, body, more);
 const signal = (name: string, id: string, status: string, parameters: string, body: unknown = {}): Step =>
   post(name, `/tasks/{{${id}}}/${status}/signal/sync?${parameters}`, body);
 const strategies = ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"];
