@@ -31,7 +31,7 @@ export const serviceDifferences: readonly Accepted[] = [
     when: ({ chapter, at }) => chapter === "schedules" && /\.(workflowId|executionId)$/.test(at),
   },
   {
-    reason: "Parts of a text that are objects or lists are written as JSON, where the real server writes them in the manner of Java.",
+    reason: "The inputs and outputs in summaries of searches are JSON, where the real server writes them in the manner of Java.",
     when: ({ chapter, at }) => chapter === "schedules" && /\.(input|inputSize)$/.test(at),
   },
   {
