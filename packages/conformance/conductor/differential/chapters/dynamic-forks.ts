@@ -1,7 +1,7 @@
 // FORK_JOIN_DYNAMIC in both forms.
 import type { Chapter, Step } from "../../../src/differential/script.ts";
 import { define, defined, done, join, step, TYPE } from "../operator-steps.ts";
-import { operator, post, quick, reaches, run, runUntil, start, taskDefs } from "../steps.ts";
+import { operator, post, quick, reaches, runUntil, start, taskDefs } from "../steps.ts";
 
 const pair = { dynamicForkTasksParam: "tasks", dynamicForkTasksInputParamName: "inputs" };
 const forkOf = (more: Record<string, unknown>) => operator("FORK_JOIN_DYNAMIC", "fork", more);
@@ -13,7 +13,7 @@ const byPair = define(
 
 const begun = (name: string, of: string, input: Record<string, unknown>): Step[] => [
   start(`${name}, start`, { name: of, input }),
-  run(`${name}, the run`),
+  runUntil(`${name}, the run`, /"taskType":"JOIN"|"status":"FAILED"/),
 ];
 
 export const dynamicForks: Chapter = {
@@ -60,7 +60,8 @@ export const dynamicForks: Chapter = {
       define(forkOf({ inputParameters: { forkTaskWorkflow: "df_child", forkTaskInputs: [{ k: 1 }, { k: 2 }] } }), join([]), step("after")),
     ),
     start("children, start", { name: "df_children" }),
-    runUntil("children, begun", /"subWorkflowId":"[^"]+"[\s\S]*"subWorkflowId":"[^"]+"/),
+    // Each of the two children is named twice.
+    runUntil("children, begun", /(?:"subWorkflowId":"[^"]+"[\s\S]*){4}/),
     defined("df_no_join", define(forkOf({ inputParameters: { forkTaskName: TYPE, forkTaskInputs: [1] } }), step("after"))),
     ...begun("without a JOIN", "df_no_join", {}),
     defined("df_nothing", define(forkOf({ inputParameters: {} }), join([]))),
