@@ -1,20 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { foreignServer } from "../../test/support/foreign-http.ts";
 import { connect, Unreachable } from "./client.ts";
 
-async function serverThat(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
-  const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 function saying(status: number, body: string): Promise<string> {
-  return serverThat((_, response) => response.writeHead(status).end(body));
+  return foreignServer((_, response) => response.writeHead(status).end(body));
 }
 
 describe("the error for a refused request is one sentence", () => {
@@ -42,7 +31,7 @@ describe("the error for a refused request is one sentence", () => {
 describe("a request", () => {
   it("carries the token, the query and the body, below the path of the URL", async () => {
     let seen: unknown;
-    const url = await serverThat((request, response) => {
+    const url = await foreignServer((request, response) => {
       const { method, url: path, headers } = request;
       request.setEncoding("utf8").on("data", (body) => {
         seen = { method, path, body, token: headers.authorization, type: headers["content-type"] };
@@ -64,14 +53,14 @@ describe("a request", () => {
 
   it("without a server fails, and may be retried", async () => {
     await expect(connect({ on: "http://127.0.0.1:9" }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
-    const cut = await serverThat((request) => void request.socket.destroy());
+    const cut = await foreignServer((request) => void request.socket.destroy());
     await expect(connect({ on: cut }).get("/runs")).rejects.toBeInstanceOf(Unreachable);
   });
 });
 
 describe("events", () => {
   it("resume after an id, end when the server ends them, and report a broken connection as an error", async () => {
-    const url = await serverThat((request, response) => {
+    const url = await foreignServer((request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(`id: 1\ndata: after ${request.headers["last-event-id"]}\n\n`, () => {
         if (request.url?.includes("break")) request.socket.destroy();

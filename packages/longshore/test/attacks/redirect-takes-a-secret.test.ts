@@ -1,26 +1,21 @@
 // A server that an HTTP task calls redirects the request to another server. The secret in a header came along, unless the header had one of four
 // names.
 
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
 import type { LaneWork } from "../../src/engine/board/lane-worker.ts";
 import { AddressGuard } from "../../src/net/http/address-guard.ts";
 import { HttpCalls } from "../../src/protocols/conductor/server/system/http.ts";
+import { foreignServer } from "../support/foreign-http.ts";
 
 /** Returns its address, and the headers that it got. */
 async function target(location?: string): Promise<{ uri: string; got: IncomingHttpHeaders[] }> {
   const got: IncomingHttpHeaders[] = [];
-  const server = createServer((request, response) => {
+  const address = await foreignServer((request, response) => {
     got.push(request.headers);
     response.writeHead(location === undefined ? 200 : 302, location === undefined ? {} : { location }).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, got };
+  return { uri: `${address}/`, got };
 }
 
 it.each(["authorization", "x-our-token", "cookie"])("a redirect to another server does not carry the header %s", async (header) => {

@@ -2,32 +2,21 @@
 // response redirects the worker to an address that only the worker can reach, to which it would send its headers, or the response does not
 // end. The worker must not follow redirects, and must read no more than it can use.
 
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { HttpAgent } from "../../src/net/http/agent.ts";
 import { getBlob, putJson } from "../../src/protocols/stepflow/worker/http/blob-api.ts";
 import { type TelemetryOptions, telemetry } from "../../src/telemetry/index.ts";
 import { TestClock } from "../../src/testing/clock.ts";
-
-async function serving(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { foreignServer } from "../support/foreign-http.ts";
 
 /** An address that the attacker cannot reach, and one that redirects to it. */
 async function inside() {
   const reached: string[] = [];
-  const secret = await serving((request, response) => {
+  const secret = await foreignServer((request, response) => {
     reached.push(`${request.method} ${request.headers["x-key"] ?? ""}`);
     response.end('{"data":"secret","blobId":"secret"}');
   });
-  const leading = await serving((request, response) => {
+  const leading = await foreignServer((request, response) => {
     request.resume();
     response.writeHead(307, { location: `${secret}/internal` }).end();
   });
@@ -71,7 +60,7 @@ it.each(protocols)("only the usable part of an endless collector response is rea
   const over = new Promise<void>((resolve) => {
     closed = resolve;
   });
-  const endless = await serving((request, response) => {
+  const endless = await foreignServer((request, response) => {
     request.resume();
     response.once("close", closed);
     const write = () => {
