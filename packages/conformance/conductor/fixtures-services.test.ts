@@ -11,7 +11,10 @@ import { startReferenceServer } from "./reference.ts";
 const stage = openFileStage();
 let url = "";
 
-fixtureSuite(serviceChapters, new Set(), async () => {
+// Whether a response shows the child of a run that has just begun depends on the real server's background work.
+const changing = new Set(["signal-strategies"]);
+
+fixtureSuite(serviceChapters, changing, async () => {
   const server = await startReferenceServer(stage, { transactions: "deferred", services: serviceVariables });
   url = server.url;
   return server;

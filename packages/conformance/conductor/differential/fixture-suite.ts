@@ -16,6 +16,7 @@ export function fixtureSuite(chapters: readonly Chapter[], changing: ReadonlySet
     for (const chapter of chapters) {
       const played = await play(server.url, chapter);
       answers.set(chapter.name, withoutLostUpdates(recorded(played)));
+      if (changing.has(chapter.name)) continue;
       for (const { step, met } of played) if (!met) waitedInVain.push(`${chapter.name} / ${step.name}`);
     }
   });

@@ -25,7 +25,7 @@ def echo(input: dict) -> dict:
 
 @server.component(name="kinds")
 def kinds(input: dict) -> dict:
-    """Returns the type of each value that has arrived."""
+    """Of which type each value is that has arrived."""
     return {key: type(value).__name__ for key, value in input.items()}
 
 

@@ -163,7 +163,7 @@ const startTask = (startWorkflow: unknown, more: Record<string, unknown> = {}) =
 
 const started = (name: string): Step[] => [
   start(`${name}, start`, { name: `sw_${name}`, input: { k: 1, child: "sw_child" }, correlationId: `corr-${name}` }),
-  runUntil(`${name}, the run`, /"referenceTaskName":"after"|"status":"FAILED"/),
+  runUntil(`${name}, the run`, new RegExp(`"referenceTaskName":"after"|${hasFailed.source}`)),
 ];
 
 export const startWorkflows: Chapter = {
