@@ -15,15 +15,15 @@ import { eventually } from "../support/workflow-graph.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-async function laneOfServer() {
+async function laneOfServer(name = "$server.own") {
   const engine = await openEngineWithStore({ directory: null });
   onTestFinished(() => engine.close());
   const { board } = engine.store;
-  const lanes = [{ name: "$own", labels: [] }];
+  const lanes = [{ name, labels: [] }];
   const post = (ids: string[], priority = 0) =>
     board.post(ids.map((id) => ({ id, step: "s", lanes, input: "null", policy: null, priority })));
   const claim = async (max: number) => {
-    const { tasks } = await board.claim({ reach: { names: ["$own"], labels: [] }, holder: "w", termMs: 60_000, max });
+    const { tasks } = await board.claim({ reach: { names: [name], labels: [] }, holder: "w", termMs: 60_000, max });
     return tasks.map(({ id }) => id);
   };
   return { post, claim };
@@ -38,6 +38,12 @@ it("runs take turns in a lane of the server, each in the order of its own tasks"
   // A run that comes later does not catch up on rounds that are over.
   await post(["late.0", "late.1"]);
   expect(await claim(4)).toEqual(["flood.6", "late.0", "flood.7", "late.1"]);
+});
+
+it("tasks for a shell keep the order of their arrival, because they are for workers", async () => {
+  const { post, claim } = await laneOfServer("$command");
+  await post(["flood.0", "flood.1", "other.0"]);
+  expect(await claim(3)).toEqual(["flood.0", "flood.1", "other.0"]);
 });
 
 it("a higher priority still comes before the turn", async () => {

@@ -7,7 +7,7 @@ import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
 import type { Halt } from "./halts.ts";
 import { Heap } from "./heap.ts";
 import { firstLane, goesBefore, LaneNode, type LaneQueue, type Place } from "./lane-tree.ts";
-import { isOwnLane } from "./reserved-lanes.ts";
+import { isServedHere } from "./reserved-lanes.ts";
 import type { Lane } from "./task.ts";
 import { TurnHeap } from "./turn-heap.ts";
 import type { Waiter } from "./waiters.ts";
@@ -38,7 +38,7 @@ export function laneOf(name: string, labels: Iterable<string> = []): Lane {
 
 /** The tasks of a lane that are ready. The server has few slots for its own lanes, so one run must not fill them for long. */
 function readyIn({ name }: Lane): LaneQueue["ready"] {
-  return isOwnLane(name)
+  return isServedHere(name)
     ? new TurnHeap<Place>({ turnOf: turnOfTask, priorityOf: ({ priority }) => priority, before: goesBefore })
     : new Heap(goesBefore);
 }
