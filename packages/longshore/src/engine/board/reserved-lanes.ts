@@ -63,8 +63,8 @@ export class ReservedLanes {
 }
 
 /**
- * Whether the server itself performs the tasks of the lane, in a few slots of its own. The names of these lanes have a dot, such as `$conductor.call`; the
- * tasks of other reserved lanes are for workers with a shell.
+ * Whether the server itself performs the tasks of the lane, in a few slots of its own. The names of these lanes have a dot; the tasks of other
+ * reserved lanes are for workers with a shell.
  */
 export function isServedHere(name: string): boolean {
   return name.startsWith(ownMark) && name.includes(".");
