@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Disk, openDisk } from "./simulation-disk.ts";
-import { type FunctionPlant, playFunctions } from "./simulation-functions.ts";
+import type { FunctionPlant } from "./simulation-function-plants.ts";
+import { playFunctions } from "./simulation-functions.ts";
 import { functionsSuite, trouble } from "./simulation-functions-suite.ts";
 
 functionsSuite(1, 40, 2);

@@ -6,15 +6,7 @@
 import { writeExact } from "../../src/core/json/json-exact.ts";
 import { Slices } from "../../src/core/slices/slices.ts";
 import type { Task } from "../../src/core/task.ts";
-import {
-  type Command,
-  type JournalEntry,
-  type JournalPage,
-  journalQuestion,
-  type Turn,
-  type TurnNews,
-  type TurnReport,
-} from "../../src/core/turn.ts";
+import { type JournalPage, journalQuestion, type Turn, type TurnNews, type TurnReport } from "../../src/core/turn.ts";
 import { isDriver, isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { commandOf, isCommand } from "../../src/engine/run/driven-state.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
@@ -28,6 +20,7 @@ import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import type { Disk } from "./simulation-disk.ts";
+import { altered, type FunctionPlant, planted } from "./simulation-function-plants.ts";
 import { Lives } from "./simulation-lives.ts";
 import { broken } from "./simulation-model.ts";
 import { Operator } from "./simulation-operator.ts";
@@ -51,17 +44,6 @@ export interface Trouble {
   readonly orders?: number;
   readonly plant?: FunctionPlant;
 }
-
-/** Faults that are planted, to see whether the simulation finds them. */
-export type FunctionPlant =
-  /** A replay gets the results in the order of the commands, not in the order in which they arrived. */
-  | "results in another order"
-  /** The journal keeps another value of a side effect than the function continued with. */
-  | "another value of a side effect"
-  /** A replay does not find the last command. */
-  | "a lost command"
-  /** The disk confirms commits that it does not make. */
-  | "lost commits";
 
 export interface Outcome {
   readonly commits: number;
@@ -394,18 +376,4 @@ async function unlessDead<Result>(call: Promise<Result>, otherwise: Result): Pro
   );
   for (let turn = 0; turn < turnsMax && answer === undefined; turn++) await Promise.race([settled, turns(1)]);
   return answer?.value ?? otherwise;
-}
-
-function altered({ commands, ...report }: TurnReport): TurnReport {
-  const value = (command: Command) => (command.kind === "local" ? { ...command, output: Number(command.output) + 0.5 } : command);
-  return { ...report, commands: commands.map(value) };
-}
-
-function planted(entries: readonly JournalEntry[], plant: FunctionPlant): readonly JournalEntry[] {
-  if (plant === "a lost command") return entries.slice(0, -1);
-  if (plant !== "results in another order") return entries;
-  const places = entries.flatMap(({ result }) => result?.place ?? []).sort((one, other) => one - other);
-  return entries.map((entry) =>
-    entry.result === undefined ? entry : { ...entry, result: { ...entry.result, place: places.shift() ?? 0 } },
-  );
 }

@@ -15,6 +15,7 @@ import { limitContract, limitRestartContract } from "./store-limits.ts";
 import { lineContract } from "./store-lines.ts";
 import { livesContract, livesRestartContract } from "./store-lives.ts";
 import { offerContract } from "./store-offers.ts";
+import { partReaderContract } from "./store-part-readers.ts";
 import { partContract } from "./store-parts.ts";
 import { powerCutContract } from "./store-power-cut.ts";
 import { restartContract } from "./store-restart.ts";
@@ -55,6 +56,7 @@ export function storeContract(name: string, kind: StoreKind): void {
     scheduleContract(setup);
     scheduleChangesContract(setup);
     partContract(setup);
+    partReaderContract(setup);
     signalContract(setup);
     functionContract(setup);
     functionLivesContract(setup);
