@@ -1,5 +1,6 @@
 // The client over HTTP. It uses only `fetch`, so it works in Node, Deno, Bun and browsers.
 
+import { callingRun } from "../core/calling-run.ts";
 import type { Clock } from "../core/clock.ts";
 import { type Duration, durationMs } from "../core/duration.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -127,7 +128,8 @@ class HttpClient implements Client {
 
   emit(event: string, payload?: unknown, { key, signal }: EmitOptions = {}): Promise<EmittedEvent> {
     // With a key, an event that is sent again after a broken connection starts nothing twice.
-    return this.#requests.post("/events", { body: { name: event, payload: toJson(payload), key: key ?? this.#newId() }, signal });
+    const body = { name: event, payload: toJson(payload), key: key ?? this.#newId(), run: callingRun() };
+    return this.#requests.post("/events", { body, signal });
   }
 
   run<Output>(id: string): RunHandle<Output> {

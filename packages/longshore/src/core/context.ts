@@ -7,6 +7,7 @@
 // accepts one. A handler that ignores the signal is abandoned after a grace period, and its slot is free for other work.
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import { findCallingRun } from "./calling-run.ts";
 import type { Duration } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";
 import type { Json } from "./json/json.ts";
@@ -121,6 +122,9 @@ export function isEnding(value: unknown): value is Ending {
 
 // Each handler's context belongs to the asynchronous call chain that the handler started.
 const running = new AsyncLocalStorage<Context>();
+
+// A task without a run has an empty text.
+findCallingRun(() => running.getStore()?.ids.runId || undefined);
 
 /** The context of the handler that called this function, directly or indirectly. Throws LONGSHORE_CLOSED outside a handler. */
 export function currentContext(): Context {

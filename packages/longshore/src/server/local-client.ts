@@ -16,6 +16,7 @@ import type {
 import { withDeadline } from "../client/deadline.ts";
 import { taskOutputOf } from "../client/run-failed.ts";
 import type { ScheduleFilter, ScheduleHandle, ScheduleInfo } from "../client/schedule.ts";
+import { callingRun } from "../core/calling-run.ts";
 import { durationMs } from "../core/duration.ts";
 import { idOfUuid } from "../core/ids.ts";
 import { toJson } from "../core/json/to-json.ts";
@@ -67,7 +68,8 @@ export class LocalClient implements Client {
     const { events, makeId, clock } = this.#engine;
     const newId = () => makeId(clock.now());
     checkEvent(event, key);
-    const started = await events.emit({ name: event, payload: JSON.stringify(toJson(payload)), key: key ?? newId() }, newId);
+    const sent = { name: event, payload: JSON.stringify(toJson(payload)), key: key ?? newId(), runId: callingRun() };
+    const started = await events.emit(sent, newId);
     return { event, runs: started.map(({ run, created }) => ({ workflow: run.workflow, id: run.id, created })) };
   }
 

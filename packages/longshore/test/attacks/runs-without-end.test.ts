@@ -3,6 +3,8 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import { LocalEvents } from "../../src/engine/event/local-events.ts";
+import { graph } from "../../src/graph.ts";
+import { LocalClient } from "../../src/server/local-client.ts";
 import { startConductor } from "../support/conductor-rest.ts";
 import { operator, simple } from "../support/conductor-world.ts";
 import { openEngineWithStore } from "../support/engine.ts";
@@ -87,14 +89,17 @@ it("an event is refused while handlers have too many tasks of the same family of
   const { rows, commit, runs, board } = engine.store;
   const events = new LocalEvents({ store: rows, commit, runs, board, familyTasksMax: 3 });
   for (const name of ["one", "two"]) await events.subscribe("e", { lane: "handlers", name });
-  const emit = (key: string, rootId?: string) => events.emit({ name: "e", payload: "{}", key, rootId }, () => key);
-  await emit("1", "root");
-  await emit("2", "root");
-  await expect(emit("3", "root")).rejects.toThrow("The events of run root, and of runs that it started, have 4 tasks of event handlers");
-  await expect(emit("3", "root")).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
-  await emit("3", "roots");
-  await emit("4");
+  const client = new LocalClient(engine);
+  const held = graph("held", (g) => g.signal("never"));
+  const [{ id: root }, { id: other }] = [await client.start(held), await client.start(held)];
+  const emit = (key: string, runId?: string) => events.emit({ name: "e", payload: "{}", key, runId }, () => key);
+  await emit("1", root);
+  await emit("2", root);
+  await expect(emit("3", root)).rejects.toThrow(`The events of run ${root}, and of runs that it started, have 4 tasks of event handlers`);
+  await expect(emit("3", root)).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
+  await emit("3", other);
+  await emit("4", "a run of another orchestrator");
   const claim = { reach: { names: ["handlers"], labels: [] }, holder: "w", termMs: 60_000, max: 2 };
   for (const { id, grant } of (await engine.store.board.claim(claim)).tasks) await engine.board.complete({ taskId: id, grant }, "null");
-  await emit("3", "root");
+  await emit("3", root);
 });

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { matches } from "../../core/event-trigger.ts";
+import { idOfUuid } from "../../core/ids.ts";
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
 import type { LocalBoard } from "../board/local-board.ts";
@@ -9,6 +10,7 @@ import { looseTask } from "../board/loose-task.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
 import type { LocalRuns } from "../run/local-runs.ts";
+import { rootFrom } from "../run/run.ts";
 import type { Tx } from "../tx.ts";
 import { eventTaskPrefix, FamilyEvents } from "./local-families.ts";
 import type { EventStore, NewEvent, StartedByEvent, SubscribedEvent, Subscriber } from "./store.ts";
@@ -45,13 +47,15 @@ export class LocalEvents implements EventStore {
     this.#families = new FamilyEvents(store, familyTasksMax);
   }
 
-  async emit({ name, payload, key, rootId }: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]> {
+  async emit({ name, payload, key, runId }: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]> {
     const parsed = JSON.parse(payload) as Json;
     const isRepeat = this.#isRepeat();
     // An operation may run again, and in the context of another request. So the ids are made before it.
     const listening = await this.#commit.read((tx) => this.#runs.triggers.listeners(tx, name));
     const ids = new Map(listening.map(({ workflow }) => [workflow, makeId()]));
     return this.#commit.run((tx) => {
+      const sender = runId === undefined ? null : this.#runs.runs.get(tx, idOfUuid(runId) ?? runId);
+      const rootId = sender === null ? undefined : rootFrom(sender);
       const started = new Map<string, StartedByEvent>();
       for (const listener of this.#runs.triggers.listeners(tx, name)) {
         const { workflow } = listener;

@@ -28,8 +28,8 @@ export interface NewEvent {
   readonly payload: string;
   /** A second event with the same name, key and payload starts nothing, and returns the first runs. */
   readonly key: string;
-  /** The root of the family whose run has sent it: the runs that it starts belong to that family. Default: no run has sent it. */
-  readonly rootId?: string | undefined;
+  /** The run that has sent it: the runs that it starts belong to the family of that run. Unknown or absent: no run has sent it. */
+  readonly runId?: string | undefined;
 }
 
 export interface StartedByEvent {

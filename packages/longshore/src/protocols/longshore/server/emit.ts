@@ -12,6 +12,9 @@ import { json, type Operation, operation } from "./operation.ts";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const plain = /^[^\u0000-\u001f\u007f]*$/;
 
+/** As long as ids of other orchestrators: their runs are not known here, and count for nothing. */
+const runIdMax = 256;
+
 const emitBody = z.strictObject({
   name: z.string().min(1).max(eventNameMax).regex(plain).describe(`the name of the event: a text of 1 to ${eventNameMax} characters`),
   payload: z.unknown().optional().describe("any JSON value; null when absent. It is the input of the runs"),
@@ -22,6 +25,13 @@ const emitBody = z.strictObject({
     .regex(plain)
     .optional()
     .describe(`a text of 1 to ${eventKeyMax} characters; a second event with the same name, key and payload starts nothing`),
+  run: z
+    .string()
+    .min(1)
+    .max(runIdMax)
+    .regex(plain)
+    .optional()
+    .describe("the id of the run whose step sends the event: the runs that it starts count for the same quota of open runs"),
 });
 
 export function emitOperations({ events, makeId, clock }: Pick<ProtocolEngine, "events" | "makeId" | "clock">): Operation[] {
@@ -34,10 +44,10 @@ export function emitOperations({ events, makeId, clock }: Pick<ProtocolEngine, "
         202: { description: "The runs, which are stored; none when no workflow listens.", schema: emittedShape },
         409: { description: "The key has been used for an event with another payload." },
       },
-      async handle({ body: { name, payload, key } }) {
+      async handle({ body: { name, payload, key, run: runId } }) {
         checkEvent(name, key);
         const newId = () => makeId(clock.now());
-        const started = await events.emit({ name, payload: writeExact(payload ?? null), key: key ?? newId() }, newId);
+        const started = await events.emit({ name, payload: writeExact(payload ?? null), key: key ?? newId(), runId }, newId);
         const runs = started.map(({ run, created }) => ({ workflow: run.workflow, id: run.id, created }));
         return json(202, { event: name, runs });
       },

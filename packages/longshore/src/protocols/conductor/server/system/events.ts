@@ -5,7 +5,6 @@ import { isObject, type Json, type JsonObject } from "../../../../core/json/json
 import { parseExact, writeExact } from "../../../../core/json/json-exact.ts";
 import { LaneFailure } from "../../../../engine/board/lane-worker.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
-import { rootFrom } from "../../../../engine/run/run.ts";
 import type { ProtocolEngine } from "../../../server-half.ts";
 import { attemptIdOf } from "../../dialect/ids.ts";
 import { unquote } from "../../dialect/quoting.ts";
@@ -34,7 +33,7 @@ export async function sendEvent(origin: Origin, task: TaskRow, engine: Pick<Prot
     const error = `Error loading queue:${name}, for task:${id}, error: ${wrong}`;
     throw new LaneFailure({ error, retryable: true, output: writeExact(output) });
   }
-  const event = { name, payload: writeExact(output), key: id, rootId: rootFrom(run) };
+  const event = { name, payload: writeExact(output), key: id, runId: run.id };
   try {
     await engine.events.emit(event, () => engine.makeId(engine.clock.now()));
   } catch (error) {
