@@ -137,7 +137,7 @@ async function openOwned(deps: TakeOverDeps, over: () => void): Promise<{ data: 
     if (!wasLost) await performer.drain(callMsMax);
     over();
     if (wasLost) links.close();
-    else links.end();
+    else await links.end();
     performer.close();
     await Promise.all(served.map((each) => each.stop?.(wasLost ? 0 : undefined)));
     await protocols.close();

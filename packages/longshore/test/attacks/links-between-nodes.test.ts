@@ -5,8 +5,9 @@
 import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
+import type { LinkClient } from "../../src/cluster/link/client.ts";
 import { BadFrame, FrameReader } from "../../src/cluster/link/frames.ts";
-import { endedAtOnce } from "../../src/cluster/link/limits.ts";
+import { endedAtOnce, type LinkLimits } from "../../src/cluster/link/limits.ts";
 import type { LinkEnd } from "../../src/cluster/link/service.ts";
 import { OutgoingStreams } from "../../src/cluster/outgoing.ts";
 import { Performer } from "../../src/cluster/performer.ts";
@@ -130,14 +131,16 @@ it("a call with too many values is refused on its own node, which would send it 
   await hello();
 });
 
-it("a node whose calls end together with more than it may leave unread gets no more answers", async () => {
+/** An owner whose calls all end together, each with an answer of this many characters. It counts the answers that it makes. */
+async function endingTogether(chars: number, limits: Partial<LinkLimits> = {}) {
   const gate = deferred<void>();
+  const made = countTurns();
   let begun = 0;
-  let made = 0;
   const answer = {
+    text: "x".repeat(chars),
     toJSON() {
-      made++;
-      return "x".repeat(10_000);
+      made.add();
+      return { text: this.text };
     },
   };
   const owner = await startOwner(
@@ -149,15 +152,40 @@ it("a node whose calls end together with more than it may leave unread gets no m
       },
       open: () => () => {},
     },
-    { limits: { sendingBytes: 1_000_000 } },
+    { limits },
   );
-  const node = startNode(() => owner, { node: "greedy" });
-  const many = 1_000;
-  const calls = Array.from({ length: many }, () => node.call("read", {}, { repeat: false }).catch(() => "refused"));
-  await until(() => begun === many);
-  gate.resolve();
-  expect(await Promise.all(calls)).toContain("refused");
-  expect(made).toBeLessThanOrEqual(101);
+  const callAll = async (node: LinkClient, many: number) => {
+    const calls = Array.from({ length: many }, () => node.call("read", {}, { repeat: false }).catch(() => "refused"));
+    await until(() => begun === many);
+    gate.resolve();
+    return Promise.all(calls);
+  };
+  return { owner, made, callAll };
+}
+
+it("a node whose calls end together with more than it may leave unread gets no more answers", async () => {
+  const { owner, made, callAll } = await endingTogether(10_000, { sendingBytes: 1_000_000 });
+  expect(
+    await callAll(
+      startNode(() => owner),
+      1_000,
+    ),
+  ).toContain("refused");
+  expect(made.total).toBeLessThanOrEqual(101);
+});
+
+it.each([
+  ["long", 262_144, 200, 4],
+  ["small", 10, 3_000, 1_024],
+])("%s answers of calls that end together are made over several turns, and all arrive", async (_, chars, many, perTurn) => {
+  const { owner, made, callAll } = await endingTogether(chars);
+  const answers = await callAll(
+    startNode(() => owner),
+    many,
+  );
+  expect(answers.filter((answer) => (answer as { text: string }).text?.length === chars)).toHaveLength(many);
+  // The end of one turn and the begin of the next may fall between two looks.
+  expect(made.most).toBeLessThanOrEqual(2 * perTurn);
 });
 
 it("bytes that are not a handshake end only their own connection", async () => {

@@ -53,7 +53,7 @@ it("a node handles a few replies in a turn, and all of them before the end of it
   for (const { answer } of calls) answer("done");
   // The owner hands over the data: it sends the finished replies, and ends the link.
   await new Promise((resolve) => setImmediate(resolve));
-  owner.link.end();
+  void owner.link.end();
   await Promise.all(replies);
   expect(taken.most).toBeLessThanOrEqual(perLink);
   expect(node.figures.resent).toBe(0);

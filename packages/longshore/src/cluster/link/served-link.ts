@@ -3,18 +3,22 @@
 import { LongshoreError } from "../../core/errors.ts";
 import type { Logger } from "../../core/logger.ts";
 import { inLaterTurns } from "../../core/slices/later-turns.ts";
+import type { LoopTurns } from "../../core/slices/loop-turns.ts";
+import { Answers } from "./answers.ts";
 import { carriedError } from "./carried-error.ts";
 import { BadFrame, exceeds, messageValues } from "./frames.ts";
 import { endedAtOnce, type LinkLimits } from "./limits.ts";
 import { kinds, messageOf, repeatMark, signOf } from "./messages.ts";
 import type { LinkCall, LinkEnd, LinkService, LinkStream } from "./service.ts";
-import type { Wire, WireEvents } from "./wire.ts";
+import { tooSlow, type Wire, type WireEvents } from "./wire.ts";
 
 export interface ServedLinkOptions {
   readonly wire: Wire;
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly logger?: Logger;
+  /** Limits the answers that are made for all links in one turn of the event loop. */
+  readonly answerTurns: LoopTurns;
   /** The node at the other end. */
   readonly node: string;
   /** One for each client of that node; the first part of the keys of its calls. */
@@ -27,19 +31,33 @@ export interface ServedLinkOptions {
 export class ServedLink implements WireEvents, LinkEnd {
   readonly #options: ServedLinkOptions;
   readonly #wire: Wire;
+  readonly #answers: Answers;
   readonly #calls = new Map<number, ServedCall>();
   readonly #streams = new Map<number, ServedStream>();
 
   constructor(options: ServedLinkOptions) {
     this.#options = options;
     this.#wire = options.wire;
+    const { sendingBytes } = options.limits;
+    this.#answers = new Answers({
+      turns: options.answerTurns,
+      charsMax: sendingBytes,
+      make: (kind, id, value) => this.#send(kind, id, value),
+      full: () => this.#wire.cut(tooSlow(sendingBytes)),
+    });
   }
 
   get isOver(): boolean {
     return this.#wire.broken;
   }
 
-  /** Calls that are being carried out. */
+  /** Ends the link after the answers that wait for a later turn. */
+  async end(reason: string): Promise<void> {
+    while (this.#answers.areWaiting) await new Promise((resolve) => setImmediate(resolve));
+    this.#wire.end(reason);
+  }
+
+  /** Calls that are being carried out, or whose answer waits. */
   get calls(): number {
     return this.#calls.size;
   }
@@ -61,6 +79,7 @@ export class ServedLink implements WireEvents, LinkEnd {
     const [calls, streams] = [[...this.#calls.values()], [...this.#streams.values()]];
     this.#calls.clear();
     this.#streams.clear();
+    this.#answers.clear();
     inLaterTurns(calls, endedAtOnce, (call) => call.abort());
     inLaterTurns(streams, endedAtOnce, (stream) => this.#release(stream));
     this.#options.service.left?.(this);
@@ -86,23 +105,30 @@ export class ServedLink implements WireEvents, LinkEnd {
 
   #answer(id: number, call: ServedCall, result: unknown): void {
     // The link broke meanwhile; the node sends the call again.
-    if (this.#calls.get(id) !== call) return;
-    let text: string;
-    try {
-      text = messageOf(kinds.answer, id, result);
-    } catch (error) {
-      return this.#fail(id, error);
-    }
-    const { frameBytes } = this.#options.limits;
-    if (exceeds(text, result, frameBytes)) return this.#fail(id, tooLarge("The answer", frameBytes));
-    this.#calls.delete(id);
-    this.#wire.send(text);
+    if (this.#calls.get(id) === call) this.#answers.add(kinds.answer, id, result);
   }
 
   #fail(id: number, error: unknown, call = this.#calls.get(id)): void {
-    if (call === undefined || this.#calls.get(id) !== call) return;
+    if (call !== undefined && this.#calls.get(id) === call) this.#answers.add(kinds.failure, id, carriedError(error));
+  }
+
+  /** Returns the characters of the answer. */
+  #send(kind: number, id: number, value: unknown): number {
+    const text = this.#textOf(kind, id, value);
     this.#calls.delete(id);
-    this.#wire.send(messageOf(kinds.failure, id, carriedError(error)));
+    this.#wire.send(text);
+    return text.length;
+  }
+
+  #textOf(kind: number, id: number, value: unknown): string {
+    const { frameBytes } = this.#options.limits;
+    try {
+      const text = messageOf(kind, id, value);
+      if (!exceeds(text, value, frameBytes)) return text;
+    } catch (error) {
+      return messageOf(kinds.failure, id, carriedError(error));
+    }
+    return messageOf(kinds.failure, id, carriedError(tooLarge("The answer", frameBytes)));
   }
 
   #open(id: number, name: string, args: unknown): void {

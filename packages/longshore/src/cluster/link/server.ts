@@ -77,6 +77,7 @@ export class LinkServer {
   readonly #links = new Map<Wire, ServedLink>();
   readonly #counts = { bytesIn: 0, bytesOut: 0 };
   readonly #turns = new LoopTurns(linkTurnUnits);
+  readonly #answerTurns = new LoopTurns(linkTurnUnits);
   #calls = 0;
   #strangers = 0;
   #loggedUntilMs = 0;
@@ -122,10 +123,12 @@ export class LinkServer {
     for (const wire of [...this.#handshakes, ...this.#links.keys()]) wire.cut(reason);
   }
 
-  /** Ends all links after what was sent, and accepts no more. */
-  end(): void {
+  /** Ends all links after what was sent and the answers that wait for their turn, and accepts no more. */
+  async end(): Promise<void> {
+    const reason = "The owner hands the data over.";
     this.#closed = true;
-    for (const wire of [...this.#handshakes, ...this.#links.keys()]) wire.end("The owner hands the data over.");
+    for (const wire of this.#handshakes) wire.end(reason);
+    await Promise.all([...this.#links.values()].map((link) => link.end(reason)));
   }
 
   /** Cuts all links and accepts no more. */
@@ -177,7 +180,7 @@ export class LinkServer {
   #serve(wire: Wire, { node, life }: Hello): void {
     const { service, logger } = this.#options;
     const link: ServedLink = new ServedLink({
-      ...{ wire, service, logger, node, life, limits: this.#limits },
+      ...{ wire, service, logger, node, life, limits: this.#limits, answerTurns: this.#answerTurns },
       began: () => {
         this.#calls++;
       },

@@ -94,7 +94,6 @@ export class Wire {
     if (this.#broken) return;
     this.#texts.push(text);
     this.#textChars += text.length;
-    // Answers that become ready together are made in one turn: after the cut, no more of them are.
     if (this.#textChars > this.#sendingBytesMax) return this.cut(tooSlow(this.#sendingBytesMax));
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -222,6 +221,7 @@ export class Wire {
   }
 }
 
-function tooSlow(bytesMax: number): string {
+/** Why a link is cut whose other side does not read. */
+export function tooSlow(bytesMax: number): string {
   return `The other side reads too slowly: more than ${bytesMax} bytes wait for it.`;
 }
