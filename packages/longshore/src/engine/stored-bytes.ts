@@ -1,5 +1,6 @@
 // The space that each kind of stored data takes, and its quota. The bytes of a table are counted with the rows that change it (amounts.ts).
-// Content that is still arriving counts from its first byte on, so that parallel uploads cannot exceed the quota together.
+// Content that is still arriving counts from its first byte on, so that parallel uploads cannot exceed the quota together. When there is no
+// room for all of them, those that began first get it: a later one loses its place. Otherwise all could be refused although some fit.
 
 import { byteQuotas, type Quotas, quotaDefaults, quotaReached, type StoredKind, storedKinds } from "../core/quotas.ts";
 import { type Amount, Amounts } from "./amounts.ts";
@@ -43,6 +44,8 @@ export class Room {
   readonly max: number;
   readonly #kept: Amount;
   #arriving = 0;
+  /** Places of content that is still arriving, in the order in which it began. */
+  readonly #open = new Set<OpenPlace>();
   /** How often data was refused for lack of room since the start. */
   refused = 0;
 
@@ -74,28 +77,51 @@ export class Room {
 
   /** Reserves room for content that is arriving. */
   open(): Place {
-    let taken = 0;
+    const place: OpenPlace = { taken: 0, isLost: false };
+    this.#open.add(place);
     return {
       take: (bytes) => {
+        if (place.isLost) throw quotaReached(this.kind, this.max);
+        if (bytes > this.left) this.#makeRoom(place, bytes);
         this.#admit(bytes);
         this.#arriving += bytes;
-        taken += bytes;
+        place.taken += bytes;
+      },
+      arrived: () => {
+        if (place.isLost) throw quotaReached(this.kind, this.max);
+        this.#open.delete(place);
       },
       keep: (tx) => {
-        const bytes = taken;
+        const bytes = place.taken;
         this.#kept.add(tx, bytes);
         this.#arriving -= bytes;
-        taken = 0;
+        place.taken = 0;
         tx.undo(() => {
           this.#arriving += bytes;
-          taken = bytes;
+          place.taken = bytes;
         });
       },
-      close: () => {
-        this.#arriving -= taken;
-        taken = 0;
-      },
+      close: () => this.#giveBack(place),
     };
+  }
+
+  /** Takes the places of content that began to arrive later, last first. Takes none when that would not be enough. */
+  #makeRoom(place: OpenPlace, bytes: number): void {
+    const open = [...this.#open];
+    const later = open.slice(open.indexOf(place) + 1);
+    if (later.reduce((sum, { taken }) => sum + taken, this.left) < bytes) return;
+    while (this.left < bytes) {
+      const last = later.pop() as OpenPlace;
+      last.isLost = true;
+      this.refused++;
+      this.#giveBack(last);
+    }
+  }
+
+  #giveBack(place: OpenPlace): void {
+    this.#open.delete(place);
+    this.#arriving -= place.taken;
+    place.taken = 0;
   }
 
   #admit(bytes: number): void {
@@ -105,9 +131,17 @@ export class Room {
   }
 }
 
+interface OpenPlace {
+  taken: number;
+  /** Earlier content has got its room. */
+  isLost: boolean;
+}
+
 export interface Place {
-  /** Throws LONGSHORE_LIMIT when there is no room for so many bytes more. */
+  /** Throws LONGSHORE_LIMIT when there is no room for so many bytes more, or when earlier content has got the room of this. */
   take(bytes: number): void;
+  /** The content has arrived completely: it cannot lose its room any more. Throws LONGSHORE_LIMIT when it has lost it already. */
+  arrived(): void;
   /** The content is stored for the first time: its room stays taken. */
   keep(tx: Tx): void;
   /** Gives back the room of content that was not kept. */

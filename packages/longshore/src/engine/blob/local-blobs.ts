@@ -71,6 +71,7 @@ export class LocalBlobs implements BlobStore {
       place.take(countOf(0, note ?? null));
       const received = await this.#options.contents.receive(content, this.#taking(place));
       try {
+        place.arrived();
         if (hash !== undefined && hash !== received.hash) throw mismatch(hash, received.hash);
         return await this.#keep(received, note, place);
       } finally {
