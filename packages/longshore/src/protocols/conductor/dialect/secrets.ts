@@ -15,26 +15,35 @@ export function namesSecret(text: string): boolean {
 
 /**
  * The value that a worker receives: each reference replaced, and data unquoted. An unknown secret becomes null. `NAME.path` reads inside a
- * secret that is JSON.
+ * secret that is JSON. Calls `filled` with each value that replaces a reference.
  */
-export function fillSecrets(quoted: Json, secret: (name: string) => string | null): Json {
-  if (typeof quoted === "string") return fillSecretText(quoted, secret);
-  if (Array.isArray(quoted)) return quoted.map((item) => fillSecrets(item, secret));
+export function fillSecrets(quoted: Json, secret: (name: string) => string | null, filled?: (value: Json) => void): Json {
+  const insert = (name: string) => {
+    const value = secretValue(name, secret);
+    filled?.(value);
+    return value;
+  };
+  return fillReferences(quoted, insert);
+}
+
+function fillReferences(quoted: Json, insert: (name: string) => Json): Json {
+  if (typeof quoted === "string") return fillText(quoted, insert);
+  if (Array.isArray(quoted)) return quoted.map((item) => fillReferences(item, insert));
   if (isScalar(quoted)) return quoted;
   const filled: { [key: string]: Json } = {};
-  for (const key of Object.keys(quoted)) setOwn(filled, key, fillSecrets(quoted[key] as Json, secret));
+  for (const key of Object.keys(quoted)) setOwn(filled, key, fillReferences(quoted[key] as Json, insert));
   return filled;
 }
 
-function fillSecretText(text: string, secret: (name: string) => string | null): Json {
+function fillText(text: string, insert: (name: string) => Json): Json {
   if (!text.includes(secretPrefix)) return text;
   const segments = segmentsOf(text);
   const [first] = segments;
-  if (segments.length === 1 && typeof first === "object") return secretValue(first.secret, secret);
+  if (segments.length === 1 && typeof first === "object") return insert(first.secret);
   return segments
     .map((segment) => {
       if (typeof segment === "string") return segment;
-      const value = secretValue(segment.secret, secret);
+      const value = insert(segment.secret);
       return typeof value === "string" ? value : writeExact(value);
     })
     .join("");

@@ -14,6 +14,7 @@ import { hidden } from "../../dialect/credentials.ts";
 import { javaText } from "../../dialect/java-text.ts";
 import { unquote } from "../../dialect/quoting.ts";
 import { fillSecrets } from "../../dialect/secrets.ts";
+import { hiding } from "./hide-secrets.ts";
 
 /** `connectionTimeOut` and `readTimeOut` of a task that has none, as on the real server. */
 const timeoutMsDefault = 3_000;
@@ -69,19 +70,21 @@ export class HttpCalls {
   /** The output of the task. Throws a LaneFailure with the reason and output of one that fails. */
   async perform({ task, signal }: LaneWork): Promise<Json> {
     const stored = parseExact(task.input) as Json;
-    // Errors show the request as it is stored: with the names of secrets.
+    // Errors show the request as it is stored: with the names of secrets. Errors of Node, and the called server, may repeat their values.
     const named = requestIn(unquote(stored));
-    const request = requestIn(fillSecrets(stored, this.#secret));
+    const secrets: Json[] = [];
+    const request = requestIn(fillSecrets(stored, this.#secret, (value) => secrets.push(value)));
+    const hide = hiding(secrets);
     const what = `${named.method} request for "${named.uri}"`;
-    if (!methods.has(request.method)) throw failed(`Invalid HTTP method: ${request.method}`);
+    if (!methods.has(request.method)) throw failed(`Invalid HTTP method: ${named.method}`);
     let reply: Reply;
     try {
       reply = await this.#follow(request, signal);
     } catch (error) {
-      throw failed(`I/O error on ${what}: ${reasonOf(error)}`, error);
+      throw failed(`I/O error on ${what}: ${hide(reasonOf(error))}`, error);
     }
-    if (reply.status >= 200 && reply.status < 300) return { response: await this.#responseOf(reply) };
-    throw failed(`${reply.status} ${reply.reason ?? ""} on ${what}: "${reply.text}"`);
+    if (reply.status >= 200 && reply.status < 300) return { response: await this.#responseOf(reply, hide) };
+    throw failed(`${reply.status} ${hide(reply.reason ?? "")} on ${what}: "${hide(reply.text)}"`);
   }
 
   async #follow(first: Request, signal: AbortSignal): Promise<Reply> {
@@ -107,11 +110,10 @@ export class HttpCalls {
     return send(await this.#agent, request as Dispatcher.DispatchOptions, signal, limits);
   }
 
-  async #responseOf({ status, reason, headers, text }: Reply): Promise<Json> {
+  async #responseOf({ status, reason, headers, text }: Reply, hide: (text: string) => string): Promise<Json> {
     const shown: JsonObject = {};
-    for (const [name, value = []] of Object.entries(headers))
-      shown[name] = credentials.has(name) ? [hidden] : Array.isArray(value) ? value : [value];
-    return { headers: shown, reasonPhrase: reason ?? "", body: await this.#bodyOf(text), statusCode: status };
+    for (const [name, value = []] of Object.entries(headers)) shown[name] = credentials.has(name) ? [hidden] : [value].flat().map(hide);
+    return { headers: shown, reasonPhrase: hide(reason ?? ""), body: await this.#bodyOf(hide(text)), statusCode: status };
   }
 
   async #bodyOf(text: string): Promise<Json> {
