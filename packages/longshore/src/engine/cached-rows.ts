@@ -22,7 +22,7 @@ export interface RowsOptions<R> {
   texts?: Texts<R>;
   /** `before`: the row that the last commit left; undefined for a new row. Not always known without `remembersBefore`. */
   committed?(row: R, before: R | undefined): void;
-  /** Remembers rows that operations read until the end of their batch, so that `committed` always gets the row before. */
+  /** Remembers rows that operations read until the end of their batch: `committed` needs the row before the change. */
   remembersBefore?: boolean;
   /** Called for a row that a commit has removed. */
   removed?(key: string): void;
@@ -43,10 +43,7 @@ interface Texts<R> {
  * open.
  */
 const keptCharsMax = 33_554_432;
-/**
- * A row with fewer characters stays in memory even above `keptCharsMax`, so that large rows do not slow down small ones. The number of rows
- * is limited.
- */
+/** A row with fewer characters stays in memory even above `keptCharsMax`, so that large rows do not slow down small ones. */
 const fewChars = 4_096;
 
 /** True when the row may not be on disk yet. `first` when it must not be on disk yet: otherwise the commit fails. */

@@ -14,8 +14,8 @@ export function unavailableError({ what, advice, message, cause }: Unavailable):
 }
 
 /**
- * Thrown by an operation that needs a value which takes long to compute, such as the plan of a large definition. Its changes are undone,
- * and it is performed again when the value is ready; other operations continue in the meantime.
+ * Thrown by an operation that needs a value which takes long to compute, such as a large plan. Its changes are undone, and it is performed
+ * again when the value is ready. Other operations continue.
  */
 export class Postponed extends Error {
   /** When it rejects, the operation fails with the same error. */

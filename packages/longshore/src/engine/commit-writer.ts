@@ -1,4 +1,4 @@
-// Writes the changes of a batch to the store, and remembers the state of the store: whether it can be written and, if not, since when.
+// Writes the changes of a batch to the store. Remembers whether the store can be written and, if not, since when.
 
 import { type LongshoreError, toError } from "../core/errors.ts";
 import { unavailableError } from "./commit-errors.ts";

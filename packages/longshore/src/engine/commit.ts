@@ -1,11 +1,10 @@
-// Group commit. Operations that arrive together run one after the other in memory. Then all rows they touched are written in one
-// transaction, and each caller gets its result after that COMMIT. An operation that throws undoes only its own changes. When the
-// transaction itself fails, the whole batch is undone and its operations are tried one by one. So a row that cannot be written fails only
-// its writer.
+// Group commit. Operations that arrive together run one after the other in memory. Then all changed rows are written in one transaction,
+// and each caller gets its result after the COMMIT. An operation that throws undoes only its own changes. When the transaction fails, all
+// are undone and tried one by one. So a row that cannot be written fails only its writer.
 //
-// A store may be asynchronous: reading a row that is not in memory throws `Missing`, and a commit may return a promise. Then the batch
-// undoes its operations from the first such one on, loads all missing rows at once, and performs those operations again in their order. The
-// next batch starts when this one is committed. A synchronous store never waits here.
+// In an asynchronous store, reading a row that is not in memory throws `Missing`, and a commit may return a promise. The batch then undoes
+// its operations from that one on, loads all missing rows at once, and performs them again in their order. The next batch starts when this
+// one is committed.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
@@ -233,8 +232,8 @@ export class GroupCommit {
   }
 
   /**
-   * Performs the jobs from `from` on after loading the rows that they miss. Returns those that are to be committed. When the load fails
-   * because of what one job reads, only that job fails: the jobs are performed and committed one by one.
+   * Performs the jobs from `from` on after loading the rows that they miss. Returns those that are to be committed. When what one job reads
+   * makes the load fail, the jobs are performed and committed one by one.
    */
   async #loadAndPerform(jobs: Job[], from: number, first: Missing): Promise<Job[]> {
     try {

@@ -1,17 +1,14 @@
-// Reads outside of operations. They see committed rows. When the store reads synchronously, they see them at once. Otherwise a read that
-// misses rows loads them and is performed again. The loaded rows belong to this read alone: an operation never sees rows that were loaded
-// before the last commit.
+// Reads outside of operations. They see committed rows. When the store reads asynchronously, a read that misses rows loads them and is
+// performed again. The loaded rows belong to this read alone.
 //
-// Loaded rows and memory must have the same version. Some stores report the version of a load. Then a commit that is in progress disturbs no
-// read. A load before the commit returns rows as old as memory. After a load that contains the commit, the read waits until memory has the
-// commit too. Other stores report no version, so the loaded rows may or may not contain the commit: the read waits for the end of the
-// commit, and loads the rows again.
+// Loaded rows and memory must have the same version. Some stores report the version of a load. If the load already has a commit that memory
+// does not have, the read waits for that commit. Other stores report no version: after each commit, the read loads its rows again.
 //
 // Rows that are older than memory are loaded again, all at once. When several commits end during one read, the read is performed between
 // two batches, and the next batch waits for it.
 //
-// Memory is valid only while this server owns the data. When another server may have taken over, the result of a read is returned only
-// after a commit has shown that none did.
+// Memory is valid only while this server owns the data. When another server may have taken over, a commit must succeed before the result of
+// a read is returned.
 
 import { unavailableError } from "./commit-errors.ts";
 import { Missing } from "./missing.ts";

@@ -1,6 +1,6 @@
-// Records which changes a request has made. When a node gets no answer to a request, it sends the request again. The first one may have
-// been performed. So a change that must not happen twice stores a mark in its transaction, and a repeated request finds this mark. Only
-// requests that nodes pass on are marked, so a server that does not share its data has no additional cost.
+// Records which changes a request has made. When a node gets no answer to a request, it sends the request again, but the first one may have
+// been performed. So a change that must not happen twice stores a mark in its transaction. The repeated request finds the mark. Only
+// requests that nodes pass on are marked.
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../core/clock.ts";

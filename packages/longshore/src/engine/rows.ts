@@ -26,8 +26,8 @@ export interface TableSpec<R> {
   /** Named sums of the bytes of columns: read with a row, without the columns themselves. */
   readonly sizes?: readonly (readonly [name: string, columns: readonly string[]])[];
   /**
-   * The values that some columns have in most new rows. A store may write such a row with a statement that contains these values, because
-   * each value that is passed to a statement has a cost.
+   * The values that some columns have in most new rows. A store may write them as part of the statement, because each value that is passed
+   * to a statement costs time.
    */
   readonly usual?: { readonly [column: string]: null | number };
   of(row: Row): R;
@@ -177,10 +177,7 @@ export function readAll<T, V>(items: readonly T[], read: (item: T) => V): V[] {
   return values;
 }
 
-/**
- * Performs work that reads rows one after another. When a row is missing, all of `reads` are tried, so that all missing rows are loaded at
- * once.
- */
+/** Performs work that reads rows one after another. When a row is missing, all of `reads` are tried, so that all are loaded at once. */
 export function together<T>(work: () => T, reads: () => readonly (() => unknown)[]): T {
   try {
     return work();

@@ -1,5 +1,5 @@
-// Reads of committed rows by a server that does not own the data and keeps none of it in memory. One load of the store sees one state of the
-// data. So a read that misses further rows loads all of its rows again, including those that it already had: it never mixes two states.
+// Reads of committed rows by a server that does not own the data. It keeps nothing in memory. One load of the store sees one state of the
+// data. So a read that misses further rows loads all of its rows again, and never mixes two states.
 
 import { Missing } from "./missing.ts";
 import { NeedsOwner } from "./needs-owner.ts";

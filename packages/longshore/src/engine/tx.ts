@@ -18,10 +18,7 @@ export interface Tx extends ReadTx {
   undo(takeBack: () => void): void;
   /** Called once the change is durable. */
   after(then: () => void): void;
-  /**
-   * Reports the cost of the operation, in steps of the batch's budget: when the budget is used up, queued operations wait for the next
-   * batch.
-   */
+  /** Reports the cost of the operation, in steps. When the steps of the batch are used up, queued operations wait for the next batch. */
   spend(steps: number): void;
   /**
    * Reports the number of characters that the operation writes. Large operations do not share a transaction, so that no transaction writes

@@ -5,7 +5,7 @@ import type { Lane } from "../board/task.ts";
 /** The object of an order. */
 export type AuditKind = "run" | "task" | "queue" | "worker" | "limit" | "schedule" | "definition" | "document" | "bulk" | "dead-letter";
 
-/** A value of an entry: a few fields, never inputs or outputs, because an audit is read by more people than a run. */
+/** A value of an entry: a few fields. Never inputs or outputs: more people read an audit than a run. */
 export type AuditValue = { readonly [field: string]: string | number | boolean | null };
 
 /** An order, as described by the code that performs it. */

@@ -31,10 +31,7 @@ interface Use {
 
 /** A use is written at most this often: retention counts in days. */
 export const useMs = 3_600_000;
-/**
- * From this number of uses on that wait to be written, uses by readers are dropped: the blob then counts as unused for longer than it is. Uses by open
- * runs and tasks are never dropped.
- */
+/** When so many uses wait to be written, uses by readers are dropped. Uses by open runs and tasks are never dropped. */
 const usesMax = 10_000;
 /** Counted for each blob in addition to content and note: even a short file takes a disk block and a directory entry. */
 export const blobFileBytes = 4_096;

@@ -1,7 +1,6 @@
-// Finds the blobs that open runs and tasks refer to. A reference is a hash in their inputs, outputs, stored values or definitions, in a
-// part that they have put, or in a signal that waits for a run: handlers pass hashes on in any form, so only a text search finds them all.
-// The search runs only when there are blobs to prune. A reference counts as a use: so after the end of the run, a blob stays for as long as
-// after a read.
+// Finds the blobs that open runs and tasks refer to. Handlers pass hashes on in any form. So a text search looks for them in inputs,
+// outputs, stored values, definitions, parts and waiting signals. It runs only when there are blobs to prune. A reference counts as a use
+// of the blob.
 
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
@@ -43,8 +42,7 @@ export interface BlobReferencesDeps {
 }
 
 /**
- * The limits of rows that are searched without a pause: their number (about a millisecond for payloads of a few kilobytes), and their
- * length without the first row.
+ * The limits of rows that are searched without a pause: their number, and their length without the first row. It takes about a millisecond.
  */
 const sliceRows = 100;
 const sliceChars = 256 * 1_024;

@@ -1,5 +1,5 @@
-// The workers that could take tasks from a lane. There may be thousands of workers and thousands of lanes, so workers are found by the
-// names they claim, in slices, once for each lane.
+// The workers that could take tasks from a lane. There may be thousands of workers and lanes. So workers are found by the names that they
+// claim, in slices, once for each lane.
 
 import type { Slices } from "../../core/slices/slices.ts";
 import { laneKey } from "./lanes.ts";

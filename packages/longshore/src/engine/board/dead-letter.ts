@@ -1,5 +1,5 @@
 // Dead letters: parts of a task's input that were put aside after too many tries, or that made the task fail. Only the protocol that handed
-// the work out knows these parts. This interface makes the dead letters of all protocols readable in one place.
+// out the work knows them. With this interface, all protocols report them in one form.
 
 import type { TaskRow } from "./task.ts";
 

@@ -1,5 +1,5 @@
-// All deadlines (ends of leases and delays, timeouts of tasks and runs) are in one heap with one timer. An entry is only a hint: when a
-// deadline was moved to a later time, its old entry fires early, and `local-expiry.ts` finds that nothing is due.
+// All deadlines (of leases, delays, tasks and runs) are in one heap with one timer. An entry is only a hint. The entry of a deadline that
+// was moved fires too early; then `local-expiry.ts` finds that nothing is due.
 
 import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";

@@ -4,10 +4,7 @@
 //
 // A new data file has no earlier hand-outs, and counts from 0.
 
-/**
- * The counter rises by two for each hand-out. So the next start is ahead even of a task that is handed out once a second while a server
- * runs.
- */
+/** The counter rises by two for each hand-out. So this rate allows one hand-out of a task in each second that a server runs. */
 const perSecond = 2;
 /** Numbers stay below 2^31 until 2059: some programs store them in 32 bits. */
 const epochMs = Date.UTC(2025, 0, 1);

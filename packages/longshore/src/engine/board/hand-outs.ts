@@ -1,5 +1,5 @@
-// Hand-outs under limit keys with a rate, as rows: a window that was full before a restart is full after it, also when its tasks have
-// ended. Each row is written in the commit of its claim, and removed in a later commit once its window has passed.
+// The hand-outs that count for limits with a rate, as rows: a restart must not make room in a full window. Each row is written in the
+// commit of its claim, and removed after its window has passed.
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";

@@ -1,5 +1,5 @@
-// A binary heap: the smallest entry first, push and pop in logarithmic time. Entries are never removed from the middle: the owner checks an
-// entry when it reaches the top, and drops it when it is outdated. Ready queues and deadlines both work that way.
+// A binary heap: the smallest entry first. Entries are never removed from the middle. The owner checks an entry when it reaches the top,
+// and drops it when it is outdated.
 
 export class Heap<T> {
   readonly #items: T[] = [];

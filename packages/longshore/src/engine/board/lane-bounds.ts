@@ -5,9 +5,7 @@ import { isName } from "../../core/names.ts";
 import { shown } from "../../core/text.ts";
 import type { Lane } from "./task.ts";
 
-/**
- * Twice the longest name that a protocol allows (a component's path with 1,024 characters), so that a domain or a queue can be added to it.
- */
+/** Twice the longest name that a protocol allows (1,024 characters), so that there is room for a domain or a queue. */
 const nameCharsMax = 2_048;
 /** Twice the longest label that a definition may require. */
 const labelCharsMax = 512;

@@ -1,5 +1,5 @@
-// Takes the tasks of one lane and runs them from this process: with a function, or by a call to a worker elsewhere. This file contains what
-// both share: waiting claims up to a limit, heartbeats while the work runs, the report at its end, and an orderly stop.
+// Takes the tasks of one lane and runs them from this process: with a function, or by a call to a worker elsewhere. It limits waiting
+// claims, sends heartbeats, reports, and stops in order.
 
 import { setMaxListeners } from "node:events";
 import { type Clock, pause } from "../../core/clock.ts";
@@ -77,7 +77,7 @@ export class NoRoomToWait extends LaneFailure {
   }
 }
 
-/** The work was not started, because its worker has just disconnected: the task returns to its lane as if no worker had taken it. */
+/** The work was not started, because its worker has just disconnected: the task returns to its lane. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
@@ -101,7 +101,7 @@ export interface TaskReader {
 /** A hold must only outlive a stall of this process, because this process also sends the report. */
 const termMs = 15_000;
 const beatMs = 5_000;
-/** A claim without a result ends after this time and is repeated, so that the list of workers shows the lane as alive. */
+/** A claim is repeated after this time, so that the list of workers shows the lane as alive. */
 const waitMs = 30_000;
 /** Maximum number of waiting claims: this many tasks that are posted together are handed out together. */
 const standingMax = 16;
@@ -144,10 +144,7 @@ export class LaneWorker {
   readonly #standing = new Set<Promise<void>>();
   /** Aborting it cancels the waiting claims. */
   #line = newLine();
-  /**
-   * The newest use of each task. A task that is handed out again starts after its previous use is over, because that use may still be
-   * stopping what it has started.
-   */
+  /** The newest use of each task. The next use waits for its end, because it may still be stopping what it has started. */
   readonly #open = new Map<string, Use>();
   #closed = false;
   #lent = 0;

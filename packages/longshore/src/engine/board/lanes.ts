@@ -1,6 +1,6 @@
-// Lanes and the claims that may take from them. A lane is an interned {name, labels}; a claim names {names, labels}. A claim may take from
-// a lane when the lane's name is one of its names and the lane's labels are a subset of its labels. Lanes are found by their name and
-// labels (lane-tree.ts), waiting claims by their names; so neither a claim nor a post searches all of them.
+// Lanes and the claims that may take from them. A lane is an interned {name, labels}; a claim names {names, labels}. The claim must list
+// the lane's name and all of its labels. Lanes are found in a tree (lane-tree.ts), and waiting claims by their names. So neither a claim
+// nor a post searches all of them.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { ClaimGroup, type GroupKeeper, type Reach } from "./claim-group.ts";
@@ -15,7 +15,7 @@ import type { Waiter } from "./waiters.ts";
 export type { Reach } from "./claim-group.ts";
 export { goesBefore, type LaneQueue, type Place } from "./lane-tree.ts";
 
-/** Maximum number of groups that are remembered while no claim waits in them, to know when a lane was last polled. */
+/** Groups without a waiting claim that are remembered, to know when a lane was last polled. */
 const groupsMax = 2_000;
 /** Maximum number of groups that wait for one name. A post compares them, so a thousand posts at once compare a million: about 20 ms. */
 const standingMax = 1_000;
@@ -177,10 +177,7 @@ export class Lanes implements GroupKeeper {
     return found;
   }
 
-  /**
-   * Returns the first lane with a recent or waiting poller, else the last: a task that may be on several lanes never waits on one that no
-   * worker polls.
-   */
+  /** Returns the first lane with a recent or waiting poller, else the last one. So a task does not wait on a lane that no worker polls. */
   choose(lanes: readonly Lane[], polledSince: number): Lane {
     if (lanes.length === 1) return lanes[0] as Lane;
     for (const lane of lanes) {

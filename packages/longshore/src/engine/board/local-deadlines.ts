@@ -1,6 +1,6 @@
-// Deadlines that are only rows. A run that sleeps for a month needs no memory: the deadline of a wait or of a run is in the heap only when
-// it is due soon. Its row has an index by that time. All others share one entry in the heap, which fires at the time of the first of them.
-// Then the next rows are read from the index.
+// Deadlines that are only rows, so that a run that sleeps for a month needs no memory. The deadline of a wait or of a run enters the heap
+// only when it is due soon. All others share one entry in the heap, at the time of the first of them. When it fires, the next rows are read
+// by an index.
 
 import type { Clock } from "../../core/clock.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -14,7 +14,7 @@ const aheadMs = 600_000;
 /** Rows that are read at once: some milliseconds. When more are due, the next ones are read at the time of the last one. */
 const pageRows = 1_000;
 
-/** One kind of deadline: the column with its time, which is also the first column of an index, and which rows have it. */
+/** One kind of deadline. `column` has the time, and is the first column of an index. The other fields select the rows. */
 export interface FarSource extends Pick<Scan, "without" | "having" | "greater"> {
   readonly table: string;
   readonly column: string;

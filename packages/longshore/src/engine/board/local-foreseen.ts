@@ -16,7 +16,7 @@ export interface SettlingDeps {
   settle(report: Report): Verdict;
 }
 
-/** Applies the result of a step, and the turn that its worker has taken with it, if it is the turn that the result brings. */
+/** Applies the result of a step. Also applies the turn that came with it, if the result really brings this turn. */
 export function settleWithTurn(
   tx: Tx,
   { tasks, queues, settle }: SettlingDeps,
@@ -39,7 +39,7 @@ export function settleWithTurn(
   return { verdict, tookTurn: true };
 }
 
-/** Whether the turn with this input is the one that the worker has taken: it brings the result of that step, and nothing else. */
+/** Whether the turn has the result of that step and nothing else. */
 function isForeseen(input: string, { from, node, at }: ForeseenReport): boolean {
   const turn = JSON.parse(input) as Turn;
   const [result] = turn.results;

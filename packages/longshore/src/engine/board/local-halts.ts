@@ -1,5 +1,5 @@
-// Paused lanes and cordoned workers, as rows and in memory. The lane itself is taken out of the tree in which claims look for tasks, so a paused
-// lane costs nothing, however many tasks wait in it.
+// Paused lanes and cordoned workers, as rows and in memory. A paused lane is not in the tree in which claims look for tasks, so it costs
+// nothing.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -1,4 +1,4 @@
-// Rebuilds the memory of the board from the rows of the tasks that workers have or may take, when a server starts or a node takes the data over.
+// Rebuilds the memory of the board when a server starts or a node takes the data over. It reads the tasks that workers have or may take.
 
 import type { Clock } from "../../core/clock.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";

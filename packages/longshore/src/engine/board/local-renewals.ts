@@ -49,8 +49,8 @@ export class LocalRenewals {
   }
 
   /**
-   * Returns null when the renewal needs an operation: the task does not have this hold, it gets another term, or, with `lately`, its last
-   * written renewal is too old.
+   * Returns null when the renewal needs an operation: the task does not have this hold, or gets another term. Also, with `lately`, when its
+   * last written renewal is too old.
    */
   #renewInMemory(hold: Hold, { lately, termMs }: { lately: boolean; termMs?: number }): Extension | null {
     const { tasks, clock } = this.#deps;

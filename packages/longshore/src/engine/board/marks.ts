@@ -1,8 +1,7 @@
-// Marks on runs. While the rows of a run's tasks are rewritten in slices, its mark shows what the rows that are not rewritten yet mean. A
-// mark exists only in memory. At the start of the server it is restored from the message of the run that causes the next slice.
+// Marks on runs. A mark exists while the rows of a run's tasks are rewritten in slices, and shows what the other rows mean until then. It
+// exists only in memory. At the start of the server it is restored from the message that causes the next slice.
 //
-// Operations see the marks of their batch. All others see those of the last commit: while a commit is being written, its marks may still be
-// undone, and the rows that it rewrites are not in memory yet.
+// Operations see the marks of their batch. All others see those of the last commit, because a commit may still be undone.
 
 import type { Tx } from "../tx.ts";
 

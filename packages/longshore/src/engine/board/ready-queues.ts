@@ -41,7 +41,7 @@ interface Ahead extends Omit<HandOut, "now"> {
   task: TaskRow | null;
 }
 
-/** A batch that misses rows again loads this many times the rows it has loaded so far, so that few loads are enough. */
+/** When a batch misses rows again, it loads this many times the rows that it has loaded so far. So few loads are enough. */
 const loadedTimes = 2;
 /** Maximum number of places that one call of `take` drops or parks: each may read a row, so about 5 ms. */
 const looksMax = 500;
@@ -82,7 +82,7 @@ export class ReadyQueues {
     return "more";
   }
 
-  /** When the row is missing, the rows of the next tasks are loaded with it, because each claim of the batch will need one. */
+  /** Loads the rows of the next tasks too: each claim of the batch will need one. */
   #read(tx: Tx, id: string, next: () => Place[]): TaskRow | null {
     const get = (each: string) => this.#options.tasks.get(tx, each);
     return together(
@@ -175,9 +175,8 @@ export class ReadyQueues {
   }
 
   /**
-   * Performs a report whose worker also claims, and returns the task that this claim gets. The claim gets the first task that the report
-   * makes ready and a waiting claim would get, so a chain of tasks needs no further request. No task overtakes another: claims wait only
-   * while there is nothing to take.
+   * Performs a report whose worker also claims, and returns the task that this claim gets. It may be a task that the report has made ready,
+   * so a chain of tasks needs no further request. No task overtakes another: claims wait only while there is nothing to take.
    */
   withClaim(tx: Tx, group: ClaimGroup, claim: Omit<HandOut, "now">, now: number, report: () => boolean): TaskRow | null {
     const ahead: Ahead = { group, task: null, ...claim };

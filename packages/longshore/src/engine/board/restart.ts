@@ -1,5 +1,5 @@
-// An open task after a restart. Every live hold and every offer gets one full term: the holder may have renewed it without a write, and no
-// worker could take an offer while the server was down. Workers need some time to come back, which a short offer would not give them.
+// An open task after a restart. Every live hold gets one full term, because its last renewal may not have been written. Every offer gets
+// one too: no worker could take it while the server was down, and workers need time to come back.
 
 import type { TaskRow } from "./task.ts";
 

@@ -105,7 +105,7 @@ export interface BoardStore {
   extend(hold: Hold, options?: Extending): Promise<Extension>;
   /** Applies a report; what follows for the task's run is decided and written in the same transaction. */
   settle(report: Report): Promise<Verdict>;
-  /** The same for a worker that can take another task: hands one out in the same transaction, if there is one and the report is accepted. */
+  /** The same for a worker that can take another task. If the report is accepted, the same transaction hands one out. */
   settleAndClaim(report: Report, request: ClaimRequest): Promise<SettledAndClaimed>;
   /** Adds commands of a durable function in the middle of its turn. `report` is JSON text (core/turn.ts). */
   command(hold: Hold, report: string): Promise<Commanded>;

@@ -1,8 +1,7 @@
-// Copies of a task for a change, field by field, because this code runs for every task.
+// Copies of a task for a change, field by field. This code runs for every task.
 //
-// Each place in the code that copies with `...` gives its objects a hidden class of its own, and a task passes several such places. Code
-// that reads tasks then sees a dozen classes, and every field access becomes a slow lookup. A copy made here has the same class as a new
-// task and as one that was read from the store.
+// Objects that were made with `...` in different places have different hidden classes. Code that reads them becomes slow. A copy made here
+// has the same class as a task that is new or was read from the store.
 
 import type { TaskRow } from "./task.ts";
 

@@ -33,7 +33,7 @@ const unseenClaimsMax = 3;
 
 /** The name of the amount; migrations fill it. */
 export const sequencesAmount = "places";
-/** Places are reserved in the file so many at once, because the start does not read the rows that have them. */
+/** Places are reserved in the file in groups of this size: the start does not read the rows that have them. */
 const reservedPlaces = 100_000;
 
 export interface TaskLifeOptions {
@@ -69,7 +69,7 @@ export class TaskLife {
     this.#sequence = this.#options.sequences.value;
   }
 
-  /** Called at start for each stored task that a worker may take, so that new places come after its place. */
+  /** Called at start for each stored task that a worker may take: new places come after its place. */
   seen({ sequence }: Pick<TaskRow, "sequence">): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
@@ -191,7 +191,7 @@ export class TaskLife {
     this.#options.queues.join(tx, queued, now);
   }
 
-  /** Ends a record that waited for a time, which has come, or for a signal, whose value is its output. */
+  /** Ends a record that waited for a time or a signal. The value of the signal is its output. */
   wake(tx: Tx, task: TaskRow, closing: Closing, output: string = task.output ?? "{}"): void {
     const done = this.end(tx, task, "done", closing, { output, error: null });
     if (done.runId !== null) this.#options.runs().done(tx, done);
@@ -248,7 +248,7 @@ export class TaskLife {
   }
 }
 
-/** A step that is retried after its run had ended continues its counters, so that holds of its earlier life stay fenced. */
+/** A step that is retried after the end of its run continues its counters, so that holds of the earlier life stay fenced. */
 function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRow {
   const attempt = before.attempt + 1;
   const sameLife = before.state !== "forgotten";
@@ -265,7 +265,7 @@ function counted(task: TaskRow, before: TaskRow, keepsCounting: boolean): TaskRo
   };
 }
 
-/** A time in the past is due in the next millisecond, because `dueAt` equal to now means that the record waits only for a report. */
+/** A time in the past is due in the next millisecond: `dueAt` equal to now means that the record waits only for a report. */
 function wakeTime(wakeAt: number | undefined, now: number): number {
   return wakeAt === undefined ? now : Math.max(wakeAt, now + 1);
 }

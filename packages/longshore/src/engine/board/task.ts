@@ -16,16 +16,16 @@ import type { Verdict } from "../../core/verdict.ts";
 import type { LimitKey } from "./limits.ts";
 
 /**
- * Maximum number of attempts that are kept of one task: the newest. Without it a task that fails at once and has no limit of its own would
- * grow without end, as would every response that contains it.
+ * Number of attempts that are kept of one task: the newest. A task that fails at once and has no limit of its own must not grow without
+ * end.
  */
 export const attemptsKeptMax = 1_000;
 
 export type OpenState = "queued" | "offered" | "held" | "cancelling";
 export type EndState = "done" | "failed" | "cancelled" | "skipped" | "forgotten";
 /**
- * Why a task, or an attempt of it, ended without a result: it failed, failed permanently, its holder vanished, its time was over, or it could
- * not be made from its definition.
+ * Why a task or an attempt ended without a result: it failed, failed permanently, lost its holder, took too long, or could not be made from
+ * its definition.
  */
 export type Fault = "failed" | "final" | "lost" | "timed-out" | "unmade";
 /**
@@ -58,7 +58,7 @@ export interface TaskRow {
   readonly lane: Lane | null;
   readonly priority: number;
   readonly state: TaskState;
-  /** Place in its lane: set again whenever it is queued, so a retried task is queued after those that already wait. */
+  /** Place in its lane. Set again whenever the task is queued, so a retried task comes after those that already wait. */
   readonly sequence: number;
   /** Number of the current attempt, from 0; and of the first attempt in the current life of the run. */
   readonly attempt: number;
@@ -117,9 +117,8 @@ export interface TaskRow {
   /** For a record that waits for a signal: the name of that signal. Null for everything else. */
   readonly signal: string | null;
   /**
-   * For a run of a durable function. The task of the function itself: `function`. A command that the function gave: how many results it had
-   * received by then, the kind and the name, such as `3 step price`; the `ordinal` of a command is the number of its result. Null for all
-   * other tasks.
+   * For the task of a durable function: `function`. For one of its commands: how many results it had received by then, the kind and the
+   * name, such as `3 step price`. The `ordinal` of a command is the number of its result. Null for all other tasks.
    */
   readonly command: string | null;
 }
@@ -141,9 +140,9 @@ export function isWait({ lane, runId }: Pick<TaskRow, "lane" | "runId">): boolea
 }
 
 /**
- * Checks whether a hold is that of the current turn of a durable function: returns `current`, or the verdict that refuses it. A hold of
- * another kind of task stays valid while the task is queued, but between two turns no worker has the function, and before the first one its
- * grant, 0, is no secret.
+ * Checks whether a hold is that of the current turn of a durable function: returns `current`, or the verdict that refuses it. Other tasks
+ * keep their hold while they are queued. But between two turns no worker has the function, and before the first one its grant, 0, is easily
+ * guessed.
  */
 export function fenceTurn(task: TaskRow | undefined, hold: Hold, now: number): Verdict | "current" {
   if (task !== undefined && (task.state === "queued" || !isDriver(task))) return "stale";
@@ -271,10 +270,7 @@ function late(verb: ReportVerb, closedBy: Verb | null): Verdict {
   return verb !== "extend" && verb === closedBy ? "again" : "stale";
 }
 
-/**
- * The earliest time after `now` at which something happens to this task without a request, or the earliest deadline that has passed
- * unnoticed.
- */
+/** The earliest time at which something happens to this task without a request. A deadline that has already passed counts too. */
 export function nextDeadline(task: Pick<TaskRow, "lane" | "state" | "dueAt" | Deadline>, now: number): number | null {
   if (!isOpen(task.state)) return null;
   let next = Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
-// A heap whose entries take turns: each run, or whatever `turnOf` names, gets one entry in a round. So a run with thousands of entries delays
-// another run by one entry of each run, not by thousands. The entries of one turn keep their order.
+// A heap whose entries take turns: in a round, each run (or other value of `turnOf`) gets one entry. So a run with thousands of entries
+// delays another run by only one. The entries of one run keep their order.
 //
-// An entry gets the number of its round when it is pushed: behind the last entry of its turn, but never before the round that is being
-// taken. A turn is forgotten with its last entry.
+// An entry gets the number of its round when it is pushed: one after the last entry of its run, but not before the current round. A run is
+// forgotten with its last entry.
 
 import { Heap } from "./heap.ts";
 

@@ -1,7 +1,6 @@
-// Two decisions change all tasks of a run, and are written in slices afterwards (run/open-tasks.ts). When a run ends, its open tasks are cancelled.
-// When it starts another life, the records of its steps are void. Until the row of a task is written, readers get the task as its slice will write
-// it: operations at once, other readers when the decision is committed. So no claim receives the task, a report on it is refused, and no verb
-// has to know about slices.
+// Two decisions change all tasks of a run, and are written in slices afterwards (run/open-tasks.ts). The end of a run cancels its open
+// tasks. Another life of a run makes the records of its steps void. Until a row is written, readers get the task as its slice will write
+// it. Operations get it at once, others after the commit. So no claim receives such a task, and a report on it is refused.
 
 import { Marks } from "./marks.ts";
 import type { TaskRow } from "./task.ts";

@@ -48,7 +48,7 @@ export interface Waiting {
   readonly workers?: readonly string[];
 }
 
-/** The part of the server that sends tasks to workers that do not poll, over a transport that may be unreachable. */
+/** The part of the server that sends tasks to workers that do not poll. */
 export interface Carrier {
   /** The protocol of these workers. */
   readonly protocol: string;

@@ -1,5 +1,5 @@
-// The list of workers: all that registered, claimed or hold a task. It decides nothing: it is for display, and to explain why a task waits.
-// It is kept in memory. Registrations are written from time to time, so that they survive a restart.
+// The list of workers: all that registered, claimed or hold a task. It is for display, and to explain why a task waits. It is kept in
+// memory. Registrations are written from time to time, so that they survive a restart.
 //
 //   busy     holds at least one task
 //   idle     holds none, and was active recently

@@ -1,5 +1,5 @@
-// Which workflows an event starts, as documents: one for each event, and one for each workflow with the events that it listens for. They
-// change in the transaction that stores the definition. The subscribers of an event are another document.
+// Which workflows an event starts, as documents: one for each event, and one for each workflow that listens. They change in the transaction
+// that stores the definition. The subscribers of an event are another document.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";

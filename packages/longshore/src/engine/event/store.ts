@@ -1,5 +1,5 @@
-// Events. An event starts a run of each workflow that listens for its name, with its payload as their input, and posts a task for each
-// subscriber of its name. The runs and tasks are the event: nothing else is stored.
+// Events. An event starts a run of each workflow that listens for its name, and posts a task for each subscriber. Its payload is their
+// input. Nothing else is stored of an event.
 
 import { LongshoreError } from "../../core/errors.ts";
 import { eventNameMax, isEventName } from "../../core/event-trigger.ts";
@@ -19,7 +19,7 @@ export const familyEventTasksMax = 10_000;
 /** The key is part of the start key of each run. */
 export const eventKeyMax = 200;
 
-/** The kinds of the documents that say which workflows an event starts, which events start a workflow, and who subscribes to an event. */
+/** The kinds of the documents: the workflows of an event, the events of a workflow, the subscribers of an event. */
 export const triggerKinds = { event: "workflows of event", workflow: "events of workflow", subscriber: "subscribers of event" } as const;
 
 export interface NewEvent {
@@ -56,9 +56,9 @@ export interface SubscribedEvent {
 
 export interface EventStore {
   /**
-   * Starts the runs and posts the tasks, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit the input schema of one of
-   * the workflows, with LONGSHORE_CONFLICT for the key of an event with another payload, and with LONGSHORE_LIMIT when the family of its run has too
-   * many open runs or tasks of subscribers.
+   * Starts the runs and posts the tasks, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit
+   * the input schema of a workflow. Rejects with LONGSHORE_CONFLICT when an event with this key had another payload. Rejects with
+   * LONGSHORE_LIMIT when the family of its run has too many open runs or tasks of subscribers.
    */
   emit(event: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]>;
   /** Rejects with LONGSHORE_LIMIT when the event has too many subscribers. */

@@ -1,6 +1,5 @@
-// Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may follow one log and read
-// at the same moment. So a read first computes its cost from the heads of the rows, and then waits for a turn of the event loop with room
-// for it.
+// Reading logs: pages of chunks, and the last line of a task. A row may have megabytes, and hundreds of readers may read at the same
+// moment. So a read computes its cost from the heads of the rows, and waits for a turn of the event loop with room for it.
 
 import { rowBytes, Slices, wholeRow } from "../../core/slices/slices.ts";
 import type { Enough, Scan, TableRows } from "../rows.ts";
@@ -170,10 +169,7 @@ function rowOf(position: number): number {
 /** A frame of a stack. */
 const frame = /^\s+at \S/;
 
-/**
- * A chunk that ends with a stack frame is left out: its error is already shown beside the last line, and the lines before it are more
- * useful.
- */
+/** A chunk that ends with a stack frame is left out: its error is already shown beside the last line. */
 function lastLineOf(chunks: readonly LogChunk[]): string | null {
   for (const { data } of chunks.toReversed()) {
     const text = data.trimEnd();

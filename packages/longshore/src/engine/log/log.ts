@@ -1,8 +1,7 @@
 // Logs for the rest of the server: append, read, and follow live.
 //
-// A follower pulls: it reads the chunks after its position from the store, and waits when there are none. An append is only a hint to read
-// again. So stored chunks are followed by new ones without a gap or a repetition. Nothing is buffered for a slow reader, and it loses
-// nothing: it is notified how far behind it is, and continues at its own pace from its position.
+// A follower reads the chunks after its position from the store, and waits when there are none. An append is only a hint to read again. So
+// nothing is lost, repeated or buffered for a slow reader.
 
 import { type Appended, isFullPage, type LogBatch, type LogSource, type LogStore, type StoredChunk } from "./store.ts";
 
@@ -58,7 +57,7 @@ export class Logs {
     return this.#store.read(taskId, page);
   }
 
-  /** All of a task's chunks, page by page, so that no more than a page of them is in memory. */
+  /** All of a task's chunks, with one page of them in memory. */
   async *all(taskId: string): AsyncGenerator<StoredChunk, void, void> {
     for (let after = 0; ; ) {
       const page = await this.#store.read(taskId, { after, limit: pageMax });

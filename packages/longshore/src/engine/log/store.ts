@@ -60,8 +60,8 @@ export interface LogStore {
   /** Returns a page of a source's chunks after a position, in order of arrival. More may follow when `isFullPage` is true. */
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]>;
   /**
-   * Returns the last chunks of a source before a position, in order of arrival, and the position before which the page before it ends; null when
-   * nothing is before it.
+   * Returns the last chunks of a source before a position, in order of arrival. Also returns the position at which the page before begins
+   * to end, or null when there is none.
    */
   before(source: LogSource, before: number | undefined, limit: number): Promise<EarlierChunks>;
   /** The last line with text, from the newest attempt that wrote any. */

@@ -1,6 +1,5 @@
-// The ends of logs that receive pushes: the size of a task's log, and the last stored chunks of a hand-out, so that a repeated push is
-// recognised. They stay in memory for tasks that push; for a task that has been quiet for long, or after a restart, they are read from its
-// rows. Only the newest chunks are compared: a worker repeats what was not acknowledged, never its whole log.
+// The ends of logs that receive pushes: the size of a task's log, and the last chunks of a hand-out. With these, a repeated push is
+// recognised: a worker repeats only what was not acknowledged. They stay in memory for tasks that push; otherwise they are read from rows.
 
 import { hash } from "node:crypto";
 import type { Scan, TableRows, Value } from "../rows.ts";
@@ -8,7 +7,7 @@ import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
 import { type LogBatch, type LogChunk, pushChunksMax } from "./store.ts";
 
-/** Chunks of one hand-out that a repeated push is compared with: twice the largest push, so that a whole push is always recognised. */
+/** Twice the largest push, so that a whole push is always recognised. */
 const comparedMax = 2 * pushChunksMax;
 /** Maximum number of tasks whose newest chunks are in memory, and of chunks over all of them: about 30 MB. */
 const tasksKeptMax = 5_000;

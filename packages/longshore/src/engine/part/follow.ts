@@ -1,4 +1,4 @@
-// Reads parts as they arrive: waits when a page is empty, wakes after the commit that adds more, never polls.
+// Reads parts as they arrive. When a page is empty, it waits for the commit that adds more, and never polls.
 
 import type { Clock } from "../../core/clock.ts";
 import { type PartPage, type PartStore, pagePartsMax } from "./store.ts";

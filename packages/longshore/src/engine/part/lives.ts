@@ -1,7 +1,6 @@
-// The parts of tasks that were recently written or read: hashes of their uids in memory, and the additions and replacements of the current
-// batch. On disk, each commit appends one row of hashes to a table, as it appends the parts to theirs. An index by uid would not need the
-// memory. But uids are mostly hashes or random: each part would write a separate page of the index, and the hundred thousandth part would
-// cost twice as much as the first.
+// The parts of tasks that were recently written or read: hashes of their uids in memory. On disk, each commit appends one row of hashes to
+// a table. An index by uid would need no memory. But uids are mostly random, so each part would write a separate page of the index: the
+// hundred thousandth part would cost twice as much as the first.
 
 import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -55,7 +54,7 @@ export class Lives implements Writable {
   readonly #times: TableRows<PartTime>;
   readonly #hashes: TableRows<UidRow>;
   readonly #lives = new Map<string, Life>();
-  /** Lives that the current batch has changed: they are not dropped before it ends, because they could not be read back. */
+  /** Lives that the current batch has changed: they stay until it ends, because they cannot be read back before. */
   readonly #changed = new Set<Life>();
   #bytes = 0;
 

@@ -1,5 +1,5 @@
-// Parts as rows. The cost of a put does not depend on the number of parts of its task: it reads none of them, finds the new uids with
-// lives.ts, and only appends to its tables.
+// Parts as rows. A put reads no other part of its task: it finds the new uids with lives.ts, and only appends to its tables. So its cost
+// does not depend on their number.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -1,5 +1,5 @@
-// Which parts of other tasks a task has finished with, as stretches of their numbers: a reader that finishes them in order has one row,
-// however many there are. Stretches never touch each other, so between two of them there is always a part that was left out.
+// Which parts of other tasks a task has finished with, as ranges of their numbers. A reader that finishes them in order has one row. Ranges
+// never touch: between two of them there is always a part that was left out.
 
 import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit } from "../commit.ts";

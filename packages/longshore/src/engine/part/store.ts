@@ -1,8 +1,7 @@
 // The port of parts to a store. Parts are what a task produces before its end, stored once for each uid, in the order in which they first
 // arrived.
 //
-// Parts belong to one life of their task: a later attempt continues with the parts of the attempt before; a step that its run starts again
-// has none.
+// Parts belong to one life of their task. A later attempt keeps the parts of earlier ones; a step that its run starts again has none.
 
 import type { Verdict } from "../../core/verdict.ts";
 import type { EndState, Hold, TaskRow } from "../board/task.ts";
@@ -83,7 +82,7 @@ export interface PartStore {
   watch(taskId: string, changed: () => void): () => void;
 }
 
-/** Maximum number of parts in one call: they take about 10 ms to write, so that no put delays the others of its commit for long. */
+/** Maximum number of parts in one call: they take about 10 ms to write, and delay the others of its commit. */
 export const putPartsMax = 1_000;
 /**
  * Maximum text of the parts in one call, and about the size of a page: a commit of this size is still written without a noticeable pause.

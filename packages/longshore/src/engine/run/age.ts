@@ -1,6 +1,5 @@
-// The age of data for retention. Time in which no server ran counts up to a day; the rest is caught up at twice the speed while the server
-// runs. So when a machine starts with a clock that is weeks ahead, its operator has time to notice this before anything important is
-// removed.
+// The age of data for retention. Time in which no server ran counts up to a day. The rest is caught up at twice the speed while the server
+// runs. So an operator has time to notice a clock that is weeks ahead before anything is removed.
 
 /** The state of the age in the data file. */
 export interface AgeMark {

@@ -1,7 +1,6 @@
 // Decides what follows from an event in a run. Pure: no clock, no randomness, no I/O; `now` and `random` come with the event. The result is
-// a list of changes to rows, or `need`: rows that must be loaded first; then it is called again with the same event. It visits only the
-// nodes that an event touches, so the ten-thousandth step costs as much as the tenth. propagation.ts holds one decision in progress; this
-// file says what each event means.
+// a list of changes to rows, or `need`: rows that must be loaded before it is called again. It visits only the nodes that an event touches,
+// so the ten-thousandth step costs as much as the tenth. This file says what each event means; propagation.ts has one decision in progress.
 
 import type { Json } from "../../core/json/json.ts";
 import type { TurnReport } from "../../core/turn.ts";
@@ -17,7 +16,7 @@ import type { RestartOptions, RestartPlan } from "./restart-plan.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, overdueOf, tryOnce } from "./retry.ts";
 import type { Join, Message, Rest, Run, Step } from "./run.ts";
 
-/** `streamed`: the step's first part was announced before, so a step that waited only for that part has already started. */
+/** `streamed`: the first part of the step was announced before. A step that waited only for this part has already started. */
 export type RunEvent = { now: number; random: number } & (
   | { kind: "start" }
   /** A step has produced its first part, and some node waits for that. */
@@ -123,10 +122,7 @@ export type Change =
   | ({ kind: "record"; node: number; ordinal: number; step?: PostedStep; at?: number } & Recorded)
   /** A waiting record has ended. */
   | { kind: "settle"; node: number; state: EndState; error: string | null; output: string | null; fault?: Fault }
-  /**
-   * A record that had ended waits again. `passed`: the run has already continued with the steps after it, and does not do so a second time
-   * when the record ends.
-   */
+  /** A record that had ended waits again. `passed`: the run has already continued after it, and does not do so a second time. */
   | { kind: "reopen"; node: number; passed: boolean }
   | { kind: "join"; node: number; left: number; begun: boolean; missed: number }
   | { kind: "run"; run: Run }

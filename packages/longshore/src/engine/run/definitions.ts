@@ -33,9 +33,7 @@ export class Definitions {
   readonly #plans = new DefinitionCache<Plan>();
   /** Plans that are being compiled. */
   readonly #making = new Map<string, Promise<Plan>>();
-  /**
-   * Definitions that were read or committed: a start reads them several times, and reading a row costs more than the rest of the decision.
-   */
+  /** Definitions that were read or committed. A start reads them several times, and each read of the row costs more than the decision. */
   readonly #known = new DefinitionCache<Definition>();
   readonly #newest = new DefinitionCache<Definition>();
   readonly #stored: TableRows<Definition>;

@@ -125,8 +125,8 @@ export interface Dialect {
   compileInSlices?(source: string): Sliced<Plan>;
   /**
    * Checks the source of a child workflow of this name, which came from a worker. Rejects with LONGSHORE_BAD_DEFINITION. Absent when
-   * definitions of the dialect may read secrets, run shell commands or do anything else that workers are not allowed to do: then workers
-   * cannot define workflows in it.
+   * definitions of the dialect may do what workers may not, such as read secrets or run shell commands. Then workers cannot define
+   * workflows in it.
    */
   checkReported?(name: string, source: string): Promise<void>;
   /** Evaluates a template. Pure; reports what must be loaded in `needs`. */

@@ -19,8 +19,8 @@ export interface DocumentStore {
   /** Ordered by name, then version; with a name only its versions. They are never all in memory at once. */
   eachDocument(kind: string, name?: string): AsyncIterable<Document>;
   /**
-   * Stores a version and replaces its earlier text. With `unlessThere` an existing one is left unchanged and false is returned. With `own`,
-   * the server itself needs the document, so it is stored even when callers have filled the quota.
+   * Stores a version and replaces its earlier text. With `unlessThere`, an existing one is left unchanged and the result is false. With
+   * `own`, the server itself needs the document, so the quota does not apply.
    */
   keepDocument(
     document: { kind: string; name: string; version: number; body: string },

@@ -258,8 +258,8 @@ export class Draft {
   }
 
   /**
-   * An error that a dialect throws on unexpected data fails the step. Otherwise the error would undo the report that contained the data,
-   * each time that it is repeated, and the run would never end. Rows that are not loaded yet are not the dialect's error: they are loaded.
+   * When a dialect throws on unexpected data, the step fails. Otherwise the error would undo every report that contains the data, and the
+   * run would never end. Missing rows are not the dialect's error.
    */
   attempt<Result>(work: () => Result): Result | Unplaced {
     try {

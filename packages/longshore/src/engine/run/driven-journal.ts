@@ -1,8 +1,8 @@
-// What the next life of a durable function keeps of its journal, computed from all its records, in slices.
+// What the next life of a durable function keeps of its journal, computed in slices.
 //
-// A retry replays the function, and the function must give the same commands as before up to the end of the journal. So a result may be
-// produced again only if all later commands are void, because with another result the function may give other commands. A restart and
-// `continueAs` begin with an empty journal.
+// A retry replays the function. The function must give the same commands as before up to the end of the journal. With another result it may
+// give other commands. So a result is produced again only if all later commands are void. A restart and `continueAs` begin with an empty
+// journal.
 
 import type { Sliced } from "../../core/slices/slice-work.ts";
 import type { Command, TurnReport } from "../../core/turn.ts";

@@ -57,10 +57,7 @@ interface NewsParts {
   stop?: boolean;
 }
 
-/**
- * The input of a turn that is handed out again. If the lost turn had already reported commands, the next worker must read the journal,
- * which has more commands and results than the turn names.
- */
+/** The input of a turn that is handed out again. If the lost turn had already reported commands, the next worker must read the journal. */
 export function turnAgain(run: Run, input: string): string {
   const { input: _input, ...turn } = JSON.parse(input) as Turn;
   if (turn.commands === run.recorded) return input;

@@ -25,7 +25,7 @@ import type { TaskNode } from "./plan.ts";
 import { type NextTry, nextTry, tryOnce } from "./retry.ts";
 import { refuseLarge } from "./shown-values.ts";
 
-/** How long a turn waits for the worker that has the function in memory, before any worker may take it and replay the journal. */
+/** How long a turn waits for the worker that has the function in memory. After that, any worker may take it. */
 const claimMs = 2_000;
 /** The turn waits for that worker only when the worker has polled within this time. */
 const polledMs = 40_000;
@@ -164,8 +164,8 @@ class Driven {
     const { node } = command;
     const { run } = this.#draft;
     if (node > journalMax) return this.#block(`The function gave command ${node}, a run has at most ${journalMax}: use continueAs.`);
-    // A command with a known number is usually a repeated report, which changes nothing. It is new when a retry made the command void, or
-    // when it is a side effect that ended after later commands were reported.
+    // A command with a known number is usually a repeated report, and changes nothing. It is new after a retry that made it void, or when a
+    // side effect ended after later commands.
     if (this.#begun.has(node) || (node <= run.recorded && !this.#isVoid(node))) return;
     if (this.#draft.lacks || this.#size.error !== undefined) return;
     this.#begun.add(node);
@@ -190,7 +190,7 @@ class Driven {
     const input = writeExact(command.input ?? null);
     this.#size.add(input.length);
     const step = { id: shown ?? (name === "" ? kind : name), command: `${after} ${commandText(command)}` };
-    // A command that its worker could not give, such as one with an input that is too large, has failed.
+    // Its worker could not give this command: for example, the input is too large.
     if (kind === "local" || kind === "version" || command.error !== undefined) return this.#record(command, step, input);
     const base = { kind: "post" as const, node, ordinal: 0, input, step };
     const placement = kind === "step" ? workPlacement(command) : waitPlacement(totalMs);

@@ -1,5 +1,5 @@
-// The graph of a durable function: the commands that it has given so far, in their order. Only the code knows the real dependencies, so the
-// edges are derived from the records: a command follows the results that the function received after its previous commands.
+// The graph of a durable function: the commands that it has given so far. Only the code knows the real dependencies. So the edges come from
+// the records: a command follows the results that the function received after its previous commands.
 
 import { eachInSlices, type Sliced, sliceItems } from "../../core/slices/slice-work.ts";
 import { commandOf, isCommand } from "./driven-state.ts";

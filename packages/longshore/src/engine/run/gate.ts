@@ -1,5 +1,5 @@
-// A gate counts the open runs of a workflow that have the same value in one field of their input, and orders those that wait for their turn.
-// It exists while a run is open or waits.
+// A gate counts the open runs of a workflow that have the same value in one field of their input, and orders those that wait. It exists
+// while a run is open or waits.
 
 import { createHash } from "node:crypto";
 import { LongshoreError } from "../../core/errors.ts";

@@ -1,5 +1,5 @@
-// The ids of definitions that have grown in a run (plan.ts, `Grown`). They contain the id of the definition that they have grown from. The id
-// of a definition that no other run can use begins with the id of its run, so it is removed with the other rows of the run (remains.ts).
+// The ids of definitions that have grown in a run (plan.ts, `Grown`). They contain the id of the definition that they have grown from. If
+// no other run can use a definition, its id begins with the id of the run: both are removed together (remains.ts).
 
 import type { Grown } from "./plan.ts";
 import type { Run } from "./run.ts";

@@ -6,8 +6,8 @@ import { payloadRequestBytes } from "../../core/payload-size.ts";
 import { type CountedSize, sizeOf, type ValueSize } from "../../core/text-size.ts";
 
 /**
- * Maximum size of a value in addition to the largest value that it refers to: a value that is passed on unchanged may be as large as it
- * was. Writing half a million values takes a tenth of a second, and so does reading them. In the largest definition, this is 26 for each step.
+ * Maximum size of a value in addition to the largest value that it refers to. A value that is passed on unchanged may keep its size.
+ * Writing half a million values takes a tenth of a second, and so does reading them.
  */
 export const grownMax: ValueSize = { chars: payloadRequestBytes, values: 524_288 };
 

@@ -1,5 +1,5 @@
-// What a store contains about one run, as data for the checker of `longshore verify`: every task with all of its attempts, the child runs,
-// and the messages that have not been delivered. The rules are in verify/; this file has only the types and the port that reads them.
+// What a store contains about one run, as data for the checker of `longshore verify`: tasks with all attempts, child runs, and messages
+// that are not delivered. The rules are in verify/; this file has only the types and the port.
 
 import type { TaskState, Verb } from "../board/task.ts";
 import type { Keep } from "./retention.ts";
@@ -30,8 +30,8 @@ export interface TaskHistory {
   /** True for the record of a step that waits for other steps of its run. Servers of earlier versions do not report it. */
   readonly joins?: boolean;
   /**
-   * Of the task of a durable function: `function`. Of a command that it gave: how many results it had received by then, and the command, such as
-   * `3 step price`. Null for other tasks. Servers of earlier versions do not report it.
+   * For the task of a durable function: `function`. For one of its commands: how many results it had received by then, and the command,
+   * such as `3 step price`. Null for other tasks. Servers of earlier versions do not report it.
    */
   readonly command?: string | null;
   /** Of such a command: the number of its result; 0 without one. */

@@ -80,8 +80,8 @@ export class Joins {
 
   /**
    * A node of a lazy plan becomes wanted: `start` it or `skip` it now, let it `wait`, or `leave` it, because it was wanted before. When its
-   * counter has to be loaded first, the result is a guess, so that the decision continues and more is loaded at once: `start` when nothing
-   * else can block the node, or when a long cascade has come this far; otherwise `wait`.
+   * counter is not loaded yet, the result is a guess, so that the decision continues and loads more at once. The guess is `start` when
+   * nothing else can block the node, or at the end of a long cascade; otherwise `wait`.
    */
   want(at: number, node: PlanNode): "start" | "skip" | "wait" | "leave" {
     const counter = this.of(at, node);

@@ -37,8 +37,8 @@ export class LocalJournal implements JournalReader {
   }
 
   /**
-   * The pages that a worker reads during its turn fit together: meanwhile, the journal grows only by the worker's own reports, and by results that a
-   * later turn receives.
+   * The pages that a worker reads during its turn fit together. The journal grows meanwhile, but only by the worker's own reports and by
+   * results for later turns.
    */
   async page(runId: string, after: number): Promise<string | undefined> {
     const { read, runs, tasks, slices } = this.#deps;

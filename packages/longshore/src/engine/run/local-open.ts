@@ -39,7 +39,7 @@ export async function countOpenRuns(
   }
 }
 
-/** The number of open runs of each workflow, so that a start which looks for one reads the store only when there is one. */
+/** The number of open runs of each workflow. When it is 0, a start need not look for an open run in the store. */
 export class OpenRuns {
   readonly #counts = new Map<string, number>();
 

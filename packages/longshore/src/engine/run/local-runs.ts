@@ -1,5 +1,5 @@
-// Runs, in the process that owns the data: starts, commands such as pause, and the effect of a settled task on its run. The decider is
-// called inside a group commit with the rows it needs, and its changes are written in the same transaction.
+// Runs, in the process that owns the data: starts, orders such as pause, and the effect of an ended task on its run. The decider is called
+// inside a group commit, and its changes are written in the same transaction.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -241,7 +241,7 @@ export class LocalStarts {
   }
 }
 
-/** Whether the start has a time of its own, and is not debounced: a delay, a step that waits for the run, a tick of a schedule, a rerun. */
+/** Whether the start has a time of its own, and is not debounced. */
 function hasTime({ startAt, parentTaskId, atOnce, rerunOf }: NewRun): boolean {
   return startAt != null || parentTaskId != null || atOnce === true || rerunOf !== undefined;
 }

@@ -64,7 +64,7 @@ export class RunTally {
     this.#deps.watcher?.ended(run);
   }
 
-  /** Must be called with the earlier row of a run that had ended and is started again, and of a run that was removed. */
+  /** Must be called with the earlier row of a run that is started again or was removed. */
   left(run: TalliedRun): void {
     if (run.id <= this.#upTo) this.#cellOf(run).count--;
   }

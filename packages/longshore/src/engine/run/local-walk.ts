@@ -1,6 +1,5 @@
-// Walks through stored runs, newest first, for lists and searches that may look at many. The texts of a row may be very long, and a database
-// must read them to reach the columns behind them. So the lengths of the texts are read first; they are at the beginning of a row. With
-// them, each slice is limited in bytes as well as in rows.
+// Walks through stored runs, newest first, for lists and searches that may look at many. The texts of a row may be very long. So their
+// lengths are read first, which are at the beginning of the row. Each slice is then limited in bytes as well as in rows.
 //
 // The walk may need several indexes, for example one for each of three states. Their rows are merged by the id.
 

@@ -113,8 +113,7 @@ export class Messages {
   }
 
   /**
-   * Stores a message. A message that reopens a parent is carried out at once, so that the caller that restarted the child finds both runs
-   * open.
+   * Stores a message. A message that reopens a parent is carried out at once: the caller that restarted the child must find both runs open.
    */
   leave(tx: Tx, message: Message): void {
     if (message.kind === "reopen-task") return this.#reopenParent(tx, message);
@@ -125,10 +124,7 @@ export class Messages {
     tx.after(this.#options.left);
   }
 
-  /**
-   * Adds the number of the child run's last life. Until the message is carried out, the end of that life does not count for the step: the
-   * step waits for the next life.
-   */
+  /** Adds the number of the child run's last life. The step waits for the next life, so the end of this one does not count for it. */
   #withLife(tx: Tx, message: Message): Message {
     if (message.kind !== "start-run" || message.resumes === undefined || message.resumes !== message.attempt) return message;
     const { parentTaskId, attempt } = message;
@@ -261,8 +257,8 @@ export class Messages {
   }
 
   /**
-   * Decides some of the events that wait in a run, in order: the rest of one decision, or a slice of the other events, and then leaves
-   * another message. A paused run continues when it is resumed; in a run that has ended, a retry uses what is left.
+   * Decides some of the events that wait in a run, in order, and leaves another message for the rest. A paused run continues when it is
+   * resumed. In a run that has ended, a retry uses what is left.
    */
   #goOn(tx: Tx, runId: string): void {
     const { runs, decisions, board, sliceTasks = happeningsMax } = this.#options;

@@ -1,4 +1,4 @@
-// Another life of a run that has ended: which records and counters it keeps, and which nodes start. propagation.ts starts them.
+// Another life of a run that has ended: which records and counters it keeps, and which nodes start.
 
 import type { TaskRow } from "../board/task.ts";
 import type { Draft } from "./draft.ts";
@@ -52,8 +52,8 @@ export class NextLife {
   }
 
   /**
-   * Makes the records ready for a retry. Returns the nodes that start, "begin" when the run starts from its beginning, and null when rows
-   * must be loaded first.
+   * Makes the records ready for a retry. Returns the nodes that start, or "begin" when the run starts from its beginning. Returns null when
+   * rows must be loaded first.
    */
   again(how: Again): "begin" | Restarted | null {
     const records = this.#draft.frontier.records();
@@ -92,14 +92,14 @@ export class NextLife {
     return { start: again.start, records };
   }
 
-  /** Removes the wait of joins that a report ended during a pause, if the run ended before it handled the report. */
+  /** Removes the wait of joins that a report ended during a pause. The run ended before it handled the report. */
   #endJoins(all: ReadonlySet<number>): void {
     for (const { node } of backlogOf(this.#draft.frontier.run))
       if (node !== undefined && this.#draft.plan.nodes[node]?.kind === "join" && !all.has(node))
         this.#joins.set(node, { left: -1, begun: true, missed: 0 });
   }
 
-  /** A step that the caller names runs, although an earlier order skipped it: with all that was skipped with it, or with which it was skipped. */
+  /** A step that the caller names runs, although an earlier order skipped it. So do the steps that were skipped together with it. */
   #unskip(node: number): void {
     const { nodes, starters } = this.#draft.plan;
     const before = (starters.get(node) ?? []).filter((at) => nodes[at]?.skipsWith?.includes(node));

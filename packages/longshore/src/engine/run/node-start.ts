@@ -1,5 +1,4 @@
-// Starts a node whose turn has come: it is posted for a worker, waits, or ends at once. propagation.ts decides what that means for the
-// nodes after it.
+// Starts a node whose turn has come: it is queued for a worker, waits, or ends at once.
 
 import { isScalar, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
@@ -50,7 +49,7 @@ export class NodeStart {
   readonly #onward: Onward;
   /** End nodes that wait until all nodes that start together with them have started. */
   readonly #endings: number[] = [];
-  /** Places among the records that are reserved for these end nodes, and for nodes that start again in the place that they had. */
+  /** Places among the records, reserved for these end nodes, and for nodes that start again in their old place. */
   readonly #reserved = new LazyMap<number, number>();
   #beginning = 0;
 
@@ -218,10 +217,7 @@ export class NodeStart {
     this.#onward.settled({ node: at, succeeded: true, chose: chosen.length > 0 });
   }
 
-  /**
-   * What these joins wait for has come with this node. A counter that exists already is from an earlier life of the run: it was set when the
-   * plan was shorter, or for other nodes.
-   */
+  /** What these joins wait for has come with this node. A counter that exists already is from an earlier life of the run, and is wrong. */
   #countAnew(started: readonly number[]): void {
     for (const at of started) {
       const node = this.#draft.plan.nodes[at] as PlanNode;

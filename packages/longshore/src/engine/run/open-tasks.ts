@@ -1,6 +1,5 @@
-// The open tasks of a run, in slices. When a run ends, some of them are cancelled in the same transaction, the others by messages of the
-// run to itself, each in a separate transaction. Until a task is written, readers get it as it will be
-// written (board/unwritten-endings.ts).
+// The open tasks of a run, in slices. The transaction that ends a run cancels some of them. Messages of the run to itself cancel the
+// others, each in a transaction of its own. Until a task is written, readers get it as it will be written (board/unwritten-endings.ts).
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";

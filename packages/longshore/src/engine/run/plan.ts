@@ -86,8 +86,8 @@ interface NodeBase {
   /** The input is evaluated again for each attempt, because it may read values that have changed. */
   readonly freshInput?: boolean;
   /**
-   * Nodes that an order to skip this node skips as well, because the run continues after them: the join that it starts, the node that starts
-   * it, or the node that chooses by its result.
+   * Nodes that an order to skip this node also skips: the join that it starts, the node that starts it, or the node that chooses by its
+   * result.
    */
   readonly skipsWith?: readonly number[];
   /** The dialect added this node; it is not shown to people. */
@@ -129,7 +129,7 @@ export interface RunNode extends NodeBase {
   /** The name of the definition. Null when the input names what to start, in the format of the dialect. */
   readonly workflow: string | null;
   /**
-   * When its run is retried, the child run of the attempt that did not succeed is retried too, and keeps the results of its steps. With
+   * A retry of the run also retries the child run of the attempt that did not succeed; the child keeps the results of its steps. With
    * another definition or input, a new run is started instead. Default: always a new run.
    */
   readonly resumes?: boolean;
@@ -233,7 +233,7 @@ export interface Plan {
   readonly successor: boolean;
   /** A step that is retried along with its run keeps its count of failures, instead of a new budget. */
   readonly keepsCounting: boolean;
-  /** When a child run begins another life, its parent waits for it again, even if the parent had ended. */
+  /** When a child run begins another life, its parent waits for it again. The parent may have ended. */
   readonly reopensParent: boolean;
   /**
    * Workers may report on steps that wait for a time, a signal or a child run. In other plans such a step ends only by what it waits for: who may
@@ -274,8 +274,8 @@ export function requiredOf({ after, threshold = after.length }: Pick<PlanNode, "
 }
 
 /**
- * Whether the node has a counter in each run. A node that waits for a single other node needs none: it starts when the other node ends. The
- * exception is a node that starts a child run: when the child run was restarted, it may run before the other node has ended.
+ * Whether the node has a counter in each run. A node that waits for a single other node needs none, because it starts when that node ends.
+ * The exception is a node that starts a child run: a restarted child run may run before the other node has ended.
  */
 export function countsAlways({ after, kind }: Pick<PlanNode, "after" | "kind">): boolean {
   return after.length > 1 || kind === "join" || (kind === "run" && after.length > 0);

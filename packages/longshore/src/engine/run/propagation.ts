@@ -94,8 +94,8 @@ export class Propagation {
   }
 
   /**
-   * Returns false when the node has already ended. A report may also end a join. Then the steps that the join waits for must not end it
-   * again, and neither must a report that arrived during a later pause of the run.
+   * Returns false when the node has already ended. A report may end a join. Then neither the steps that the join waits for nor a later
+   * report may end it again.
    */
   #leave(at: number): boolean {
     const node = this.#draft.plan.nodes[at] as PlanNode;

@@ -134,16 +134,13 @@ export interface Reader {
   longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes>;
 }
 
-/** Maximum number of runs that a search visits: it takes less than a second, in slices, even when every text is read. */
+/** Maximum number of runs that a search visits: this takes less than a second, in slices. */
 export const searchMax = 200_000;
 
 /** Maximum characters of inputs and outputs in one page, which the last row may exceed: a thousand rows may have gigabytes together. */
 export const pageCharsMax = 8 * 1_048_576;
 
-/**
- * The same for a page that is read and written in one turn of the event loop: up to 10 ms, without other work in this turn. Its rows are
- * smaller, so a page has hundreds of them.
- */
+/** The same for a page that is read and written in one turn of the event loop: up to 10 ms. Its rows are smaller. */
 export const pageAtOnceCharsMax = 1_048_576;
 
 /** The largest page; a larger read takes several. */

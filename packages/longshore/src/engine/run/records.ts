@@ -1,7 +1,6 @@
-// All records of a run, for the few decisions that need every one of them: another life of the run, or an output that depends on its newest
-// step. The records of a large run are read in slices before the operation, which is postponed until then. Changes by commits in the
-// meantime are recorded, so that the operation sees the current state. The texts of a record are read on request: all of them together may
-// be gigabytes, and most of these decisions read none, or those of one step.
+// All records of a run, for the few decisions that need every one of them, such as another life of the run. The records of a large run are
+// read in slices, and the operation is postponed until then. Changes by commits in the meantime are recorded, so the operation sees the
+// current state. The texts of a record are read on request, because all together may be gigabytes.
 
 import type { Clock } from "../../core/clock.ts";
 import { atOnce, inTurns, type Sliced } from "../../core/slices/slice-work.ts";

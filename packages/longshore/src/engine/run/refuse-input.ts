@@ -1,4 +1,5 @@
-// Refuses the input of a start, before a run exists: it does not fit the schema of the workflow, or is another than that of the run with the key.
+// Refuses the input of a start, before a run exists. It does not fit the schema of the workflow, or the run with this key has another
+// input.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json/json.ts";

@@ -55,7 +55,7 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const following = yield* behindStep(plan, options.from, all);
   const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
   // The nodes before it are chosen again, or are not wanted any more. So it chooses only when it is wanted again, and the nodes that it had
-  // chosen wait for that.
+  // chosen wait.
   if (wanted !== null)
     yield* eachInSlices(plan.nodes, (node, at) => {
       if (node.kind === "instant" && node.choice !== undefined && hasRecord(at) && !wanted.has(at)) all.add(at);
@@ -122,8 +122,8 @@ function hadItsTurn(records: ReadonlyMap<number, TaskRow>, { skips }: RestartOpt
 }
 
 /**
- * The nodes that are wanted in the next life of a lazy plan before any node has chosen again. These are: nodes that are always wanted,
- * nodes chosen by a node that keeps its choice, the step that the caller named, and all nodes that these demand.
+ * The nodes that are wanted in the next life of a lazy plan before any node has chosen again: nodes that are always wanted, nodes chosen by
+ * a node that keeps its choice, the step that the caller named, and all that these demand.
  */
 function* wantedAgain(plan: Plan, all: ReadonlySet<number>, options: RestartOptions): Sliced<ReadonlySet<number>> {
   const wanted = new Set<number>();
@@ -272,7 +272,7 @@ interface Surroundings {
 
 function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   const node = plan.nodes[at] as PlanNode;
-  // The step that the caller names waits for its upstreams that start again: it reads their results, and they would start it a second time.
+  // The step that the caller names waits for the nodes before it that start again, because it reads their results.
   if (at === known.from) {
     const comes = (upstream: number) => comesAgain(plan, upstream, known);
     if (known.startedBy.some(comes)) return false;

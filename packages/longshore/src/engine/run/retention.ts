@@ -61,10 +61,7 @@ function keep(given: Partial<Keep> = {}, defaults: Keep): Keep {
   return { ageMs: given.ageMs ?? defaults.ageMs, count: given.count ?? defaults.count };
 }
 
-/**
- * Runs and tasks that ended within this time are not pruned by count: their starter still reads the result, and a worker that repeats its
- * report still gets the same verdict.
- */
+/** Runs and tasks that ended within this time are not pruned by count: callers still read the result, and workers still repeat reports. */
 export const lingerMs = 300_000;
 
 export interface Pruned {

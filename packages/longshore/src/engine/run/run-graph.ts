@@ -43,8 +43,8 @@ export interface RunGraph {
 }
 
 /**
- * More edges than this cannot be drawn. The limit also bounds the response: when hidden nodes connect two large layers, there is an edge
- * from each node of one to each node of the other.
+ * More edges than this cannot be drawn. The limit also bounds the response: hidden nodes between two large layers make an edge from each
+ * node of one to each node of the other.
  */
 export const edgesMax = 100_000;
 

@@ -1,5 +1,5 @@
-// Runs without their data, with many filters: for pages that show tables of runs. A page visits a bounded number of runs and reports that
-// number, so that its caller can show the progress of a search, and end it.
+// Runs without their data, with many filters: for pages that show tables of runs. A page visits a bounded number of runs and reports it, so
+// that its caller can show the progress of a search.
 
 import type { Json } from "../../core/json/json.ts";
 import type { TaskRowHead } from "../board/task.ts";

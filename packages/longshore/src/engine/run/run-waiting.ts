@@ -25,7 +25,7 @@ const ranks: Readonly<Record<WaitReason, number>> = {
   ...{ signal: 0, "no-worker": 1, paused: 1, unreachable: 1 },
   ...{ turn: 3, limit: 3, busy: 3, next: 3, sent: 3, "not-due": 4, sleeping: 5, record: 6 },
 };
-/** The rank of a step that a worker has: behind waits for a person or a worker, and before waits that end by themselves. */
+/** The rank of a step that a worker has: after waits for a person or a worker, and before waits that end by themselves. */
 const workedOn = 2;
 
 /** Reads what open runs wait for; null for a run that a worker works on. `gate`: where the run waits for its turn, if it does. */

@@ -59,7 +59,7 @@ export interface Run {
   readonly signals: string | null;
   /** The external ids of a dialect for this run, such as a workflow id on a foreign wire. */
   readonly alias: string | null;
-  /** The record in another run that waits for this one, and its attempt: a parent that is retried has a child for each attempt. */
+  /** The record in another run that waits for this one, and the attempt of that record: each attempt has a child of its own. */
   readonly parentTaskId: string | null;
   readonly parentAttempt: number;
   /** The top run of its family; null for a run that no run has started. */
@@ -85,10 +85,10 @@ export interface Join {
 }
 
 /**
- * One decision changes one run. What it means for another run is stored as a message in the same transaction, and carried out later. By
- * then either run may have been restarted, so a message is fenced like a report: it contains the attempt of the parent's step and the life
- * of the child, and changes nothing once there is a newer one. Messages of an earlier version lack some of these fields; absent fields are
- * not compared.
+ * One decision changes one run. What it means for another run is a message, stored in the same transaction and carried out later. A message
+ * is fenced like a report, because either run may have been restarted by then. It contains the attempt of the parent's step and the life of
+ * the child, and changes nothing when there is a newer one. Messages of an earlier version lack some of these fields; absent fields are not
+ * compared.
  */
 export type Message =
   /**
@@ -104,7 +104,7 @@ export type Message =
       attempt?: number;
       /**
        * The attempt whose child run continues, if it has the same definition and input. When it is `attempt` itself, the step waits for the
-       * same child run again, which is retried if it is still in this `life`.
+       * same child run again. That run is retried if it is still in this `life`.
        */
       resumes?: number;
       life?: number;
@@ -163,8 +163,8 @@ export interface Settled {
 }
 
 /**
- * The rest of a decision that would be too large: nodes to start, edges to follow, nodes of a lazy plan that have become wanted, each in
- * order. It is stored in the backlog of its run, and counts as one active node there.
+ * The rest of a decision that would be too large: nodes to start, edges to follow, and nodes of a lazy plan that have become wanted. It is
+ * in the backlog of its run, and counts there as one active node.
  */
 export interface Rest {
   readonly starts: readonly number[];
@@ -218,7 +218,7 @@ export function isRunOpen(state: RunState): boolean {
   return state === "running" || state === "paused" || state === "blocked";
 }
 
-/** False while it waits for the end of its delay, or for its turn: then it has no records, and its timeout does not count. */
+/** False while it waits for its delay or its turn. Then it has no records, and its timeout does not count. */
 export function hasBegun({ startAt, turn }: Pick<Run, "startAt" | "turn">): boolean {
   return startAt === null && turn === null;
 }

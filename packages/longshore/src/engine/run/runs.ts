@@ -42,8 +42,8 @@ export interface Defining {
 }
 
 /**
- * The workflows of a dialect by name. Used for a dialect that keeps its own documents and makes a definition from them when a run starts,
- * so that a name has several definitions.
+ * The workflows of a dialect by name. For a dialect that keeps its own documents and makes a definition from them at each start, so that a
+ * name has several definitions.
  */
 export interface NamedWorkflows {
   /** Stores a workflow from a source that the dialect's parser has accepted. Returns the definition that a run would now start. */

@@ -1,4 +1,4 @@
-// Groups rows by their size before they are read, so that one turn of the event loop reads a bounded number of bytes.
+// Groups rows by their size before they are read: one turn of the event loop reads a bounded number of bytes.
 
 import { rowBytes, wholeRow } from "../../core/slices/slices.ts";
 

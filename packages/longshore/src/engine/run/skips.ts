@@ -1,5 +1,5 @@
-// Steps of a run that a caller has ordered to be skipped. Their records exist from the order on, so a record alone does not show whether
-// the run has reached the step: that is stored here.
+// Steps of a run that a caller has ordered to be skipped. Their records exist from the order on. Whether the run has reached such a step is
+// stored here.
 
 import type { Run } from "./run.ts";
 

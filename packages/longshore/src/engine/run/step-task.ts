@@ -19,10 +19,7 @@ export async function taskOfStep({ runs, reader, plan }: StepTaskDeps, runId: st
   return definition === undefined ? undefined : stepTaskIn(reader, plan(definition), { runId, stepId });
 }
 
-/**
- * The same in a known plan. Commands of a durable function are not in its plan, so their rows are searched, and only commands that were
- * given are found.
- */
+/** The same in a known plan. Commands of a durable function are not in its plan, so their rows are searched. */
 export async function stepTaskIn(
   reader: Pick<Reader, "heads">,
   plan: Plan,
@@ -32,6 +29,6 @@ export async function stepTaskIn(
   if (node !== undefined) return taskIdOf(runId, node);
   if (!plan.driven) return undefined;
   const named = (await reader.heads(runId)).filter(({ step }) => step === stepId);
-  // After a restart, the step may be another command than in the life before, whose row remains.
+  // After a restart, the row may be that of another command in the life before.
   return (named.find(({ state }) => state !== "forgotten") ?? named[0])?.id;
 }

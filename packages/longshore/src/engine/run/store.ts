@@ -23,8 +23,7 @@ export interface Life {
 }
 
 /**
- * Requests of a caller to a run. A request that does not fit the state of the run is ignored. So is a request whose fence names a life that
- * is over: its caller decided before the next life began.
+ * Requests of a caller to a run. One that does not fit the state of the run is ignored. So is one whose fence names a life that is over.
  */
 export type Order =
   | { kind: "cancel"; error?: string; fence?: readonly Life[] }

@@ -1,5 +1,5 @@
-// Reads tasks, runs and definitions from rows, for a server that does not own the data. Some rows are not up to date: renewals of holds are in
-// the owner's memory first, and when a run ends or starts again, its tasks are written in slices. A read of such rows throws `NeedsOwner`.
+// Reads tasks, runs and definitions from rows, for a server that does not own the data. Some rows are not up to date: the owner has
+// renewals of holds in memory, and writes the tasks of an ended run in slices. A read of such rows throws `NeedsOwner`.
 
 import { isOpen, type TaskRow } from "../board/task.ts";
 import { NeedsOwner } from "../needs-owner.ts";

@@ -1,5 +1,5 @@
-// Cron expressions against a second way to compute their times: every minute of some days around changes of daylight saving is held against the
-// fields of the expression, as cronie does it.
+// Compares the times of cron expressions with a second way to compute them, as cronie does it: test each minute of some days around changes
+// of daylight saving.
 
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";

@@ -38,8 +38,8 @@ export async function loadCronParser(): Promise<CronParser> {
 }
 
 /**
- * Searches again from the last second of February. When an expression has a day that February lacks, croner 11.0.0 skips the first days of
- * March in a search from any other moment of February: for `0 0 1,31 * *` it then finds 31 March.
+ * Searches again from the last second of February. From any other moment of February, croner 11.0.0 skips the first days of March when the
+ * expression has a day that February lacks: for `0 0 1,31 * *` it then finds 31 March.
  */
 function afterFebruary(next: (local: number) => number | null, local: number): number | null {
   const date = new Date(local);

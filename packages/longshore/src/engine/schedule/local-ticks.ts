@@ -181,8 +181,8 @@ export class LocalTicks {
   }
 
   /**
-   * Sets the deadline of the schedule. With `looks`, the deadline is now when something is ready, or when the schedule waits for runs,
-   * because they may have ended.
+   * Sets the deadline of the schedule. With `looks`, the deadline is now when something is ready. It is also now when the schedule waits
+   * for runs, because they may have ended.
    */
   #arm(row: Schedule, looks: boolean): void {
     const { clock, deadline } = this.#deps;

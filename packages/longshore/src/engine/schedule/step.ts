@@ -84,7 +84,7 @@ function dueStep(row: Schedule, nextAt: number, view: StepView): Step {
 
 type Missed = Omit<Tick, "decidedAt">;
 
-/** The first due tick that may start, and those before it that may not: they are too old, or `catchUp` is `last` and a newer one starts. */
+/** The first due tick that may start, and those before it that may not, because they are too old or `catchUp` is `last`. */
 function afterMissed(row: Schedule, nextAt: number, { now, times }: StepView): { first: number | null; missed: Missed | null } {
   const { when, catchUp, catchUpMs, jitterMs } = row;
   const oldest = now - catchUpMs - jitterMs;

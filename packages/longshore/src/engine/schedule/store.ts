@@ -37,9 +37,9 @@ export interface ListedSchedules {
 
 export interface ScheduleStore {
   /**
-   * Makes a schedule, or replaces its rules. It keeps its history and pause. It also keeps its next tick; when the rule for its times changes, the next
-   * tick is the first one from now on. Rejects with LONGSHORE_BAD_INPUT for invalid rules, with LONGSHORE_NOT_FOUND for an unknown workflow, with
-   * LONGSHORE_CONFLICT for a schedule of a definition file, and with LONGSHORE_LIMIT when there are too many.
+   * Makes a schedule, or replaces its rules. It keeps its history and pause. It also keeps its next tick, unless the rule for its times
+   * changes: then the next tick is the first one from now on. Rejects with LONGSHORE_BAD_INPUT for invalid rules, with LONGSHORE_NOT_FOUND
+   * for an unknown workflow, with LONGSHORE_CONFLICT for a schedule of a definition file, and with LONGSHORE_LIMIT when there are too many.
    */
   put(wanted: NewSchedule): Promise<{ schedule: Schedule; created: boolean }>;
   /**
@@ -67,7 +67,7 @@ export interface ScheduleStore {
   upcoming(schedule: Schedule, max: number): Promise<readonly Upcoming[]>;
   /** The times of rules that are not stored. */
   preview(rules: GivenRules | OwnRules["when"], after: number, max: number): Promise<readonly number[]>;
-  /** Sets what is asked before each tick of a schedule that a protocol made, because a workflow may have changed since it was stored. */
+  /** Sets a check before each tick of a schedule that a protocol made: a workflow may have changed since it was stored. */
   renewsRuns(renew: RunRenewal): void;
 }
 

@@ -5,7 +5,7 @@ import { LongshoreError } from "../../core/errors.ts";
 
 /** The largest change of an offset that is supported. Larger changes moved a country across the date line, and are in the past. */
 export const changeMsMax: number = 3 * 3_600_000;
-/** An approximate time differs from the true time by at most this much, and so does a change of the offset that affects it. */
+/** An approximate time differs from the true time by at most this much. */
 const nearMs = 2 * changeMsMax;
 
 export class TimeZone {

@@ -85,7 +85,9 @@ export class Times {
     return first === null || (until !== null && first > until) ? null : first;
   }
 
-  /** The first times after `after` and up to `upTo`, in turns of the event loop: each may be far from the one before. */
+  /**
+   * The first times after `after` and up to `upTo`. It waits for turns of the event loop, because a time may be far from the one before.
+   */
   async list(when: When, { after, upTo = Number.POSITIVE_INFINITY, max }: TimeRange, slices: Pick<Slices, "turn">): Promise<number[]> {
     const times: number[] = [];
     for (let at = after; times.length < max; ) {

@@ -1,6 +1,6 @@
 // Signals, in the process that owns the data. A signal is stored with its run. The oldest record of the run that waits for its name takes
-// it in the same transaction. A record waits while its row is open and names the signal, so nothing has to be removed when a wait is
-// cancelled, times out or belongs to an earlier life.
+// it in the same transaction. A record waits while its row is open and names the signal. So when a wait ends in another way, nothing has to
+// be removed.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -18,9 +18,9 @@ export interface SignalPage {
 
 export interface SignalStore {
   /**
-   * Sends a signal to a run, and returns it as it is afterwards: kept, or taken by a step that waited for it. When a signal of the run has
-   * the same key, nothing changes, and that signal is returned. Throws LONGSHORE_NOT_FOUND for an unknown run, LONGSHORE_CONFLICT for one
-   * that has ended, LONGSHORE_LIMIT when the run keeps too many, and LONGSHORE_BAD_INPUT for a bad name or key.
+   * Sends a signal to a run, and returns it as it is afterwards: kept, or taken by a step. When the run has a signal with the same key,
+   * nothing changes, and that signal is returned. Throws LONGSHORE_NOT_FOUND for an unknown run, LONGSHORE_CONFLICT for one that has ended,
+   * LONGSHORE_LIMIT when the run keeps too many, and LONGSHORE_BAD_INPUT for a bad name or key.
    */
   send(runId: string, signal: NewSignal): Promise<Signal>;
   /** The names of the signals that open steps of a run wait for: of the first ones, each once. */

@@ -1,4 +1,4 @@
-// Signals as their rows show them: also for a server that does not own the data, because nothing about them is in memory only.
+// Signals as their rows show them. Nothing about them is only in memory, so a server that does not own the data reads them too.
 
 import { turnRows } from "../../core/slices/slices.ts";
 import type { Scan } from "../rows.ts";

@@ -1,5 +1,4 @@
-// Reduces an error to a text without numbers, ids, quoted values and paths, so that errors with the same cause have the same text and form
-// one group.
+// Removes numbers, ids, quoted values and paths from the text of an error, so that errors with the same cause form one group.
 
 /** Enough to distinguish errors; the rest is mostly a stack. */
 const charsMax = 200;

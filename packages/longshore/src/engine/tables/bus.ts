@@ -1,5 +1,5 @@
-// The tables of the embedded bus. The id of a record has its topic in the high bits and its number in the low bits, so a topic is one range
-// of one tree: an append needs no further index, and reads and removals are ranges.
+// The tables of the embedded bus. The id of a record has its topic in the high bits and its number in the low bits. So a topic is one range
+// of one tree, and an append needs no further index.
 
 import type { TableSpec } from "../rows.ts";
 import { plainTable } from "./plain.ts";

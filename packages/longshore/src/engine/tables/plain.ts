@@ -1,5 +1,5 @@
-// Tables whose columns contain the fields of a record without conversion. Do not use it for tables that are read often: it takes about 0.7
-// us to create a record of seven fields, and an object literal takes 0.05 us.
+// Tables whose columns contain the fields of a record without conversion. Do not use it for tables that are read often: a record of seven
+// fields takes about 0.7 us, an object literal 0.05 us.
 
 import type { Row, TableSpec, Value } from "../rows.ts";
 
