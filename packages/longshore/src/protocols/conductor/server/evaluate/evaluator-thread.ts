@@ -24,6 +24,9 @@ prototype.grow = function (pages) {
 /** Both languages write to the console what code tells them to, such as with `stderr` of jq. That is no text of this server. */
 for (const method of ["log", "info", "warn", "error"] as const) console[method] = () => {};
 
+/** jq can read the path of its program, which would be the path of this server. */
+process.argv.length = 1;
+
 /** Loads the language of an evaluation. The time of the code counts from then on. */
 async function load({ language }: Evaluation): Promise<(evaluation: Evaluation) => Evaluated | Promise<Evaluated>> {
   if (language === "jq") return (await import("./jq.ts")).loadJq();

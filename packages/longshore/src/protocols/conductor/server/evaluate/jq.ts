@@ -41,10 +41,11 @@ export async function loadJq(): Promise<(evaluation: Evaluation) => Promise<Eval
     const exported: { exports: unknown } = { exports: {} };
     let instance: Instance | undefined;
     const own = Object.assign(Object.create(assembly) as object, {
-      async instantiate(bytes: Uint8Array, imports: object) {
+      async instantiate(bytes: Uint8Array, imports: Readonly<Record<string, object>>) {
         compiled ??= assembly.compile(bytes);
-        instance = await assembly.instantiate(await compiled, imports);
-        const { memory } = instance.exports;
+        const made = await assembly.instantiate(await compiled, { ...imports, [system]: withoutVariables(imports[system], () => made) });
+        instance = made;
+        const { memory } = made.exports;
         memory.grow((memoryBytesMax - memory.buffer.byteLength) / pageBytes);
         return { instance };
       },
@@ -56,6 +57,18 @@ export async function loadJq(): Promise<(evaluation: Evaluation) => Promise<Eval
     instance?.exports._emscripten_stack_restore(stackTop);
     return evaluateJq(jq, evaluation);
   };
+}
+
+/** The functions of a system that jq imports. */
+const system = "wasi_snapshot_preview1";
+/** The package makes up an environment: with the path of this program, and its language. */
+function withoutVariables(functions: object | undefined, instance: () => Instance): object {
+  const sizes = (countAt: number, bytesAt: number) => {
+    const view = new DataView(instance().exports.memory.buffer);
+    for (const at of [countAt, bytesAt]) view.setUint32(at, 0, true);
+    return 0;
+  };
+  return { ...functions, environ_sizes_get: sizes, environ_get: () => 0 };
 }
 
 let program: ((...values: unknown[]) => void) | undefined;
