@@ -67,6 +67,11 @@ async function observe(engine: OpenEngine, key: string): Promise<string> {
   if (about === "output") return (await engine.runs.run(id))?.output ?? "gone";
   if (about === "posted") return (await task()) === undefined ? "gone" : "there";
   if (about === "part") return times((await engine.parts.read(id, 0, 100)).parts.filter(({ uid }) => uid === which).length);
+  if (about === "read") return (await engine.parts.unread(id, which, 0, 10)).parts.some(({ uid }) => uid === "p1") ? "gone" : "once";
+  if (about === "order") return order(engine, id);
+  if (about === "retried") return retried(engine, id, which);
+  if (about === "audit") return times((await engine.audit.page({ kind: "bulk", target: id, limit: 10 })).items.length);
+  if (about === "window") return db.prepare("SELECT 1 FROM hand_out WHERE key = ?").get(id) === undefined ? "gone" : "there";
   if (about === "line")
     return times((await engine.logStore.read(id, { limit: 100 })).filter(({ sequence }) => sequence === Number(which)).length);
   if (about === "document") return (await engine.documents.document("sweep", "note"))?.body ?? "gone";
@@ -81,6 +86,18 @@ async function observe(engine: OpenEngine, key: string): Promise<string> {
 
 function times(count: number): string {
   return count === 0 ? "gone" : count === 1 ? "once" : "twice";
+}
+
+/** How far an order to many runs has come. */
+async function order({ bulk }: OpenEngine, id: string): Promise<string> {
+  const job = await bulk.job(id);
+  return job === undefined ? "gone" : job.state === "done" ? "succeeded" : job.state;
+}
+
+/** A run gets an order once, and has got it when the order has ended. */
+async function retried(engine: OpenEngine, runId: string, orderId: string): Promise<string> {
+  const count = (await engine.runs.run(runId))?.retries ?? 0;
+  return count === 0 && (await order(engine, orderId)) === "running" ? "once" : times(count);
 }
 
 async function blob({ blobs }: OpenEngine, hash: string): Promise<string> {
@@ -146,7 +163,7 @@ async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, fo
   const { db } = engine.store;
   const worker = functionWorker(engine);
   const open = db.prepare(
-    "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) AS count",
+    "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) + (SELECT count(*) FROM bulk WHERE ended_at IS NULL) AS count",
   );
   for (let round = 0; Number(open.get()?.count) > 0; round++) {
     if (round > ROUNDS_MAX) {

@@ -5,7 +5,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { laneOf } from "../../src/engine/board/lanes.ts";
 import type { Hold, TaskRow } from "../../src/engine/board/task.ts";
+import type { BulkAction } from "../../src/engine/bulk/bulk.ts";
 import { retentionPolicy } from "../../src/engine/run/retention.ts";
+import type { Database } from "../../src/store/sqlite/driver.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { type OpenEngine, openEngineWithStore } from "../support/engine.ts";
 import { functionWorker, NAP_MS, PASSES, travel } from "./sweep-function.ts";
@@ -20,6 +22,8 @@ export const LANES = ["first", "second", "inside", "last", "single", "worked"];
 export const TERM_MS = 10_000;
 /** Longer than the work that a check after a crash finishes takes, so that no tick comes meanwhile. */
 const TICK_MS = 3_600_000;
+/** Longer than all rounds and the check after them, so that every hand-out stays in its window. */
+const RATE_MS = 1_000 * TICK_MS;
 /** What a run of a tick gets. */
 export const tickInput = (schedule: string, tick: number) => JSON.stringify({ schedule, tick: new Date(tick).toISOString() });
 export const READERS = { group: "readers", member: "m", topics: ["news"], max: 10 };
@@ -34,10 +38,13 @@ const MINUTES_MAX = 100;
 /** Turns of the event loop that each pruning is given for its files. */
 const PRUNING_TURNS = 100;
 
-export async function playWorkload(directory: string, rounds: number, ledger: Ledger): Promise<void> {
+/** `opened` receives the database before anything is done. */
+export async function playWorkload(directory: string, rounds: number, ledger: Ledger, opened = (_db: Database) => {}): Promise<void> {
   const clock = new TestClock();
   const retention = retentionPolicy({ blobs: { ageMs: BLOB_AGE_MS } });
   const engine = await openEngineWithStore({ directory, clock, random: () => 0.5, retention });
+  opened(engine.store.db);
+  engine.workers.register("w", "workflow-graph", []);
   await define(engine);
   for (let round = 0; round < rounds; round++) {
     const workload = new Workload(engine, clock, ledger, round);
@@ -100,12 +107,14 @@ class Workload {
   async play(): Promise<string> {
     const hash = await this.#besideRuns();
     const runId = await this.#start();
-    await this.#stream(await this.#take("first"));
-    await this.#failOnce(await this.#take("second"));
+    const first = await this.#take("first");
+    await this.#stream(first);
+    await this.#readAndFail(await this.#take("second"), first);
     for (const lane of ["second", "inside", "last"]) await this.#complete(await this.#take(lane));
     await this.#settled(runId);
     await this.#told(`run ${runId}`, "succeeded", async () => {});
     await this.#cancelAndRetry();
+    await this.#orderMany();
     await this.#signal();
     await this.#turns();
     await this.#function();
@@ -172,7 +181,9 @@ class Workload {
     await this.#complete(task);
   }
 
-  async #failOnce(task: TaskRow): Promise<void> {
+  /** A step that has finished with a part of its source, and fails once. */
+  async #readAndFail(task: TaskRow, source: TaskRow): Promise<void> {
+    await this.#told(`read ${task.id} ${source.id}`, "once", () => this.#engine.parts.finish(holdOf(task), source.id, ["p1"]));
     await this.#told(`failures ${task.id}`, "1", () => this.#engine.board.fail(holdOf(task), { error: "no", retryable: true }));
   }
 
@@ -186,6 +197,32 @@ class Workload {
     await this.#told(`run ${run.id}`, "cancelled", () => this.#engine.runs.cancel(run.id));
     await this.#told(`run ${run.id}`, "running", () => this.#engine.runs.retry(run.id));
     await this.#complete(await this.#take("inside"));
+  }
+
+  /** Orders to two runs at once: each is cancelled, and then retried once. */
+  async #orderMany(): Promise<void> {
+    const { runs } = this.#engine;
+    const ids: string[] = [];
+    for (let count = 0; count < 2; count++) ids.push((await runs.start({ workflow: "inner", input: "null" })).run.id);
+    await this.#order("cancel", ids);
+    const order = await this.#order("retry", ids);
+    for (const id of ids) {
+      await this.#told(`retried ${id} ${order}`, "once", async () => {});
+      await this.#complete(await this.#take("inside"));
+      await this.#settled(id);
+      await this.#told(`run ${id}`, "succeeded", async () => {});
+    }
+  }
+
+  async #order(action: BulkAction, ids: readonly string[]): Promise<string> {
+    const { bulk, orderers } = this.#engine;
+    const order = { action, ids, filter: null, limit: ids.length, reason: null, dry: false, perSecond: null };
+    const { id } = await orderers.within({ name: "ann", via: "sweep" }, () => bulk.create(order));
+    await this.#told(`audit ${id}`, "once", async () => {});
+    await this.#told(`order ${id}`, "running", async () => {});
+    await bulk.ended(id, new AbortController().signal);
+    await this.#told(`order ${id}`, "succeeded", async () => {});
+    return id;
   }
 
   /** A signal that is kept before its step waits, and one that ends the wait; each is sent again with its key. */
@@ -269,9 +306,12 @@ class Workload {
 
   async #single(): Promise<void> {
     const id = `single-${this.#round}`;
-    const task = { id, step: "single", lanes: [laneOf("single")], input: "null", policy: null };
+    const limits = [{ key: id, rate: { count: 2, windowMs: RATE_MS } }];
+    const task = { id, step: "single", lanes: [laneOf("single")], input: "null", policy: null, limits };
     await this.#told(`posted ${id}`, "there", () => this.#engine.board.post([task]));
-    await this.#complete(await this.#take("single"));
+    const taken = await this.#take("single");
+    await this.#told(`window ${id}`, "there", async () => {});
+    await this.#complete(taken);
   }
 
   async #settled(runId: string): Promise<void> {

@@ -1,7 +1,11 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { describeSweep, missingForSweep, sweep } from "./sweep.ts";
 import { SweepDisk } from "./sweep-disk.ts";
 import { readOps } from "./sweep-trace.ts";
+import { playWorkload } from "./sweep-workload.ts";
 
 /** Hundreds of starts of a server: seconds on an idle machine. */
 const SWEEP_MS_MAX = 600_000;
@@ -19,6 +23,27 @@ it(
   },
   SWEEP_MS_MAX,
 );
+
+it("the workload writes every table of the store", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "longshore-sweep-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  let untouched = () => [] as unknown[];
+  let left: unknown[] = ["not played"];
+  const ledger = {
+    sent() {},
+    answered() {
+      left = untouched();
+    },
+  };
+  await playWorkload(directory, 1, ledger, (db) => {
+    db.exec("CREATE TEMP TABLE untouched AS SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+    const names = db.prepare("SELECT name FROM temp.untouched");
+    for (const { name } of names.all())
+      db.exec(`CREATE TEMP TRIGGER on_${name} AFTER INSERT ON main.${name} BEGIN DELETE FROM untouched WHERE name = '${name}'; END`);
+    untouched = () => names.all().map(({ name }) => name);
+  });
+  expect(left).toEqual([]);
+});
 
 it(
   "the sweep detects a disk that reports a sync without doing it",
