@@ -4,15 +4,17 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json/json.ts";
+import type { ForeignResults } from "../../src/protocols/flowkit/server/coordinator/foreign-results.ts";
 import { dedupIds } from "../../src/protocols/flowkit/wire/hash.ts";
 import { node, pulls } from "../support/flowkit-graphs.ts";
 import { type Command, openFlowkit, type ScriptedWorker } from "../support/flowkit-world.ts";
+import { deferred, until } from "../support/until.ts";
 
 /**
  * A coordinator with workers of the reference. MongoDB has `complete` as the result of the reader, and `sourceComplete` as the result of its
  * source.
  */
-async function setup() {
+async function setup(more: Partial<ForeignResults> = {}) {
   const state = { complete: null as JsonObject | null, sourceComplete: null as JsonObject | null, reopened: 0 };
   const results = {
     completed: async ({ node_id }: { node_id: string }) => (node_id === "d" ? state.complete : state.sourceComplete),
@@ -22,6 +24,7 @@ async function setup() {
       state.complete = null;
       state.reopened++;
     },
+    ...more,
   };
   const world = await openFlowkit({ results });
   const [maker, reader] = [await world.worker("m", ["make"]), await world.worker("r", ["read"])];
@@ -55,6 +58,27 @@ describe("a node that streams from a source", () => {
     await reader.done(read);
     expect((await world.ended(run)).state).toBe("succeeded");
     expect([reader.commands.length, state.reopened]).toEqual([1, 0]);
+  });
+
+  it("is not started before everything that its source has produced is in MongoDB", async () => {
+    const asked: string[] = [];
+    const written = deferred<void>();
+    const caughtUp = (task: string) => {
+      asked.push(task);
+      return written.promise;
+    };
+    const { world, maker, reader } = await setup({ caughtUp });
+    const run = await world.submit(graph(pulls(["u"], "ready")));
+    const make = await maker.accept();
+    expect(asked).toEqual([]);
+    await says(maker, make, names(3));
+    await maker.done(make);
+    await until(() => asked.length + reader.commands.length > 0);
+    await world.clock.advance(1_000);
+    expect(reader.commands).toHaveLength(0);
+    written.resolve();
+    await reader.accept();
+    expect(asked).toEqual([run.id]);
   });
 
   it("is started with the first part when the source is not complete in MongoDB", async () => {
