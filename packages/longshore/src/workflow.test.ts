@@ -220,7 +220,7 @@ describe("a durable function", () => {
 
   it("runs children of every kind, and defines those that the server does not have", async () => {
     const inner = workflow("inner", async (w, n: number) => w.step(double, n));
-    const flat = graph("flat", (g, input) => g.step(double, input as never));
+    const flat = graph("flat", (g, input) => g.step(double, input as never), { on: { event: "flat.wanted" } });
     const admin = await setup([inner]);
     const { worker, result } = await admin.run(async (w) => [await w.run(inner, 5), await w.run(flat, 6), await w.run<number>("flat", 7)]);
     expect((await result()).output).toEqual([10, 12, 14]);

@@ -47,6 +47,17 @@ export interface CodeDefinition {
   readonly source: string;
 }
 
+/**
+ * The workflow and those that it runs, as a worker reports them: without the events that start them. Only an operator may define that an event
+ * starts a workflow.
+ */
+export function reportedDefinitions(workflow: Member<object>): CodeDefinition[] {
+  return codeDefinitions([workflow]).map((definition) => {
+    const { events: _events, ...source } = JSON.parse(definition.source) as { events?: unknown };
+    return { ...definition, source: JSON.stringify(source) };
+  });
+}
+
 /** The workflows and those that they run, in the order in which they must be defined. */
 export function codeDefinitions(workflows: readonly Member<object>[]): CodeDefinition[] {
   return workflowFamily(workflows).map(({ name, source }) => ({

@@ -1,6 +1,7 @@
 // The attacker holds a worker token and claims a turn of a durable function. The report of a turn may contain definitions of child workflows
 // that the server does not have. They were stored in any dialect that they named, also as workflows that read the server's secrets or run
-// commands in the shell of another worker. Only an operator may define such workflows.
+// commands in the shell of another worker. Only an operator may define such workflows, and which events start a workflow: a worker could name
+// any event, and got the payloads of all that came later.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { startFunctions } from "../support/function-world.ts";
@@ -33,6 +34,8 @@ const ours: readonly [what: string, dialect: string, source: unknown][] = [
   ["that is not an object", "function", null],
   ["whose name is not a text", "function", { name: { a: 1 }, function: true }],
   ["of another name", "function", { name: "other", function: true }],
+  ["that every later event starts", "function", { name: "child", function: true, events: [{ event: "order.created" }] }],
+  ["that every later event starts", "code", { name: "child", events: [{ event: "order.created" }], steps: [], output: null }],
 ];
 
 beforeEach(() => {

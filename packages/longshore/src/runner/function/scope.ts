@@ -12,7 +12,7 @@ import { type Schema, validate } from "../../core/schema/schema.ts";
 import type { Task } from "../../core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts";
 import { type Command, definesCharsMax, definesMax } from "../../core/turn.ts";
-import { codeDefinitions, type Member } from "../../core/workflow-family.ts";
+import { type Member, reportedDefinitions } from "../../core/workflow-family.ts";
 import { handled } from "./handled.ts";
 import type { FunctionReplay } from "./replay.ts";
 import type { Asked, LocalResult } from "./replay-parts.ts";
@@ -201,7 +201,7 @@ function definitions(): (workflow: string | Named<unknown, unknown>) => Pick<Com
   return (workflow) => {
     if (typeof workflow === "string" || sent.has(workflow.name)) return {};
     sent.add(workflow.name);
-    const defines = codeDefinitions([workflow]);
+    const defines = reportedDefinitions(workflow);
     const chars = defines.reduce((sum, { source }) => sum + source.length, 0);
     return defines.length > definesMax || chars > definesCharsMax ? {} : { defines };
   };

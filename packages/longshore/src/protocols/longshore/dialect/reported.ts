@@ -1,4 +1,5 @@
-// The check of a definition that a worker reports with a child run. The API checks the same when an operator defines the workflow.
+// The check of a definition that a worker reports with a child run: what the API checks when an operator defines the workflow, and that no event
+// starts it. A worker could otherwise get the payloads of all later events, and start runs without a task that it holds.
 
 import { LongshoreError } from "../../../core/errors.ts";
 import { deeperThan, jsonDepthMax } from "../../../core/json/json.ts";
@@ -13,6 +14,7 @@ export async function checkReported(dialect: "code" | "function", name: string, 
   const { data, error } = schema.safeParse(jsonOf(name, source));
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw bad(name, issue.path.join("."), issue.message);
+  if (data?.events !== undefined) throw bad(name, "events", "the events that start a workflow are defined with an operator token");
   if (data?.name !== name) throw bad(name, "name", `is ${JSON.stringify(data?.name)}, expected ${JSON.stringify(name)}`);
 }
 
