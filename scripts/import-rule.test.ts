@@ -73,6 +73,9 @@ describe("import rule", () => {
     expect(
       check({ ...clean, "store/sqlite/reader.ts": `import { GroupCommit } from "../../engine/commit.ts";`, "engine/commit.ts": "" }),
     ).toEqual(["store/sqlite/reader.ts: the store layer may not import engine/commit.ts (operations)"]);
+    expect(check({ ...clean, "store/sqlite/reader.ts": `import { decide } from "../../engine/run/decide.ts";` })).toEqual([
+      "store/sqlite/reader.ts: the store layer may not import engine/run/decide.ts (engine)",
+    ]);
   });
 
   it("refuses a type-only import that points upwards", () => {

@@ -43,7 +43,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "serving-port": ["core", "net", "engine", "bus"],
   "worker-port": ["core", "runner"],
   registry: ["core", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
-  store: ["core", "engine", "rows", "cluster"],
+  store: ["core", "rows", "cluster"],
   cluster: ["core", "net", "engine"],
   verify: ["core", "engine"],
   server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "client", "store", ...REGISTRY],
@@ -51,8 +51,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
 };
 
-/** The port to a store, and the tables that are described for it: all that a store may know besides types and ports of the engine. */
-const ROWS = /^engine\/(?:(?:rows|store|tx)\.ts|tables\/)/;
+/** The port to a store, and the tables that are described for it: all that a store may know of the engine. */
+const ROWS = /^engine\/(?:(?:rows|store|tx)\.ts|blob\/contents\.ts|tables\/)/;
 
 /**
  * What takes part in operations and decides: a layer of its own inside engine/. Everything else in there are ports, pure decisions and

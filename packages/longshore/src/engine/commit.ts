@@ -8,12 +8,12 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type LongshoreError, toError } from "../core/errors.ts";
+import { Missing } from "../core/missing.ts";
 import type { Orderer } from "../core/orderer.ts";
 import { closedError, Postponed } from "./commit-errors.ts";
 import { type Job, untried } from "./commit-job.ts";
 import { CommitWriter } from "./commit-writer.ts";
 import { CommittedReads, type ReadCounts } from "./committed-reads.ts";
-import { Missing } from "./missing.ts";
 import { type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx, Tx } from "./tx.ts";
 import { type Writable, Writables } from "./writables.ts";

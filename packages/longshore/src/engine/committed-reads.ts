@@ -10,8 +10,8 @@
 // Memory is valid only while this server owns the data. When another server may have taken over, a commit must succeed before the result of
 // a read is returned.
 
+import { Missing } from "../core/missing.ts";
 import { unavailableError } from "./commit-errors.ts";
-import { Missing } from "./missing.ts";
 import { type RowStore, Unavailable } from "./rows.ts";
 import type { Later, ReadTx } from "./tx.ts";
 

@@ -2,7 +2,7 @@
 // decides nothing: the engine decides what a row means and when it changes.
 
 import type { LongshoreError } from "../core/errors.ts";
-import { Missing } from "./missing.ts";
+import { Missing } from "../core/missing.ts";
 import type { ReadTx } from "./tx.ts";
 
 export type Value = string | number | null | Uint8Array;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Missing } from "./missing.ts";
+import { Missing } from "../core/missing.ts";
 import { NeedsOwner } from "./needs-owner.ts";
 import { storedReads } from "./stored-reads.ts";
 import type { ReadTx } from "./tx.ts";

@@ -1,7 +1,7 @@
 // Reads of committed rows by a server that does not own the data. It keeps nothing in memory. One load of the store sees one state of the
 // data. So a read that misses further rows loads all of its rows again, and never mixes two states.
 
-import { Missing } from "./missing.ts";
+import { Missing } from "../core/missing.ts";
 import { NeedsOwner } from "./needs-owner.ts";
 import type { RowStore } from "./rows.ts";
 import type { ReadRows, ReadTx } from "./tx.ts";

@@ -1,6 +1,6 @@
 // Rows that are only read as the source for `longshore verify`: those of a data folder, or of PostgreSQL.
 
-import { Missing } from "../engine/missing.ts";
+import { Missing } from "../core/missing.ts";
 import type { RowStore } from "../engine/rows.ts";
 import type { Dialect } from "../engine/run/dialect.ts";
 import { LocalHistory } from "../engine/run/local-history.ts";

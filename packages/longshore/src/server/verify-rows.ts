@@ -1,7 +1,7 @@
 // The rows that `longshore verify` reads in addition to runs and tasks, from any store: schedules and signals.
 
 import { toError } from "../core/errors.ts";
-import { Missing } from "../engine/missing.ts";
+import { Missing } from "../core/missing.ts";
 import type { RowStore, TableSpec } from "../engine/rows.ts";
 import type { Run } from "../engine/run/run.ts";
 import { scheduleTable } from "../engine/tables/schedule.ts";

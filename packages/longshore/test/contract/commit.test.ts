@@ -2,9 +2,9 @@
 // the first time.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Missing } from "../../src/core/missing.ts";
 import { Rows } from "../../src/engine/cached-rows.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
-import { Missing } from "../../src/engine/missing.ts";
 import { type RowStore, type TableSpec, together, Unavailable } from "../../src/engine/rows.ts";
 import type { ReadTx, Tx } from "../../src/engine/tx.ts";
 import { type Database, openDatabase } from "../../src/store/sqlite/driver.ts";

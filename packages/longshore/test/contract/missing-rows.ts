@@ -2,7 +2,7 @@
 // operation and of `GroupCommit.read` always throws. Commits take some turns of the event loop, and loaded rows arrive some turns after they
 // were read. So this store behaves like a database on another machine, with SQLite's rows.
 
-import { Missing } from "../../src/engine/missing.ts";
+import { Missing } from "../../src/core/missing.ts";
 import type { Row, RowStore, Scan, TableRows, TableSpec } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 

@@ -2,7 +2,7 @@
 // meaning of rows. store.ts tests the behaviour of the engine.
 
 import { afterEach, describe, expect, it } from "vitest";
-import { Missing } from "../../src/engine/missing.ts";
+import { Missing } from "../../src/core/missing.ts";
 import { type Column, type RowStore, type Scan, type TableSpec, Unavailable } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 

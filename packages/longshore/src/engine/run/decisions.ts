@@ -3,6 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Json } from "../../core/json/json.ts";
 import { parseExact } from "../../core/json/json-exact.ts";
+import { Missing } from "../../core/missing.ts";
 import type { Slices } from "../../core/slices/slices.ts";
 import type { LocalBoard } from "../board/local-board.ts";
 import { newTask } from "../board/new-task.ts";
@@ -10,7 +11,6 @@ import { driverCommand } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { Postponed } from "../commit-errors.ts";
-import { Missing } from "../missing.ts";
 import { type RowStore, readAll } from "../rows.ts";
 import type { LocalSignals } from "../signal/local-signals.ts";
 import { joinKey } from "../tables/run.ts";

@@ -4,11 +4,11 @@
 import { toError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json/json.ts";
 import { parseExact, writeExact } from "../../core/json/json-exact.ts";
+import { Missing } from "../../core/missing.ts";
 import { newTask } from "../board/new-task.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { ReservedLanes } from "../board/reserved-lanes.ts";
 import type { Deadline, EndState, Fault, TaskRow } from "../board/task.ts";
-import { Missing } from "../missing.ts";
 import type { Change, Decision, Frontier, Need, Recorded } from "./decide.ts";
 import type { Dialect, Needs, Resolved, Scope, Unplaced } from "./dialect.ts";
 import { grownIdOf } from "./grown-ids.ts";

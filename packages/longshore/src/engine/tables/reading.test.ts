@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Missing } from "../missing.ts";
+import { Missing } from "../../core/missing.ts";
 import type { Scan, TableRows } from "../rows.ts";
 import type { ReadTx } from "../tx.ts";
 import { scanOpen } from "./reading.ts";

@@ -2,7 +2,7 @@
 // writes of a commit are one message as well.
 
 import type { LongshoreError } from "../../core/errors.ts";
-import { Missing } from "../../engine/missing.ts";
+import { Missing } from "../../core/missing.ts";
 import type { Row, RowStore, Scan, TableRows, TableSpec, Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
