@@ -178,7 +178,7 @@ export class LocalBoard implements BoardStore {
       });
   }
 
-  /** Inside an operation. A task whose id exists stays unchanged. */
+  /** A task whose id exists stays unchanged. */
   postNow(tx: Tx, tasks: readonly NewTaskRow[], isThere = (id: string) => this.tasks.get(tx, id) !== null): void {
     const now = this.#clock.now();
     const before = this.lanes.steps;

@@ -48,13 +48,16 @@ export interface OwnDeps {
 }
 
 export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
-  const { board, catalogue, clock, makeId, plan, reader, runs, schedules, slices, storage } = engine;
+  const { audit, board, carriers, catalogue, clock, facts, foreseePruning, makeId, plan, reader, runs, schedules, slices, statistics } =
+    engine;
+  const { storage, summaries, tableSizes, workers } = engine;
   const { metrics, version, hasPages, readDefinition, definitionFiles: files, tokens, workerPrograms } = serving;
+  const defining = { catalogue, clock, makeId, plan, reader, runs, schedules, readDefinition, files };
   const health = new HealthCheck({ storage, clock, version, closing: board.dismissed });
   let document: Promise<string> | undefined;
   const routes: Operation[] = [
-    ...definitionOperations({ catalogue, clock, makeId, plan, reader, runs, schedules, readDefinition, files }),
-    ...workflowOperations({ ...engine, readDefinition, files }),
+    ...definitionOperations(defining),
+    ...workflowOperations({ ...defining, carriers, slices, statistics, summaries, workers }),
     ...runOperations(engine),
     ...runOrderOperations(engine),
     ...graphOperations(engine),
@@ -72,8 +75,8 @@ export function ownRoutes({ engine, serving, changes }: OwnDeps): OwnGroup {
     ...haltOperations(engine),
     ...limitOperations(engine),
     ...nodeOperations(engine),
-    ...aboutOperations({ ...engine, version, tokens }),
-    ...auditOperations({ ...engine, tokens }),
+    ...aboutOperations({ clock, facts, reader, storage, version, tokens }),
+    ...auditOperations({ audit, facts, foreseePruning, tableSizes, tokens }),
     ...bulkOperations(engine),
     ...deadLetterOperations(engine),
     ...hintOperations({ workerPrograms, tokens }),
