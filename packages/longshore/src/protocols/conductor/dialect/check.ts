@@ -12,8 +12,10 @@ import { everyTask, type WorkflowDef, type WorkflowTask } from "./model.ts";
 import { isScript, isUnserved } from "./operators.ts";
 import { unsupportedSink } from "./sinks.ts";
 import { checkName, secondsMax } from "./task-def.ts";
-import { unsupported, type Violations } from "./violation.ts";
+import { Unsupported, type Violations } from "./violation.ts";
 import { parseDuration, parseUntil } from "./wait.ts";
+
+type Bad = (message: string | Unsupported) => void;
 
 /** How many values of inputs are checked in one slice. A value with an expression takes some microseconds. */
 const valuesInSlice = 1_000;
@@ -129,9 +131,9 @@ export function checkTask(task: WorkflowTask, path: string, violations: Violatio
   checkType(task, (message) => violations.add(path, message));
 }
 
-function checkType(task: WorkflowTask, bad: (message: string) => void): void {
+function checkType(task: WorkflowTask, bad: Bad): void {
   const required = (field: string) => bad(`${field} field is required for taskType: ${task.type} taskName: ${task.name}`);
-  if (isUnserved(task.type)) return bad(`${task.type} ${unsupported}, taskReferenceName: ${task.taskReferenceName}`);
+  if (isUnserved(task.type)) return bad(new Unsupported(task.type, `, taskReferenceName: ${task.taskReferenceName}`));
   switch (task.type) {
     case "SWITCH":
       return checkSwitch(task, required, bad);
@@ -163,7 +165,7 @@ function checkType(task: WorkflowTask, bad: (message: string) => void): void {
   }
 }
 
-function checkSwitch(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
+function checkSwitch(task: WorkflowTask, required: (field: string) => void, bad: Bad): void {
   if (task.evaluatorType === undefined) required("evaluatorType");
   else if (task.evaluatorType === "python") bad(noPython(task));
   else if (task.expression === undefined) required("expression");
@@ -171,23 +173,24 @@ function checkSwitch(task: WorkflowTask, required: (field: string) => void, bad:
   checkCases(task, bad);
 }
 
-function checkDecision(task: WorkflowTask, bad: (message: string) => void): void {
+function checkDecision(task: WorkflowTask, bad: Bad): void {
   if (!task.caseValueParam && !task.caseExpression)
     bad(`caseValueParam or caseExpression field is required for taskType: DECISION taskName: ${task.name}`);
   checkCases(task, bad);
 }
 
-function checkCases(task: WorkflowTask, bad: (message: string) => void): void {
+function checkCases(task: WorkflowTask, bad: Bad): void {
   if (Object.keys(task.decisionCases ?? {}).length === 0)
     bad(`decisionCases should have atleast one task for taskType: ${task.type} taskName: ${task.name}`);
 }
 
-function noPython(task: WorkflowTask): string {
-  return `${task.type} with evaluatorType python ${unsupported}, expected javascript, graaljs or value-param, taskReferenceName: ${task.taskReferenceName}`;
+function noPython(task: WorkflowTask): Unsupported {
+  const expected = `, expected javascript, graaljs or value-param, taskReferenceName: ${task.taskReferenceName}`;
+  return new Unsupported(`${task.type} with evaluatorType python`, expected);
 }
 
 /** Only parses the code: nothing of it runs. */
-function checkScript(code: string, task: WorkflowTask, bad: (message: string) => void): void {
+function checkScript(code: string, task: WorkflowTask, bad: Bad): void {
   try {
     new Script(code);
   } catch (error) {
@@ -196,44 +199,44 @@ function checkScript(code: string, task: WorkflowTask, bad: (message: string) =>
   }
 }
 
-function checkLoop(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
+function checkLoop(task: WorkflowTask, required: (field: string) => void, bad: Bad): void {
   const isList = task.items !== undefined || Object.hasOwn(task.inputParameters, "_items");
   if (!isList && !task.loopCondition) required("loopCondition");
   if ((task.loopOver ?? []).length === 0) required("loopOver");
   if (task.evaluatorType === "python") bad(noPython(task));
   for (const inner of everyTask(task.loopOver ?? []))
     if (inner.type === "DO_WHILE")
-      bad(`DO_WHILE ${inner.taskReferenceName} inside DO_WHILE ${task.taskReferenceName} ${unsupported}: put it into a SUB_WORKFLOW`);
+      bad(new Unsupported(`DO_WHILE ${inner.taskReferenceName} inside DO_WHILE ${task.taskReferenceName}`, ": put it into a SUB_WORKFLOW"));
 }
 
-function checkDynamicFork(task: WorkflowTask, bad: (message: string) => void): void {
+function checkDynamicFork(task: WorkflowTask, bad: Bad): void {
   if (Object.hasOwn(task.inputParameters, "forkTaskInputs")) return;
   for (const field of ["dynamicForkTasksParam", "dynamicForkTasksInputParamName"] as const)
     if (task[field] === undefined) bad(`${field} field is required for taskType: FORK_JOIN_DYNAMIC taskName: ${task.name}`);
 }
 
 /** The request may also come from the template of the task's own definition. One without a uri or a method fails the task. */
-function checkHttp(task: WorkflowTask, bad: (message: string) => void): void {
+function checkHttp(task: WorkflowTask, bad: Bad): void {
   const given = { ...task.taskDefinition?.inputTemplate, ...task.inputParameters };
   if (!["http_request", "uri", "method"].some((field) => Object.hasOwn(given, field)))
     bad(`inputParameters.http_request or inputParameters.uri field is required for taskType: HTTP taskName: ${task.name}`);
 }
 
-function checkEvent(task: WorkflowTask, required: (field: string) => void, bad: (message: string) => void): void {
+function checkEvent(task: WorkflowTask, required: (field: string) => void, bad: Bad): void {
   if (!task.sink) return required("sink");
   const why = unsupportedSink(task.sink);
   if (why !== undefined)
-    bad(`EVENT with the sink ${shown(task.sink)} ${unsupported}: ${why}, taskReferenceName: ${task.taskReferenceName}`);
+    bad(new Unsupported(`EVENT with the sink ${shown(task.sink)}`, `: ${why}, taskReferenceName: ${task.taskReferenceName}`));
 }
 
-function checkTerminate(task: WorkflowTask, bad: (message: string) => void): void {
+function checkTerminate(task: WorkflowTask, bad: Bad): void {
   if (task.optional) bad(`terminate task cannot be optional, taskName: ${task.name}`);
   const status = task.inputParameters.terminationStatus;
   if (status !== "COMPLETED" && status !== "FAILED" && status !== "TERMINATED")
     bad(`terminate task must have an terminationStatus parameter and must be set to COMPLETED or FAILED, taskName: ${task.name}`);
 }
 
-function checkWait(task: WorkflowTask, bad: (message: string) => void): void {
+function checkWait(task: WorkflowTask, bad: Bad): void {
   const duration = javaText(task.inputParameters.duration ?? "").trim();
   const until = javaText(task.inputParameters.until ?? "").trim();
   if (duration !== "" && until !== "") bad("Both 'duration' and 'until' specified. Please provide only one input");

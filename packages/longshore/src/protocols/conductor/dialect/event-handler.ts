@@ -5,7 +5,7 @@ import { parseExact } from "../../../core/json/json-exact.ts";
 import { shown } from "../../../core/text.ts";
 import { type FieldTable, flag, readFields, text } from "./fields.ts";
 import { unsupportedSink } from "./sinks.ts";
-import { type Checked, unsupported, Violations } from "./violation.ts";
+import { type Checked, Unsupported, Violations } from "./violation.ts";
 
 const actions = ["start_workflow", "complete_task", "fail_task"] as const;
 /** Actions that the real server knows, and does not perform either. */
@@ -38,9 +38,9 @@ export function parseHandler(source: unknown, path: string): Checked<EventHandle
   if (!handler.name) violations.add(`${path}.name`, "Missing event handler name");
   if (!handler.event) violations.add(`${path}.event`, "Missing event location");
   const why = handler.event ? unsupportedSink(handler.event) : undefined;
-  if (why !== undefined) violations.add(`${path}.event`, `${shown(handler.event)} ${unsupported}: ${why}`);
+  if (why !== undefined) violations.add(`${path}.event`, new Unsupported(shown(handler.event), `: ${why}`));
   if (handler.evaluatorType === "python")
-    violations.add(`${path}.evaluatorType`, `python ${unsupported}, expected javascript, graaljs or value-param`);
+    violations.add(`${path}.evaluatorType`, new Unsupported("python", ", expected javascript, graaljs or value-param"));
   const given = handler.actions as Json | undefined;
   const list = Array.isArray(given) ? given : [];
   if (list.length === 0) violations.add(`${path}.actions`, "No actions specified. Please specify at-least one action");
@@ -60,8 +60,9 @@ function actionOf(given: Json, path: string, violations: Violations): EventActio
   const kind = actions.find((known) => known === action.action);
   if (kind === undefined) {
     const isKnown = typeof action.action === "string" && unperformed.has(action.action);
-    const why = isKnown ? `the action ${String(action.action)} ${unsupported}` : `is ${shown(action.action ?? null)}`;
-    violations.add(`${path}.action`, `${why}, expected one of ${actions.join(", ")}`);
+    const expected = `, expected one of ${actions.join(", ")}`;
+    const unknown = `is ${shown(action.action ?? null)}${expected}`;
+    violations.add(`${path}.action`, isKnown ? new Unsupported(`the action ${String(action.action)}`, expected) : unknown);
     return { action: "start_workflow", expandInlineJSON: false };
   }
   const parameters = action[kind];

@@ -8,10 +8,18 @@ export interface Violation {
   readonly message: string;
   /** The value as a text. Only for texts, numbers and booleans. */
   readonly invalidValue?: string;
+  /** The definition is valid for Conductor, but uses what this server does not have. */
+  readonly isUnsupported?: true;
 }
 
-/** Part of the message about a definition that is valid for Conductor, but uses what this server does not have. */
-export const unsupported = "is not supported by this server";
+/** The message about a definition that is valid for Conductor, but uses what this server does not have. */
+export class Unsupported {
+  readonly text: string;
+
+  constructor(what: string, more = "") {
+    this.text = `${what} is not supported by this server${more}`;
+  }
+}
 
 /** Maximum number of faults in one response; more do not help the reader. */
 const violationsMax = 100;
@@ -25,13 +33,14 @@ const charsMax = 4_096;
 export class Violations {
   readonly list: Violation[] = [];
 
-  add(path: string, message: string, invalidValue?: unknown): void {
+  add(path: string, message: string | Unsupported, invalidValue?: unknown): void {
     if (this.list.length >= violationsMax) return;
     const shown = typeof invalidValue === "string" || typeof invalidValue === "number" || typeof invalidValue === "boolean";
     this.list.push({
       path,
-      message: cutMiddle(message, charsMax),
+      message: cutMiddle(typeof message === "string" ? message : message.text, charsMax),
       ...(shown ? { invalidValue: cutMiddle(String(invalidValue), charsMax) } : {}),
+      ...(typeof message === "string" ? {} : { isUnsupported: true }),
     });
   }
 }

@@ -4,7 +4,7 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { LongBytes } from "../../../core/long-bytes.ts";
 import type { HttpReply, Problem } from "../../../net/http/http.ts";
-import { unsupported, type Violation } from "../dialect/violation.ts";
+import type { Violation } from "../dialect/violation.ts";
 import type { ErrorBody } from "../wire/shapes.ts";
 
 const jsonHeaders = { "content-type": "application/json" } as const;
@@ -54,11 +54,11 @@ export const conflict = (message: string) => new Refused(409, message);
  * does not support.
  */
 export function invalid(violations: readonly Violation[]): Refused {
-  const own = violations.find(({ message }) => message.includes(unsupported));
+  const own = violations.find(({ isUnsupported }) => isUnsupported);
   const detail = own === undefined ? "" : ` ${own.path}: ${own.message}`;
   return new Refused(400, `Validation failed, check below errors for detail.${detail}`, {
     instance: undefined,
-    validationErrors: violations,
+    validationErrors: violations.map(({ path, message, invalidValue }) => ({ path, message, invalidValue })),
   });
 }
 
