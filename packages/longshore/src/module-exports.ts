@@ -24,7 +24,7 @@ export function isEmpty({ tasks, workflows, schedules }: ModuleExports): boolean
   return tasks.length + workflows.length + schedules.length === 0;
 }
 
-/** The workflows of modules and those that they run or their schedules start, each once, in the order in which they are to be defined. */
+/** The workflows of modules, and those that they run or their schedules start. Each once, in the order in which they are to be defined. */
 export function workflowsIn(modules: readonly Pick<ModuleExports, "workflows" | "schedules">[]): Workflow[] {
   const scheduled = modules.flatMap(({ schedules }) => schedules).map(({ workflow }) => workflow);
   return workflowFamily([...modules.flatMap(({ workflows }) => workflows), ...scheduled.filter((each) => typeof each !== "string")]);

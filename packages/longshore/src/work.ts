@@ -16,7 +16,7 @@ import type { Workflow } from "./workflow-value.ts";
 
 /** A server in this process. */
 export interface WorkSource extends TransportSource {
-  /** Stores a workflow. `work()` calls it for its durable functions before it takes tasks, so that they can run each other by name. */
+  /** Stores a workflow. `work()` calls it for its durable functions before it takes tasks: they may run each other by name. */
   define?(workflow: Workflow): Promise<unknown>;
 }
 

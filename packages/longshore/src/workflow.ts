@@ -43,8 +43,8 @@ export interface FunctionWorkflow<Input = unknown, Output = unknown> extends Wor
 
 /**
  * Makes a durable function. It may use loops, conditions, `try`, `Promise.all` and helper functions, like any async function. Its calls of
- * `w` are stored in the journal of its run. Between two results it must do the same in every replay: it must read the time from `w.now()`,
- * and put everything else that may differ into a task or into `w.local()`.
+ * `w` are stored in the journal of its run. Between two results it must do the same in every replay. So it must read the time from
+ * `w.now()`, and put everything else that may differ into a task or into `w.local()`.
  */
 export function workflow<Input, Output, Given = Input>(
   name: string,

@@ -67,7 +67,7 @@ export interface Bus {
   readonly name: string;
   /**
    * Resolves when every record is durable. Concurrent calls share a request. Rejects with LONGSHORE_LIMIT before anything is sent when a
-   * record is too large. Rejects with LONGSHORE_UNREACHABLE when the records were not accepted for a long time: then they may or may not be
+   * record is too large. Rejects with LONGSHORE_UNREACHABLE when the records were not accepted for a long time. Then they may or may not be
    * published, and the caller may repeat the call.
    */
   publish(records: readonly Outgoing[]): Promise<void>;

@@ -1,5 +1,5 @@
 // A bus on the server's own data file: durable, without a broker, and without polling. Everything runs in one process, so a member needs no
-// heartbeats: it always handles the records that it took, or gives them back.
+// heartbeats.
 
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// The bus of a Longshore server, for programs in other processes: a request publishes records, a long poll takes them, and the next poll
+// The bus of a Longshore server, for programs in other processes. A request publishes records, and a long poll takes them. The next poll
 // acknowledges them.
 
 import { randomUUID } from "node:crypto";
@@ -191,7 +191,7 @@ class HttpConsumer implements BusConsumer {
     await this.#take({ ...sign, leave: true, holding: [] }).catch(() => {});
   }
 
-  /** Returns undefined when the poll was aborted, or when the server could not be reached (the poll is repeated after a delay). */
+  /** Returns undefined when the poll was aborted or the server could not be reached; the poll is repeated after a delay. */
   async #poll(): Promise<TakeAnswer | undefined> {
     const { maxRecords = handledRecordsMax } = this.#subscription;
     this.#polling = new AbortController();

@@ -1,5 +1,5 @@
-// Collects published records into few requests, without waiting: records of one turn of the event loop are sent together, and records that
-// arrive during a request are sent with the next one. So a single record is sent at once, and under load the requests grow automatically.
+// Collects published records into few requests, without waiting. Records of one turn of the event loop are sent together. Records that
+// arrive during a request are sent with the next one, so requests grow under load.
 
 import { LongshoreError } from "../core/errors.ts";
 import type { Outgoing } from "./bus.ts";

@@ -12,8 +12,8 @@ export interface LoadedModule extends ModuleExports {
 }
 
 /**
- * What all files export. With `mayWork`, a file need not export anything, because it may call `work()` itself. Otherwise each file that is
- * named must export something, and so must at least one of the files that a pattern matches.
+ * What all files export. Each named file must export something, and so must at least one of the files that a pattern matches. With
+ * `mayWork`, none must: a file may call `work()` itself.
  */
 export async function loadModules(patterns: readonly string[], { mayWork = false } = {}): Promise<LoadedModule[]> {
   const modules: LoadedModule[] = [];
@@ -29,7 +29,7 @@ export async function loadModules(patterns: readonly string[], { mayWork = false
 
 const advice = 'Write `export const greet = task("greet", ...)`; a file that calls work() itself is run with node.';
 
-/** A durable function, and where it was found: the file that exports it, or the workflow or schedule that names it. */
+/** A durable function, and the file, workflow or schedule in which it was found. */
 export interface LoadedFunction extends FunctionWorkflow {
   readonly module: string;
 }

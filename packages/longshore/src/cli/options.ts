@@ -8,7 +8,7 @@ import { warn } from "./failure.ts";
 /** The address of a server that was started without options. */
 const defaultUrl = `http://127.0.0.1:${portDefault}`;
 
-/** The end of a command that is printed for people, so that it reaches the server of `url`: empty, or ` --on URL`. */
+/** The end of a command that is printed for people: ` --on URL`, or empty when the default reaches the server of `url`. */
 export function onOption(url: string): string {
   return url === defaultUrl ? "" : ` --on ${url}`;
 }

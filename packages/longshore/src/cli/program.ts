@@ -1,5 +1,4 @@
-// The list of commands. Each is in a separate file and loads its modules only when it runs, so that help is fast and a worker loads no
-// server.
+// The list of commands. Each is in a separate file and loads its modules only when it runs: help is fast, and a worker loads no server.
 
 import { Command } from "commander";
 import { packageVersion } from "../core/version.ts";

@@ -1,4 +1,4 @@
-// The value of each setting of the server and where it comes from: command line, environment, configuration file, default, in this order.
+// The value of each setting of the server and its source: command line, environment, configuration file or default, in this order.
 
 import { dirname, relative, resolve } from "node:path";
 import type { Command } from "commander";

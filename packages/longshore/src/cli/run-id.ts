@@ -14,8 +14,8 @@ const namedMax = 4;
 const last = "~";
 
 /**
- * The id of the run that `given` names: `given` itself, or the only id that begins with it. If no id begins with the text, returns the
- * text: the server then reports that there is no such run. Throws when several ids begin with it.
+ * The id of the run that `given` names: `given` itself, or the only id that begins with it. Without any such id, returns the text: the
+ * server then reports that there is no such run. Throws when several ids begin with it.
  */
 export async function runIdOf(client: Client, given: string): Promise<string> {
   if (given.length < charsMin || given.length >= idChars || !/^[\dA-Za-z]+$/.test(given)) return given;

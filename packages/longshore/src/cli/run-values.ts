@@ -1,4 +1,5 @@
-// The input and the outputs of a run for people: short values on one line, long ones as indented JSON, which is cut in a terminal.
+// The input and the outputs of a run for people: short values on one line, long ones as indented JSON. A terminal shows only the beginning
+// of a long one.
 
 import type { Run } from "./api.ts";
 import { jsonText } from "./print-json.ts";

@@ -44,7 +44,7 @@ function stateText({ state, startAt }: Pick<Run, "state" | "startAt">, now: numb
   return startAt === null || state !== "running" ? state : `sleeping until ${timeText(startAt, now)}`;
 }
 
-/** What a run waits for that no worker does: a delay, a signal, a time, or a worker that is missing; undefined for other runs. */
+/** What a run waits for that no worker does, such as a delay or a signal. Undefined for other runs. */
 export function waitText(run: Pick<Run, "state" | "startAt" | "waiting">, now: number): string | undefined {
   const { state, startAt, waiting } = run;
   if (startAt !== null && state === "running") return stateText(run, now);
@@ -73,8 +73,8 @@ export interface RunFrame {
 }
 
 /**
- * The steps in their state at `now`, each on a line of at most `width` columns. When they need more than `rows` lines, those that failed and
- * those that run are shown, and the last line counts the others.
+ * The steps in their state at `now`, each on a line of at most `width` columns. When they need more than `rows` lines, failed and running
+ * steps are shown, and the last line counts the others.
  */
 export function renderRun({ run, steps }: RunView, frame: RunFrame): string[] {
   const { now, paint, rows = Infinity } = frame;
@@ -169,7 +169,7 @@ function awaitedBy({ waiting }: Step, now: number): string | undefined {
   return waiting?.reason === "sleeping" && waiting.at !== undefined ? `sleeping until ${timeText(waiting.at, now)}` : undefined;
 }
 
-/** Log lines and errors are untrusted text: they are cut before colours are added, so that no escape sequence is split. */
+/** Log lines and errors are untrusted text. They are cut before colours are added, so that no escape sequence is split. */
 function noteOf(step: Step, { room, now, paint }: { room: number; now: number; paint: Paint }): string {
   if (step.state === "waiting") return paint("dim", fit(step.after.length === 0 ? "" : `after ${step.after.join(", ")}`, room));
   const tries = triesOf(step).trimStart();

@@ -1,5 +1,5 @@
-// Every setting of `dev` and `start`, in one table: it gives the flags, the environment variables, the keys of a configuration file, and what
-// `longshore config` shows. A test holds docs/reference/configuration.md to it.
+// Every setting of `dev` and `start`, in one table: flags, environment variables, keys of a configuration file, and what `longshore config`
+// shows. A test compares it with docs/reference/configuration.md.
 
 import { Option } from "commander";
 import { byteQuotas, quotaDefaults, storedKinds } from "../core/quotas.ts";

@@ -1,4 +1,4 @@
-// One setting of the server: its flag, its environment variable, its key in a configuration file, and the values that it accepts.
+// One setting of the server: its flag, environment variable, key in a configuration file, and accepted values.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { logLevels } from "../core/logger.ts";

@@ -1,4 +1,4 @@
-// Chooses the steps of a large run that are shown on a small screen: first those that failed, then those that run, then the others by their rank.
+// Chooses the steps of a large run for a small screen: first those that failed, then those that run, then the others by their rank.
 
 import type { Step } from "./api.ts";
 import { isStuck } from "./manual-states.ts";

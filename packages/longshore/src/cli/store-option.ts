@@ -19,7 +19,7 @@ export function withStoreToLookAt(command: Command): Command {
     });
 }
 
-/** The address that was given, or that of the environment where none of the options that name another place was given. */
+/** The given address. Without one, that of the environment, unless an option names another place. */
 export function storeOf(command: Command, others: readonly string[] = ["data"]): string | undefined {
   const { store } = command.opts<{ store?: string }>();
   if (store !== undefined) return store;

@@ -1,5 +1,5 @@
-// The output of `longshore work` about itself and its tasks: lines for people, or spans and structured records where the environment or the
-// protocol requires them. Also makes the spans of a server.
+// The output of `longshore work`: lines for people, or spans and structured records if the environment or the protocol requires them. Also
+// makes the spans of a server.
 
 import { type Logger, stderrLogger } from "../runner/notices.ts";
 import type { Telemetry } from "../runner/telemetry.ts";

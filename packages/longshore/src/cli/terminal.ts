@@ -45,7 +45,7 @@ export function widthOf(text: string): number {
   return [...text.replace(escapes, "")].length;
 }
 
-/** One line that fits: control characters that could move the cursor become spaces, and a text that is too long ends in "…". */
+/** One line that fits. Control characters could move the cursor, so they become spaces. A text that is too long ends in "…". */
 export function fit(text: string, width: number): string {
   const plain = [...oneLine(text)];
   return plain.length <= width ? plain.join("") : `${plain.slice(0, Math.max(0, width - 1)).join("")}…`;

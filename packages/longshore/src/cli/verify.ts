@@ -1,5 +1,4 @@
-// `longshore verify`: checks in a data file, or on a live server, that everything that was acknowledged is stored and that nothing is
-// stuck.
+// `longshore verify`: checks a data file or a live server. Everything that was acknowledged must be stored, and nothing may be stuck.
 
 import { Command } from "commander";
 import { type Duration, durationMs } from "../core/duration.ts";

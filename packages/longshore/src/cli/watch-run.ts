@@ -23,8 +23,8 @@ const largeShare = 4;
 const stepsMax = 20_000;
 
 /**
- * Calls `show` with each state; the last one is the result: the end, or `blocked`, because such a run does not continue by itself. Rejects
- * when `signal` aborts. The caller has just used this server, so even the first read is retried when the server is not reachable.
+ * Calls `show` with each state. The last one is the result: the end, or `blocked`, because such a run does not continue by itself. Rejects
+ * when `signal` aborts. The caller has just used this server, so even the first read is retried.
  */
 export async function watchRun(client: Client, runId: string, show: (view: RunView) => void, signal?: AbortSignal): Promise<RunView> {
   const news = listenFor(client, runId, signal);
@@ -61,7 +61,7 @@ interface News {
   stop(): void;
 }
 
-/** Events are only hints: without them, or when the stream breaks because the server restarts, the run is still read once a second. */
+/** Events are only hints: without them, the run is still read once a second. */
 function listenFor(client: Client, runId: string, signal?: AbortSignal): News {
   const stopping = new AbortController();
   let pending = false;

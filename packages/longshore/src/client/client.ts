@@ -64,7 +64,7 @@ export interface RunHandle<Output = unknown> {
   readonly id: string;
   /**
    * Waits for the end of the run and resolves with its output. Rejects with RunFailed when the run has failed, was cancelled or took too
-   * long, and with LONGSHORE_DEADLINE when it has not ended within `timeout`. The run continues when the caller stops waiting.
+   * long. Rejects with LONGSHORE_DEADLINE when it has not ended within `timeout`. The run continues when the caller stops waiting.
    */
   result(options?: WaitOptions): Promise<Output>;
   /** The current state of the run. */

@@ -1,5 +1,5 @@
-// The events of one run over HTTP. A broken stream is resumed after its last event. When the server cannot resume the stream, for example
-// after a restart, the current states are read again, and the reader gets those that it has not seen.
+// The events of one run over HTTP. A broken stream is resumed after its last event. When the server cannot resume it, the current states
+// are read again, and the reader gets those that it has not seen.
 
 import { toError } from "../core/errors.ts";
 import { pause } from "../core/pause.ts";

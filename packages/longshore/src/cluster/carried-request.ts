@@ -82,7 +82,7 @@ export interface Performing {
   /** Its signal is made on first use. */
   readonly call: { readonly signal: AbortSignal };
   readonly stream: Readable;
-  /** The limits of bodies that the route reads as text: a budget of bytes for all bodies, and a number of JSON values for each body. */
+  /** The limits of bodies that the route reads as text: bytes for all bodies, and JSON values for each body. */
   readonly texts: { readonly budget: ByteBudget; readonly valuesMax: number };
 }
 

@@ -1,5 +1,5 @@
-// Runs on a node that does not own the data: passes requests to the owner, and the replies of the owner to the clients. If the owner dies
-// before it has replied to a request, the next owner performs the request, and the client notices only a pause.
+// Runs on a node that does not own the data: passes requests to the owner, and its replies to the clients. If the owner dies before it has
+// replied, the next owner performs the request, and the client notices only a pause.
 
 import { Readable } from "node:stream";
 import type { Clock } from "../core/clock.ts";
@@ -50,7 +50,7 @@ export class Forwarder {
     this.#confirmations = new Confirmations(deps.owner, deps.clock);
   }
 
-  /** `begunAs` is the id of a request that this node began to perform itself, as the owner, before it lost the data. */
+  /** `begunAs` is the id of a request that this node began to perform as the owner, before it lost the data. */
   async request(route: Route, request: HttpRequest, begunAs?: string): Promise<HttpReply> {
     const carried = this.#carried(route, request, begunAs);
     if (route.body === "stream") return this.#upload(carried, request);

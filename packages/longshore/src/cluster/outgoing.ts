@@ -1,5 +1,5 @@
 // What the owner sends in pieces: the body of a reply, events, messages of a stream. The node requests the next pieces when its client has
-// read the previous ones, so a slow client delays only its own stream.
+// read the previous ones. So a slow client delays only its own stream.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";

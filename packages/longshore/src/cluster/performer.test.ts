@@ -1,4 +1,4 @@
-// What the owner does with replies that hand out something, when the link to the node that should pass them on breaks.
+// Replies that hand out something, when the link to their node breaks.
 
 import { describe, expect, it } from "vitest";
 import { idMaker } from "../core/ids.ts";

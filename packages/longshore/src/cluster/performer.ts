@@ -48,9 +48,8 @@ export interface PerformerDeps {
 const untracked: ReadonlySet<Action> = new Set([...(["task.claim", "task.report", "worker.sign", "part.write", "bus.take"] as const)]);
 
 /**
- * Changes whose answer is stored, because performing them again would give another answer: for example, a run that was retried is running,
- * and cannot be retried again. If this process crashes after the change and before its answer is stored, a repeated request gets this other
- * answer. The change itself is never made twice.
+ * Changes whose answer is stored, because performing them again would give another answer: a run that was retried is running, and cannot be
+ * retried again. A crash between the change and the storing of its answer loses only the answer. The change itself is never made twice.
  */
 const keepsAnswer: ReadonlySet<Action> = new Set([
   ...([
@@ -108,7 +107,7 @@ export class Performer implements LinkService {
     for (const method of deps.table.methods) this.#methods.set(method.path, method);
   }
 
-  /** When this node must not perform a call any more, it sends no answer: the link is cut, and the next owner performs the call. */
+  /** When this node must not perform a call any more, it sends no answer. The link is cut, and the next owner performs the call. */
   async call(name: string, args: unknown, call: LinkCall): Promise<unknown> {
     if (name === "pull") return this.#streams.pull(args as string, call.signal);
     if (this.#draining && name !== "confirm" && name !== "piece") return never();
@@ -154,9 +153,9 @@ export class Performer implements LinkService {
   }
 
   /**
-   * A link broke. A reply that its node has not confirmed may still have reached the client, so it is not taken back yet. When the node
-   * connects again, it confirms the reply, or sends the request again if it did not get the reply. When it does not connect again, what
-   * the reply granted ends with its lease. Bodies that were being sent are lost.
+   * A link broke. A reply that its node has not confirmed may still have reached the client, so it is not taken back yet. A node that
+   * connects again confirms the reply, or sends the request again. If no node connects again, what the reply granted ends with its lease.
+   * Bodies that were being sent are lost.
    */
   left(link: LinkEnd): void {
     this.#streams.dropOf(link);

@@ -14,7 +14,7 @@ export interface CarriedPiece {
 
 /** Maximum number of bodies that one link receives at a time: as many as one connection of a listener may have in flight. Each holds a piece or two. */
 const uploadsMax = 1_000;
-/** Maximum number of bytes that the route has not read. A node waits while so much is unread that the stream has no room, so only a faulty node sends more. */
+/** Maximum number of bytes that the route has not read. A node waits for room, so only a faulty node sends more. */
 const unreadBytesMax = 4_194_304;
 
 interface Upload {
@@ -44,7 +44,7 @@ export class Uploads {
     return stream;
   }
 
-  /** Resolves when there is room for the next piece, so that the node sends no more than the route reads. */
+  /** Resolves when there is room for the next piece. */
   piece({ upload, bytes, isBroken }: CarriedPiece): Promise<void> | undefined {
     const found = this.#uploads.get(upload);
     // The route has replied without reading all of it.

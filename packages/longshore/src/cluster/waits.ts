@@ -1,5 +1,5 @@
-// Requests of other nodes that wait at the owner, such as long polls. When a node closes, its requests wait no longer: the routes reply with what
-// they have, as on a server that closes itself, and the node passes the replies on before it ends.
+// Requests of other nodes that wait at the owner, such as long polls. When a node closes, their routes reply with what they have, and the
+// node passes the replies on before it ends.
 
 import type { LinkCall, LinkEnd } from "./link/service.ts";
 

@@ -1,5 +1,5 @@
-// The run for which the current code runs: the client tells the server, so that what a handler sends counts for its run. The contexts of
-// handlers are not known here, because the client also runs in browsers: `context.ts`, which only programs with handlers load, brings them.
+// The run for which the current code runs. The client tells the server, so that what a handler sends counts for its run. The client also
+// runs in browsers, where there are no contexts of handlers. So `context.ts` registers them here.
 
 type FindRun = () => string | undefined;
 

@@ -67,11 +67,11 @@ export interface Context {
   /** Reports progress. Only the newest value matters; earlier values may never be sent. */
   progress(value: unknown): void;
   /**
-   * Emits a part of the output before the task ends; other steps can start with the first part and read the others as they are emitted. The
-   * part is durable when the promise resolves, in the order of the calls. A second call with the same `uid`, also in a later attempt,
-   * replaces the value of that part. The default `uid` is the number of the call, which is right for a handler that emits the same parts in
-   * the same order in every attempt. The calls need not be awaited: the task completes after all its parts are stored, and fails when one
-   * is lost. Where the protocol does not support parts, the value is reported as progress.
+   * Emits a part of the output before the task ends. Other steps can start with the first part and read the others as they arrive. The part
+   * is durable when the promise resolves, in the order of the calls. A second call with the same `uid`, also in a later attempt, replaces
+   * the value of that part. The default `uid` is the number of the call: right for a handler that emits the same parts in the same order in
+   * every attempt. The calls need not be awaited: the task completes after all its parts are stored, and fails when one is lost. Where the
+   * protocol does not support parts, the value is reported as progress.
    */
   emit(value: unknown, options?: { readonly uid?: string }): Promise<void>;
   /**
@@ -107,7 +107,7 @@ export function isDeferral(value: unknown): value is Deferral {
   return typeof value === "object" && value !== null && (value as { "longshore.deferral"?: unknown })["longshore.deferral"] === true;
 }
 
-/** The result of a call as a value: for handlers that pass on the result of something else, such as another SDK's result object. */
+/** The result of a call as a value: for handlers that pass on, for example, the result object of another SDK. */
 export interface Ending {
   readonly "longshore.ending": true;
   readonly outcome:

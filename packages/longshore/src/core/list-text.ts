@@ -1,7 +1,6 @@
-// Builds the JSON text of a list whose length callers decide. The text is built item by item, so that the server does other work between
-// items, and long lists are built one after another. So even many readers of long lists need the memory of one such list, plus the texts
-// that wait to be sent, which have a budget. A list that must wait drops the items that it has read, because even one item may have
-// megabytes, and reads them again in its turn.
+// Builds the JSON text of a list that may be very long. The text is built item by item, so that the server does other work between items.
+// Long lists are built one after another. So even many of them need the memory of one, plus the texts that wait to be sent, which have a
+// budget. A list that must wait drops the items that it has read, and reads them again in its turn.
 
 import { LongshoreError } from "./errors.ts";
 import { encodeInTurns, type LongBytes } from "./long-bytes.ts";
@@ -53,7 +52,7 @@ export class ListTexts {
   /**
    * `items` starts to return JSON texts; it is called a second time when the list had to wait. With `alone`, the list waits before its
    * first item is read: for items that can be read only with all of them in memory. With `cut`, a list that is too long ends before the
-   * item that exceeds the limit: for pages, whose reader continues after the last item.
+   * limit: for pages, whose reader continues after the last item.
    */
   async of(items: () => AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
     return this.text(async (grew) => {

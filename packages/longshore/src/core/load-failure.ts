@@ -1,5 +1,4 @@
-// Explains why a module of the user could not be loaded: the place in the user's file and the reason, without stack frames of Node and of
-// this package.
+// Explains why a module of the user could not be loaded: the place in the user's file and the reason, without stack frames of other files.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

@@ -11,8 +11,8 @@ export function isName(text: string): boolean {
 }
 
 /**
- * Throws LONGSHORE_BAD_INPUT for a text that the store would change: half of a surrogate pair is written as U+FFFD, and a text ends at its
- * first NUL when it is read back. Either change could make two different texts equal.
+ * Throws LONGSHORE_BAD_INPUT for a text that the store would change. It writes half of a surrogate pair as U+FFFD, and a text that is read
+ * back ends at its first NUL. So two different texts could become equal.
  */
 export function checkName(name: string, field: string, whose?: string): void {
   if (isName(name)) return;

@@ -1,5 +1,5 @@
-// The default id of a worker contains the id of its process: people see which process it is, and the program that started the process finds
-// the tasks that it held.
+// The default id of a worker contains the id of its process. So people see which process it is, and its parent finds the tasks that it
+// held.
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";

@@ -1,6 +1,6 @@
 // Reads a file that a person names: a definition, a configuration, a key, tokens. The file may be a pipe that another program fills soon,
-// such as `<(pass show token)` in a shell. It may also be a pipe that stays empty, or a device without an end. Opening or reading such a
-// file in the usual way blocks the whole process: it does not even react to a signal.
+// such as `<(pass show token)` in a shell. It may also be a pipe that stays empty, or a device without an end. Reading such a file in the
+// usual way blocks the whole process, even for signals.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 

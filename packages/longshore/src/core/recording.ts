@@ -1,6 +1,5 @@
-// Records what a server replied to a worker or a client, one JSON object per line, so that `longshore verify` can compare it with what the
-// server stored. Each line goes to the kernel in one synchronous write before the process continues: `kill -9` loses nothing that was
-// recorded. Several processes may append to one file.
+// Records what a server replied to a worker or a client, one JSON object per line. `longshore verify` compares it with what the server
+// stored. Each line goes to the kernel in one synchronous write, so `kill -9` loses nothing. Several processes may append to one file.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, writeSync } from "node:fs";

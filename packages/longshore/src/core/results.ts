@@ -1,8 +1,7 @@
 // Callers that wait until something ends, by its id.
 
 /**
- * Registers `leave`, which is called when the caller gives up, or at once if it has given up already. The returned function removes `leave`
- * again.
+ * Registers `leave`, which is called when the caller gives up, or at once if it has already. The returned function removes `leave` again.
  */
 export type GiveUp = (leave: () => void) => () => void;
 

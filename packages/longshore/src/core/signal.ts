@@ -15,8 +15,8 @@ export interface SignalSource {
 }
 
 /**
- * The same signal may arrive twice: from the terminal (Ctrl-C) or a supervisor that signals a whole process group, and from npm, which is
- * in that group and forwards it. A person who presses Ctrl-C twice takes longer than this.
+ * The same signal may arrive twice: from the terminal (Ctrl-C) or a supervisor, and from npm, which forwards it. A person who presses
+ * Ctrl-C twice takes longer than this.
  */
 const echoMs = 100;
 

@@ -1,5 +1,5 @@
-// Ends connections and transfers that make no progress for a while, or too little on average, so that no caller occupies memory or a slot
-// while it does almost nothing. One timer checks all of them, and runs only while there are any.
+// Ends connections and transfers that make no progress for a while, or too little on average. So no caller occupies memory or a slot while
+// it does almost nothing. One timer checks all of them, and runs only while there are any.
 
 import type { Clock } from "./clock.ts";
 
@@ -21,10 +21,7 @@ export class Stalls {
   readonly #watched = new Map<Moving, Seen>();
   #cancel: (() => void) | undefined;
 
-  /**
-   * Ends everything that has made no progress for `ms`, and after that time also everything with less than `perSecond` on average since it
-   * was added.
-   */
+  /** Ends what has made no progress for `ms`. After that time also ends what has less than `perSecond` on average since it was added. */
   constructor(clock: Clock, ms: number, perSecond = 0) {
     this.#clock = clock;
     this.#ms = ms;
@@ -65,7 +62,7 @@ export class Stalls {
       seen.quiet = progress === seen.progress ? seen.quiet + 1 : 0;
       seen.progress = progress;
       if (!Number.isNaN(progress)) seen.looks++;
-      // The first check may come right after the beginning, so the average is judged only after one more check than fits in the time.
+      // The first check may come right after the beginning. So the average is judged one check later.
       const slow = seen.looks > looksEach && progress - seen.from < (seen.looks - 1) * this.#perLook;
       if (seen.quiet <= looksEach && !slow) continue;
       this.#watched.delete(moving);

@@ -1,14 +1,14 @@
-// What the server and the worker of a durable function exchange. A *turn* is one call of the function's worker: it receives the results
-// that have arrived since its last turn, continues the function until it waits again, and reports the commands that the function gave.
+// What the server and the worker of a durable function exchange. A *turn* is one call of the function's worker. It receives the results
+// that have arrived since its last turn. It continues the function until it waits again, and reports the commands that the function gave.
 //
 // The *journal* of a run is all its commands with their results. Command number n is node n of the run. Results are numbered in the order
-// in which they arrived: the function receives them in this order each time it is replayed, so that it makes the same decisions.
+// in which they arrived. Each replay receives them in this order, so the function makes the same decisions.
 //
 // A turn can continue after a report: the worker reports commands in the middle of it, and the reply brings the news (`TurnNews`). So a
 // side effect costs no turn of its own. When the function has no open command on the server, no other result can arrive. Then the worker
-// itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. The result is in the journal before
-// anything outside of the function can depend on it. The next side effect begins only after a report. All other commands, and the end, are
-// in one report with the results before them, and a report is stored in one transaction.
+// itself numbers the result of a side effect (`Command.place`) and passes it to the function at once. The next side effect begins only
+// after a report. So the result is in the journal before anything outside of the function can depend on it. All other commands, and the
+// end, are in one report with the results before them. A report is stored in one transaction.
 
 import { LongshoreError } from "./errors.ts";
 import { isObject, type Json } from "./json/json.ts";

@@ -1,5 +1,5 @@
 // A cache with a maximum total weight. Above it, the values that were unused for the longest time are dropped, so each value must be one
-// that can be made again. It is for values of any size, such as definitions, where a maximum number would not bound the memory.
+// that can be made again. For values of any size, such as definitions.
 
 export class WeightedCache<Value> {
   readonly #values = new Map<string, { value: Value; weight: number }>();

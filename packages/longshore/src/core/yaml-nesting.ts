@@ -1,6 +1,6 @@
 // Limits how deep YAML may nest. The library builds values recursively and compiles regular expressions on the way. When a regular
-// expression is compiled while the stack is nearly full, Node ends the whole process, even if this happens in another thread. So depth is
-// checked earlier, in the library's own parser, which keeps the open collections in a list.
+// expression is compiled while the stack is nearly full, Node ends the whole process, even in another thread. So depth is checked earlier,
+// in the library's own parser.
 
 import { Parser } from "yaml";
 

@@ -10,11 +10,11 @@ import type { WorkerProtocol } from "./worker-half.ts";
 export type NoFields = Record<never, unknown>;
 
 /**
- * `Options` are the fields that it adds to the options of `serve()`, and `Handle` those that it adds to the server that `serve()` returns.
+ * `Options` are the fields that it adds to the options of `serve()`. `Handle` are those that it adds to the server that `serve()` returns.
  */
 export interface Protocol<Options extends object = object, Handle extends object = object> {
   readonly name: string;
-  /** Reads its configuration, before the server opens anything, so that a mistake does not leave a server half started. */
+  /** Reads its configuration before the server opens anything: a mistake must not leave a server half started. */
   prepare(options: Options, around: Preparing): Promise<PreparedProtocol<Handle>>;
   /** Its files that no definition may read. */
   secretPaths?(options: Options): readonly string[];

@@ -1,5 +1,4 @@
-// The server half of a protocol: the values that it provides, in the order in which the server needs them, and the values that it gets from
-// the server.
+// The server half of a protocol: the values that it provides, in the order in which the server needs them, and those that it gets.
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";
@@ -97,8 +96,8 @@ export interface ProtocolEngine {
   /** The dead letters of a task, oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
   /**
-   * Compiled once for each definition; reads no rows. For definitions that come from `runs` or `reader`, which have waited for their plans:
-   * another one must wait for `withPlan` first, because compiling a large definition at once takes long.
+   * Compiled once for each definition; reads no rows. For definitions from `runs` or `reader`, whose plans are ready. For any other
+   * definition, wait for `withPlan` first, because compiling a large one at once takes long.
    */
   plan(definition: Definition): Plan;
   /** Resolves when the plan of the definition is compiled, in slices. */

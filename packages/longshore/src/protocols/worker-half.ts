@@ -35,9 +35,7 @@ export interface WorkerSettings {
 export interface WorkerProtocol {
   readonly name: string;
   readonly title: string;
-  /**
-   * True when a worker polls for one task by its name, so that each task is a separate worker; otherwise all tasks together are one worker.
-   */
+  /** True when a worker polls for one task by its name, so that each task is a separate worker. */
   readonly perTask: boolean;
   /** Where its workers run by default: in supervised processes, or in this process when its parent supervises it. */
   readonly isolate: "process" | "thread";

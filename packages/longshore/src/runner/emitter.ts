@@ -1,5 +1,5 @@
 // Sends the parts that a handler emits, in order and in groups: while one group is being sent, the next is collected. A part that failed is
-// sent again until the work is stopped; its uid makes that harmless.
+// sent again until the work is stopped. Its uid makes that harmless.
 
 import type { Backoff } from "../core/backoff.ts";
 import type { Clock } from "../core/clock.ts";

@@ -1,6 +1,5 @@
-// The events of a worker, for metrics, logs and listeners. An event is delivered in two ways: at once to the worker's own components
-// (`watch`), and through a bounded queue to each listener (`on`). So a listener cannot delay or stop the worker, even when it is slow,
-// never settles, or throws. Events that do not fit into a listener's queue are counted.
+// The events of a worker, for metrics, logs and listeners. The worker's own components get an event at once (`watch`). Each listener (`on`)
+// gets it through a bounded queue, so a slow or faulty listener cannot delay the worker. Events that do not fit into a queue are counted.
 
 import type { Clock } from "../core/clock.ts";
 import type { ContextIds, OutputStream } from "../core/context.ts";

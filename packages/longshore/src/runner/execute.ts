@@ -1,7 +1,7 @@
 // The life of one assignment, as a pipeline: accept, start, perform, settle, report.
 //
-// A step that rarely waits returns its value, and a promise only when it waits: an async function and its `await` cost three promises, and
-// promises were a tenth of what a small task costs.
+// A step returns a promise only when it waits. An async function and its `await` cost three promises, and promises were a tenth of what a
+// small task costs.
 
 import { pause } from "../core/clock.ts";
 import { type Context, type Deferral, isDeferral, isEnding, withContext } from "../core/context.ts";
@@ -72,8 +72,8 @@ function begin(execution: Execution, call: Call): Started | Promise<Started> {
   const { events } = execution.around;
   execution.taskName = call.task.name;
   if (events.wants("executionStarted")) events.emit("executionStarted", execution.event());
-  // When a handler runs in a thread or process, its input and result are validated there: the values that a schema returns may not be
-  // plain data.
+  // When a handler runs in a thread or process, its input and result are validated there: the schema may return values that are not plain
+  // data.
   if (call.task.input === undefined || isElsewhere(execution, call)) return { kind: "ready", call };
   const input = validate(call.task.input, call.input, "input");
   const ready = (value: unknown): Started => ({ kind: "ready", call: { ...call, input: value } });

@@ -1,9 +1,9 @@
-// Renews the lease of one assignment while its handler runs and while its result is being reported. Independent of the handler: heartbeats
-// are sent as long as the event loop is not blocked.
+// Renews the lease of one assignment while its handler runs and while its result is being reported. It does not depend on the handler:
+// heartbeats are sent as long as the event loop is not blocked.
 //
 // One timer is set at any time. While a heartbeat is in flight, it is set to the end of the lease; otherwise to the next heartbeat. A
-// heartbeat that fails is repeated soon. When the lease has ended by this machine's clock and no heartbeat succeeded, the lease counts as
-// lost: the orchestrator may already have given the work to another worker.
+// heartbeat that fails is repeated soon. When the lease has ended by this machine's clock, it counts as lost: another worker may already
+// have the work.
 
 import type { Clock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
@@ -112,8 +112,7 @@ export class Hold {
       return this.#lose(`The lease is over: the reply to the heartbeat was "${answer.verdict}"`);
     }
     this.#termMs = answer.termMs ?? this.#termMs;
-    // The time is counted from the sending of the heartbeat. The peer renewed the lease later than that, so the lease does not end before
-    // the computed time.
+    // The time is counted from the sending of the heartbeat. The peer renewed the lease later, so the lease ends later than this time.
     this.#untilMs = sentMs + this.#termMs;
     this.#arm(sentMs + this.#pauseMs());
     if (answer.verdict === "cancel") this.#options.stop(new LongshoreError("LONGSHORE_CANCELLED", "cancelled"));

@@ -62,10 +62,7 @@ export async function serveWorker({ port, host = "127.0.0.1" }: HttpOptions, pag
   };
 }
 
-/**
- * Refuses DNS rebinding: a web page uses a name that resolves to loopback, so that its browser lets it read the response. The Host header
- * has this name.
- */
+/** Refuses DNS rebinding: a web page that uses a name which resolves to loopback. The Host header has this name. */
 function isRebound({ headers }: IncomingMessage, bound: string): boolean {
   const name = (headers.host ?? "").replace(/:\d*$/, "");
   return isLoopback(bound) && !isLoopback(name);

@@ -5,7 +5,7 @@ import { toError } from "../core/errors.ts";
 
 /** Maximum length: several seconds of a busy worker's events. A listener that is further behind cannot catch up any more. */
 export const waitingMax = 10_000;
-/** After this many events in a row the event loop gets a turn, so that a burst of events delays no poll and no heartbeat. */
+/** After this many events in a row the event loop gets a turn: a burst of events must delay no poll and no heartbeat. */
 const turnMax = 100;
 
 export interface QueueTroubles {

@@ -1,6 +1,5 @@
-// Collects the log of one execution and sends it in batches. Nothing here may delay the work: adding never waits, the backlog is bounded,
-// and a log that cannot be sent never prevents the report of a result. When lines must be dropped, the oldest are dropped first, because
-// the end of a log explains a failure. An idle log has no timer.
+// Collects the log of one execution and sends it in batches. Nothing here may delay the work or its report: adding never waits, and the
+// backlog is bounded. The oldest lines are dropped first, because the end of a log explains a failure. An idle log has no timer.
 
 import type { Clock } from "../core/clock.ts";
 import type { OutputStream } from "../core/context.ts";
@@ -66,8 +65,8 @@ export class TaskLog {
   }
 
   /**
-   * Called after the report. When the report was `answered`, lines that could not be sent before are tried once more: the peer may have
-   * been unreachable only for a moment. Then reports the number of lines that were never sent.
+   * Called after the report. When the report was `answered`, lines that could not be sent before are tried once more. Then reports the
+   * number of lines that were never sent.
    */
   async end(answered: boolean, giveUp: AbortSignal): Promise<void> {
     if (answered && this.#sending === undefined) await this.#sendRest(giveUp);

@@ -28,7 +28,7 @@ export class LoopWatch {
 
   /**
    * Called while the last task is still known. So a task that blocked until its end is noticed here, before the timer can fire. The timer
-   * is not cancelled, and fires once more: otherwise a worker with one task after the other would set and cancel it for each task.
+   * is not cancelled, because a worker with one task after the other would set and cancel it for each task.
    */
   pause(): void {
     if (this.#disarm !== undefined) this.#look();

@@ -26,8 +26,8 @@ const causesMax = 5;
 export function outcomeOf(ended: Ended, stopped: LongshoreError | undefined): Outcome {
   if (stopped?.code === "LONGSHORE_CANCELLED") return { kind: "failed", retryable: false, error: failureOf(stopped) };
   if (ended.kind === "returned") return returned(ended.value);
-  // After an abort, the error that the handler threw is usually a consequence of the abort, so the abort reason is reported. Only a
-  // TerminalError is the handler's own decision.
+  // After an abort, the error of the handler is usually a consequence of the abort. So the abort reason is reported. Only a TerminalError
+  // is the handler's own decision.
   const error = stopped !== undefined && !isTerminal(ended.error) ? stopped : ended.error;
   return { kind: "failed", retryable: !isTerminal(error), error: failureOf(error) };
 }

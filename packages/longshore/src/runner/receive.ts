@@ -1,4 +1,4 @@
-// The loop of a transport that keeps a connection or a stream open: it is opened again after its end, with growing delays.
+// The loop of a transport that keeps a connection or a stream open. It is opened again after its end, with growing delays.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { pause } from "../core/clock.ts";

@@ -1,6 +1,6 @@
-// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends. Until then the result still
-// counts; afterwards another worker may have the task. When the peer says that the lease is over, the reason may be an earlier try of the
-// report whose reply was lost. So the report is sent once more, and its reply shows whether the result was accepted.
+// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends. Afterwards another worker may
+// have the task. When the peer says that the lease is over, an earlier try may have been accepted, and its reply lost. So the report is
+// sent once more, and its reply shows whether it was.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";
@@ -9,9 +9,9 @@ import type { Hold } from "./heartbeat.ts";
 import type { Assignment, Outcome, ReportAnswer, ReportTries } from "./transport.ts";
 
 const retryPolicy: Backoff = { kind: "exponential", delayMs: 200, maxMs: 5_000, jitter: 0.2 };
-/** How long a report is repeated where the protocol has no lease that ends: longer than a restart of the peer takes. */
+/** How long a report is repeated where leases do not end: longer than a restart of the peer takes. */
 const patienceMs = 90_000;
-/** The time limit even while heartbeats renew the lease: a peer that accepts heartbeats, but no report for this long, is broken. */
+/** The time limit even while heartbeats renew the lease: a peer that accepts no report for this long is broken. */
 const patienceMsMax = 600_000;
 
 export interface ReportOptions {

@@ -25,7 +25,7 @@ const lastReportsMs = 3_000;
 const letGoMs = 2_000;
 /** How long listeners may take for the last events. */
 const listenersMs = 1_000;
-/** How long a transport may hold a slot while it waits for work, when several share the slots: the others may need the slot. */
+/** How long a transport may hold a slot while it waits for work, when other transports may need the slot. */
 const sharedWaitMsMax = 1_000;
 
 interface Attached {

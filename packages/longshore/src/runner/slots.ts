@@ -1,5 +1,5 @@
-// The worker's slots. A transport takes a slot before it receives anything and keeps it until the report is settled, so a worker never
-// holds more work than it can run. Waiting transports are served in order: a released slot goes to the first of them.
+// The worker's slots. A transport takes a slot before it receives anything and keeps it until the report is settled. So a worker never
+// holds more work than it can run. A released slot goes to the first transport that waits.
 
 export class SlotPool {
   readonly total: number;

@@ -7,7 +7,7 @@ import { cutMiddle } from "../core/text.ts";
 /** Maximum length. Node keeps ten frames by default, which have about a thousand characters. A message may have any length. */
 const stackCharsMax = 8_000;
 
-/** Undefined for errors that are decisions and not mistakes: a TerminalError, or an error of Longshore itself, such as a refused input. */
+/** Undefined for errors that are decisions and not mistakes: a TerminalError, or an error of Longshore itself. */
 export function stackOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error instanceof LongshoreError || isTerminal(error)) return undefined;
   const { name, message, stack } = error;

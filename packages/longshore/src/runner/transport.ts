@@ -173,10 +173,10 @@ export interface Assignment {
   /** Sends progress or partial output. Throwing loses only this value. */
   progress?(value: Json): Promise<void>;
   /**
-   * Stores parts, all or none of them, in this order; they are durable when it resolves. A uid that was sent before, by this attempt or an
-   * earlier one, is the same part. The runner sends at most 500 parts and about 4 MiB at once, one call after the other. Throws
-   * LONGSHORE_LEASE_LOST or LONGSHORE_CANCELLED when the work is not wanted any more, and LONGSHORE_BAD_INPUT or LONGSHORE_LIMIT when the
-   * parts will never be accepted. After any other error, the parts may be sent again.
+   * Stores parts, all or none of them, in this order; they are durable when it resolves. A uid that this attempt or an earlier one has sent
+   * is the same part. The runner sends at most 500 parts and about 4 MiB at once, one call after the other. Throws LONGSHORE_LEASE_LOST or
+   * LONGSHORE_CANCELLED when the work is not wanted any more. Throws LONGSHORE_BAD_INPUT or LONGSHORE_LIMIT when the parts will never be
+   * accepted. After any other error, the parts may be sent again.
    */
   emit?(parts: readonly StepPart[]): Promise<void>;
   /** The parts of another step of the run, from the first one on. Never throws: `next` reports errors. */
@@ -224,8 +224,8 @@ export interface HoldTerms {
   /** The interval of heartbeats. */
   readonly everyMs: number;
   /**
-   * The share of `everyMs` by which each interval varies at random, so that tasks that started together do not send heartbeats together.
-   * Default: none.
+   * The share of `everyMs` by which each interval varies at random: tasks that started together must not send heartbeats together. Default:
+   * none.
    */
   readonly jitter?: number;
 }

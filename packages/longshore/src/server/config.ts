@@ -52,7 +52,7 @@ export interface ServeOptions extends ProtocolOptions {
   hosts?: readonly string[];
   /** Serve the dashboard at `/ui`. Default: true. */
   ui?: boolean;
-  /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows, which are loaded at the start. */
+  /** A folder of definition files (.yaml, .yml, .json) and of modules that export workflows. They are loaded at the start. */
   workflows?: string;
   /**
    * What happens when a definition file has a mistake. With `refuse` (the default) the start fails; with `skip`, the file is reported and

@@ -1,6 +1,6 @@
 // Reads definition files that arrive in requests. The YAML parser takes seconds for a file of some megabytes and cannot be interrupted. So
-// a large text is read in a separate thread, which can be ended, while the server handles other requests. A thread reads one text and ends;
-// one thread runs at a time.
+// a large text is read in a separate thread while the server handles other requests. A thread reads one text and ends; one thread runs at a
+// time.
 
 import type { Worker } from "node:worker_threads";
 import type { Clock } from "../core/clock.ts";

@@ -22,9 +22,7 @@ const syncRounds = 40;
 const pageBytes = 4_096;
 /** A commit waits for one sync. With a slower sync, a server at concurrency 1 does fewer than 50 tasks a second. */
 const syncMsSlow = 20;
-/**
- * No disk writes a page this fast. When a sync takes less time, it reached only memory, or a cache that loses its content in a power cut.
- */
+/** No disk writes a page this fast. A faster sync reached only memory, or a cache that a power cut erases. */
 const syncMsImpossible = 0.02;
 const freeBytesFew = 1024 * 1024 * 1024;
 const freeBytesMin = 64 * 1024 * 1024;

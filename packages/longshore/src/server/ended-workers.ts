@@ -4,7 +4,7 @@
 import type { Engine } from "./engine.ts";
 
 /**
- * Counts the attempts of these workers as lost, so that other workers may take the tasks at once, and removes the workers from the list.
+ * Counts the attempts of these workers as lost, and removes the workers from the list. So other workers may take the tasks at once.
  * `idPrefix` is the beginning of their ids.
  */
 export async function endWorkers({ board, workers }: Pick<Engine, "board" | "workers">, idPrefix: string): Promise<void> {

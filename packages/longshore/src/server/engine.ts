@@ -334,7 +334,7 @@ function historyOf({ rows, commit, runs: { definitions } }: DataStore): HistoryR
   return servedHistory({ store: rows, plan, definitions }, (work) => commit.read(work));
 }
 
-/** When a step of the start fails, closes the store, so that nothing stays locked, and throws the error as the store explains it. */
+/** When a step of the start fails, closes the store, and throws the error as the store explains it. */
 async function orClose<T>(store: DataStore, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

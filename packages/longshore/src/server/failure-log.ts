@@ -1,5 +1,4 @@
-// Logs a failure that repeats with every try: once when it begins, and once with its duration when it ends. Both lines have the same level,
-// because a reader of one needs the other.
+// Logs a failure that repeats with every try: once when it begins, and once with its duration when it ends. Both lines have the same level.
 
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";

@@ -49,9 +49,8 @@ export interface Server extends Client, ProtocolHandles, TransportSource, AsyncD
   /** Reports runs that fail, time out or are blocked, as soon as they do. The returned function stops the reports. */
   watchFailures(tell: (news: FailureNews) => void): () => void;
   /**
-   * Ends the holds of workers whose process has ended, so that their tasks go to other workers at once and not when their leases end. For
-   * programs that start worker processes. `idPrefix` is the beginning of the ids of these workers; by default, ids begin with host name and
-   * process id.
+   * Ends the holds of workers whose process has ended, so that their tasks go to other workers at once. For programs that start worker
+   * processes. `idPrefix` is the beginning of the ids of these workers; by default, ids begin with host name and process id.
    */
   endWorkers(idPrefix: string): Promise<void>;
   /**

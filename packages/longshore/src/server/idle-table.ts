@@ -1,6 +1,6 @@
-// The routes and methods of a node. The protocols are opened on an engine in memory that has no data and starts nothing: so the listener knows
-// their paths, actions and limits. The node passes requests to the owner, with two exceptions: requests about this process alone, and
-// requests that can be answered from the rows that all nodes share.
+// The routes and methods of a node: paths, actions and limits for its listener. To list them, the protocols are opened on an engine in
+// memory that has no data and starts nothing. The node passes requests to the owner, with two exceptions: requests about this process
+// alone, and requests that can be answered from the rows that all nodes share.
 
 import type { ClusterNode } from "../cluster/node.ts";
 import type { Action } from "../core/actions.ts";

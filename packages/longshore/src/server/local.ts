@@ -51,7 +51,7 @@ export interface LocalOptions {
 /** The worker ends with the server, so a lease must only outlast a stall of this process. */
 const termMs = 10_000;
 const beatMs = 3_000;
-/** An empty wait ends after this time and starts again, so that the worker registry sees that the worker is alive. */
+/** An empty wait ends after this time and starts again, which shows that the worker is alive. */
 const waitMs = 30_000;
 /** The delay after a claim that failed (the store cannot be written, the server is closing). */
 const retryMs = 500;

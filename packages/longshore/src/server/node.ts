@@ -193,7 +193,7 @@ interface Running {
   readonly telemetry: ServeOptions["telemetry"];
 }
 
-/** Hands the data over first, so that another node performs the requests of this node's clients while the listener closes. */
+/** Hands the data over first: another node performs the requests of this node's clients while the listener closes. */
 function closing({
   node,
   members,

@@ -1,4 +1,4 @@
-// Adds the caller of orders to the audit, for the routes and methods of every protocol, so that no route can forget it.
+// Adds the caller of orders to the audit, for the routes and methods of every protocol.
 
 import { type Action, actions } from "../core/actions.ts";
 import type { Orderers } from "../core/orderer.ts";

@@ -1,7 +1,7 @@
 // Serves the files of the dashboard: one HTML page for all of its addresses, and assets whose names contain a hash of their content. The
 // files contain no data and need no token. A page reads its data from the API with the token of its user.
 //
-// `npm run build` writes them to dist/ui. They are read when a browser first asks for them, so that a server without visitors does not load them.
+// `npm run build` writes them to dist/ui. They are read when a browser first asks for them.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

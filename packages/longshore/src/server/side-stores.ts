@@ -1,5 +1,4 @@
-// Everything that board and runs do not need: logs, blobs, the bus, the worker registry, counts, reading and pruning. They are separate
-// from board and runs, which work without them.
+// Everything that board and runs do not need: logs, blobs, the bus, the worker registry, counts, reading and pruning.
 
 import type { BusLog } from "../bus/log.ts";
 import type { OutboxStore } from "../bus/outbox.ts";

@@ -1,6 +1,5 @@
-// The spans of a server: a run, its steps, and their attempts. Each run is a separate trace. The ids of the trace and its spans are
-// computed from the ids of the run and its tasks. So a worker can use the span of its attempt as a parent, and the spans of a run belong
-// together even after a restart.
+// The spans of a server: a run, its steps, and their attempts. Each run is a separate trace. The ids of its spans are computed from the ids
+// of the run and its tasks. So a worker can use the span of its attempt as a parent, and a trace continues after a restart.
 
 import { hash } from "node:crypto";
 import type { FinishedSpan, SpanIds, SpanWriter } from "../core/trace.ts";

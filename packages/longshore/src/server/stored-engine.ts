@@ -1,5 +1,5 @@
-// The engine of a node for the routes that it performs itself, which only read the rows that all nodes share. Everything else needs the
-// owner: when a route uses any other component of the engine, this component throws `NeedsOwner`, and the node passes the request on.
+// The engine of a node for the routes that it performs itself, which only read the rows that all nodes share. Any other component of the
+// engine throws `NeedsOwner`. Then the node passes the request on to the owner.
 
 import { storedAudit } from "../engine/audit/stored-audit.ts";
 import { StoredBlobs } from "../engine/blob/stored-blobs.ts";

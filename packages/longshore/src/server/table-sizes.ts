@@ -1,4 +1,4 @@
-// The sizes of the tables, measured at most once a minute (again at once after an error), for any number of pages that show them.
+// The sizes of the tables, measured at most once a minute, and again at once after an error.
 
 import type { Clock } from "../core/clock.ts";
 import type { StorePart } from "../engine/store.ts";

@@ -32,7 +32,7 @@ export function taskOriginBy({ read, runs, definitions, plan }: TaskOriginDeps) 
   };
 }
 
-/** A definition that cannot be compiled, such as one of a newer version, hides nothing: lists show the tasks of its runs, and all others. */
+/** A definition that cannot be compiled, such as one of a newer version, hides nothing. */
 function isHiddenIn(plan: () => Plan, node: number): boolean {
   try {
     return plan().nodes[node]?.hidden === true;

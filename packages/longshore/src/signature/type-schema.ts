@@ -92,7 +92,7 @@ class TypeSchema {
     const choices: JsonSchema[] = [];
     for (const type of ["string", "number"]) {
       const values = parts.filter((part) => part.type === type && "const" in part).map((part) => part.const);
-      // Sorted, because the compiler's order depends on the other files that it has read, and the same types must give the same schema.
+      // Sorted, because the compiler's order depends on other files that it has read.
       if (values.length > 0) choices.push({ type, enum: values.sort() });
     }
     const booleans = parts.filter((part) => part.type === "boolean" && "const" in part);

@@ -1,7 +1,7 @@
-// Values that no row has: a text with a NUL character, and a number that is not a whole number below 2^53. A request may contain such a
-// value, for example as the id of a task. PostgreSQL refuses a statement with it, together with all other statements of the same message,
-// which may belong to other callers. SQLite's driver cuts the text at the NUL, and would find the row of another key. So no statement gets
-// such a value: a key with it finds nothing, and a bound is replaced by the next value that a row may have.
+// Values that no row has: a text with a NUL character, and a number that is not a whole number below 2^53. A request may contain one, for
+// example as the id of a task. PostgreSQL refuses a statement with it, and all other statements of the same message. SQLite's driver cuts
+// the text at the NUL, and would find the row of another key. So no statement gets such a value: a key with it finds nothing, and a bound
+// is replaced by the next value that a row may have.
 
 import { isKey, type Scan, type TableRows, type Value } from "../engine/rows.ts";
 

@@ -1,5 +1,5 @@
-// Wraps an exporter of OpenTelemetry: reports when exports begin to fail and when they work again, counts items that were never sent, and
-// retries failed exports over gRPC. OpenTelemetry's HTTP exporters retry by themselves.
+// Wraps an exporter of OpenTelemetry. Reports when exports begin to fail and when they work again, counts items that were never sent, and
+// retries over gRPC. OpenTelemetry's HTTP exporters retry by themselves.
 
 import { type Clock, pause } from "../core/clock.ts";
 import { type Episodes, stderrLogger } from "../runner/notices.ts";
@@ -30,10 +30,7 @@ const pausesMs = [1_000, 2_000, 5_000, 10_000];
 /** How long the stop of a worker waits for its last records. */
 const closeMsMax = 5_000;
 const shownCharsMax = 200;
-/**
- * The gRPC codes after which the same request may succeed, by OTLP's specification: cancelled, deadline exceeded, resource exhausted,
- * aborted, out of range, unavailable, data loss. HTTP status codes are larger numbers.
- */
+/** The gRPC codes after which the same request may succeed, by OTLP's specification. HTTP status codes are larger numbers. */
 const laterCodes: ReadonlySet<unknown> = new Set([1, 4, 8, 10, 11, 14, 15]);
 
 export class Outlet<Item> implements Exporter<Item> {

@@ -1,6 +1,5 @@
-// Writes spans with computed ids. Workers use the span of a run as the parent of their spans long before the run ends, and only at its end
-// does the server write the span. The SDK takes the ids of its spans from a generator. The generator here gets the ids just before a span
-// starts.
+// Writes spans with computed ids. The server writes the span of a run when the run ends, but workers use it as a parent before. The SDK
+// takes the ids of its spans from a generator, which gets them here just before a span starts.
 
 import { cutMiddle } from "../core/text.ts";
 import type { FinishedSpan, SpanIds, SpanWriter } from "../core/trace.ts";
@@ -30,8 +29,8 @@ export class GivenIds implements IdGenerator {
 
 const statusError = 2;
 /**
- * Maximum characters of an error on a span; the run has all of it. 8,192 spans wait for a collector that does not answer, and a batch of 512 is
- * written as one text.
+ * Maximum characters of an error on a span; the run has all of it. Up to 8,192 spans wait for a collector, and a batch of 512 is written as
+ * one text.
  */
 const errorCharsMax = 1_024;
 const sampled = 1;

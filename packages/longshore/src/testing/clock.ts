@@ -47,8 +47,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Moves time forward and fires the timers that are due, in order of time and then of creation; each timer runs at its own time. After
-   * each timer, promises and immediates get a turn, so that timers which they create fire in time too. Does not wait for I/O.
+   * Moves time forward and fires the timers that are due, in order of time and then of creation. Each timer runs at its own time. After
+   * each timer, promises and immediates get a turn: they may create timers that are also due. Does not wait for I/O.
    */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;

@@ -47,8 +47,8 @@ export class Loopback implements Transport {
   async stop(): Promise<void> {}
 
   /**
-   * Returns what the worker reported. Rejects with LONGSHORE_CLOSED when the worker takes no work, and with LONGSHORE_LEASE_LOST when the
-   * lease was lost, so that nothing was reported.
+   * Returns what the worker reported. Rejects with LONGSHORE_CLOSED when the worker takes no work. Rejects with LONGSHORE_LEASE_LOST when
+   * the lease was lost, and nothing was reported.
    */
   async run(task: string, input: unknown = {}, call: LoopbackCall = {}): Promise<Outcome> {
     const slot = await this.#host?.slots.take();

@@ -41,7 +41,7 @@ function entryOf({ id }: RunHistory, task: TaskHistory): Entry[] {
   return [{ task, node: Number(task.id.slice(id.length + 1)), after: Number.parseInt(command, 10), place }];
 }
 
-/** While a turn is in progress, a side effect may end, and be reported, after commands that the function gave later. */
+/** While a turn is in progress, a side effect may be reported after commands that the function gave later. */
 function numbers({ state, journal }: RunHistory, entries: readonly Entry[], wrong: Wrong): Finding[] {
   const last = entries.at(-1);
   if (journal == null || last === undefined) return [];
@@ -51,7 +51,7 @@ function numbers({ state, journal }: RunHistory, entries: readonly Entry[], wron
   return gap < 0 ? [] : [wrong(`its command ${gap + 1} is missing`, entries[gap] as Entry)];
 }
 
-/** The function gives a command after it has received the results before, so later commands were given after as many results, or more. */
+/** The function gives a command after the results before it. So a later command was given after as many results, or more. */
 function order(entries: readonly Entry[], wrong: Wrong): Finding[] {
   for (const [at, later] of entries.slice(1).entries()) {
     const earlier = entries[at] as Entry;

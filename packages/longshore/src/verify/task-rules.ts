@@ -17,9 +17,7 @@ function taskState(task: TaskHistory): Finding[] {
   return [];
 }
 
-/**
- * Attempts before `firstAttempt` belong to an earlier execution of the run (before a restart or retry), which may have its own completion.
- */
+/** Attempts before `firstAttempt` belong to an earlier life of the run, which may have its own completion. */
 function oneCompletion({ id, firstAttempt, attempts }: TaskHistory): Finding[] {
   const life = attempts.filter(({ attempt }) => attempt >= firstAttempt);
   const at = life.findIndex(isAccepted);

@@ -124,8 +124,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Rejects after `ms`, or when `signal` aborts. The request continues, and its result is ignored. The timer keeps the process alive: when a
- * broker is lost, nothing else may keep it alive, and the caller would never get an answer.
+ * Rejects after `ms`, or when `signal` aborts. The request continues, and its result is ignored. The timer keeps the process alive until
+ * the caller has its answer.
  */
 export function within<T>(ms: number, request: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

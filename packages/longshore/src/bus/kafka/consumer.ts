@@ -174,8 +174,8 @@ export class KafkaConsumer implements BusConsumer {
   }
 
   /**
-   * Leaves the group after an error, or when the consumer is closed during a join. Uses a separate client: a broker answers the requests of
-   * one connection in order, so a join that waits for other members would delay the leave.
+   * Leaves the group after an error, or when the consumer is closed during a join. A broker answers the requests of one connection in
+   * order, and a join may wait long. So this uses a separate client.
    */
   async #leaveLate(): Promise<void> {
     if (!this.#membership.isKnown) return;

@@ -1,5 +1,5 @@
-// The state of a member between two rebalances: its partitions, and for each partition the read position, the records that are fetched but
-// not delivered, and the records that are handled but not committed.
+// The state of a member between two rebalances: its partitions with their read positions, the records that are fetched but not delivered,
+// and the records that are handled but not committed.
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
 import type { Assignment } from "../../net/kafka/assignment.ts";
@@ -89,7 +89,7 @@ export class Generation {
     this.#deps.wake();
   }
 
-  /** Finds the read positions and commits them, so that the group gets later records even when this member ends. */
+  /** Finds the read positions and commits them: the group must get later records even when this member ends. */
   async begin(): Promise<void> {
     if (this.#partitions.length === 0) return;
     const { client, from, added } = this.#deps;

@@ -1,5 +1,5 @@
-// Membership in a consumer group, by the classic protocol. At a rebalance, the library's own implementation joins again immediately, so the
-// next owner of the partitions handles records a second time that are still in progress. Here, the consumer is notified, finishes and
+// Membership in a consumer group, by the classic protocol. At a rebalance, the library's own implementation joins again immediately. Then
+// the next owner of the partitions handles records a second time that are still in progress. Here, the consumer is notified, finishes and
 // commits; only then does the member join again.
 //
 // Life of a member: join (waits for all others) -> sync (the leader assigns partitions) -> heartbeats, until the reply to one reports a

@@ -1,4 +1,4 @@
-// One idempotent producer. It numbers the messages that it sends to each partition, so a broker that receives a batch twice stores it once.
+// One idempotent producer. It numbers the messages that it sends to each partition. So a broker that receives a batch twice stores it once.
 // It has at most one open request, and sends a failed batch again unchanged.
 
 import type { Connection, Producer } from "@platformatic/kafka";

@@ -1,5 +1,5 @@
-// Publishes to Kafka, one request at a time, with an idempotent producer: when a response is lost and the batch is sent again, the broker
-// stores it once. The producer numbers its batches, so a batch must be sent again unchanged, or by a new producer.
+// Publishes to Kafka, one request at a time. When a response is lost, the batch is sent again. The producer is idempotent: it numbers its
+// batches, and the broker stores each once. So a batch must be sent again unchanged, or by a new producer.
 
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";

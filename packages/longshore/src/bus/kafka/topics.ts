@@ -1,7 +1,6 @@
-// Topics on Kafka: finds them, creates them, or adds partitions. A client without the permission to create topics can still use existing
-// ones.
+// Finds topics on Kafka, creates them, or adds partitions. A client without the permission to create topics can still use existing ones.
 //
-// One session with the broker at a time does this for all callers that wait: each lists every topic, and hundreds of roles may be announced at once.
+// One session with the broker at a time does this for all callers that wait: hundreds of roles may be announced at once.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { EnsureOptions } from "../bus.ts";

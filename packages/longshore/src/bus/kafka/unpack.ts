@@ -1,4 +1,4 @@
-// Unpacks a batch of records. Brokers limit only the packed size, and a megabyte may unpack to gigabytes, so the unpacked size is bounded.
+// Unpacks a batch of records. Brokers limit only the packed size, and a megabyte may unpack to gigabytes. So the unpacked size is bounded.
 // gzip and Zstandard are unpacked outside of the event loop and stop at the limit. The library unpacks snappy and LZ4 in one step, so the
 // sizes in their headers are added up first.
 

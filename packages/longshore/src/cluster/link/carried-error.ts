@@ -38,7 +38,7 @@ export function carriedError(thrown: unknown, depth = 1): CarriedError {
   };
 }
 
-/** The error that a caller gets: an error of ours as such, and any other as an Error with the same name and code. */
+/** The error that a caller gets. An error that is not ours becomes an Error with the same name and code. */
 export function errorFrom(carried: unknown): Error {
   const { message, name, code, detail, terminal, fields, cause } = (carried ?? {}) as Partial<CarriedError>;
   const text = typeof message === "string" ? message : "The owner reported an error without a message.";

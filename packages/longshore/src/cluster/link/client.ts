@@ -45,7 +45,7 @@ export interface CallOptions {
 
 export interface StreamListener {
   event(event: unknown): void;
-  /** The stream is open at this owner, for the first time or again after the link broke: events before this moment may be missing. */
+  /** The stream is open at this owner, for the first time or again. Events before this moment may be missing. */
   opened?(owner: string): void;
   /** The owner has ended the stream, and it is not opened again. */
   ended?(error?: Error): void;
@@ -119,8 +119,8 @@ export class LinkClient {
   }
 
   /**
-   * Resolves with the owner's answer. A call that was not answered when the link broke is sent again to the next owner, in its order and
-   * with the same key. Rejects with LONGSHORE_STORE_UNAVAILABLE when there was no link for `waitMs` of the limits, and with LONGSHORE_LIMIT
+   * Resolves with the owner's answer. A call without an answer when the link broke is sent again to the next owner, in its order and with
+   * the same key. Rejects with LONGSHORE_STORE_UNAVAILABLE when there was no link for `waitMs` of the limits. Rejects with LONGSHORE_LIMIT
    * when too many calls wait.
    */
   call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
@@ -166,7 +166,7 @@ export class LinkClient {
     this.#wake?.abort();
     const link = this.#link;
     if (link === undefined) return;
-    // When the owner cannot be found now, the link stays: it breaks by itself when the node at its other end is gone.
+    // When the owner cannot be found now, the link stays. It breaks by itself when the other node is gone.
     const owner = await this.#findOwner().catch(() => link.owner);
     if (owner !== null && owner.node === link.owner.node && owner.epoch === link.owner.epoch) return;
     link.wire.cut("Another node owns the data.");

@@ -120,8 +120,8 @@ export function framesOf(texts: readonly string[], charsMax: number): Buffer[] {
 }
 
 /**
- * Whether a message alone would make a frame that is too large. It counts bytes only when the number of characters is near the limit, and
- * the values that it carries only when they may be too many.
+ * Whether a message alone would make a frame that is too large. Counts bytes and values only when the number of characters comes near the
+ * limit.
  */
 export function exceeds(text: string, carried: unknown, bytesMax: number): boolean {
   if (text.length > countedBytes && hasMany(carried)) return true;

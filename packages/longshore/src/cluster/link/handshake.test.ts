@@ -1,5 +1,5 @@
-// Which programs get a link, and which do not: wrong secrets, recorded handshakes, other versions, other owners, TLS, and an attacker in the
-// middle.
+// Which programs get a link. Those with a wrong secret, a recorded handshake, another version or another owner do not, and neither does an
+// attacker in the middle of TLS.
 
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";

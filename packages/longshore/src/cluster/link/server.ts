@@ -1,4 +1,4 @@
-// The owner's side of all links: takes over connections that request the upgrade, accepts nodes that prove who they are, and serves them.
+// The owner's side of all links. It takes over connections that request the upgrade, and serves nodes that prove who they are.
 
 import type { Socket } from "node:net";
 import { type Clock, systemClock } from "../../core/clock.ts";

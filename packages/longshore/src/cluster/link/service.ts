@@ -13,7 +13,7 @@ export interface LinkCall {
   /** The node that calls. */
   readonly node: string;
   readonly link: LinkEnd;
-  /** True when the node has sent this call before, to this owner or to an earlier one: it may have been carried out. */
+  /** True when the node has sent this call before: it may have been carried out. */
   readonly isRepeat: boolean;
   /** Aborts when the caller does not want the answer any more, and when the link breaks. */
   readonly signal: AbortSignal;
@@ -29,13 +29,13 @@ export interface LinkStream {
 
 export interface LinkService {
   /**
-   * Carries out one call. A rejection reaches the caller with its code, message, detail and plain fields. When a link breaks during a call,
-   * the node sends the same call again with the same key, perhaps while the first is still being carried out.
+   * Carries out one call. A rejection reaches the caller with its code, message, detail and plain fields. After a broken link, the node
+   * sends the same call again with the same key. The first one may still be in progress.
    */
   call(name: string, args: unknown, call: LinkCall): Promise<unknown>;
   /**
-   * Opens a stream: `emit` sends events until the returned function is called, which happens once, when the node closes the stream or the
-   * link breaks. It is not called for a stream that the owner has ended. An error thrown by this method ends the stream.
+   * Opens a stream. `emit` sends events until the returned function is called: once, when the node closes the stream or the link breaks. It
+   * is not called for a stream that the owner has ended. An error thrown by this method ends the stream.
    */
   open(name: string, args: unknown, stream: LinkStream): () => void;
   /** A link has ended. The signals of its calls abort, some in each turn of the event loop. The node may already have another link. */

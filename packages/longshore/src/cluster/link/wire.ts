@@ -1,6 +1,6 @@
 // One end of a link: a socket with frames in both directions. Gathers what is sent in one turn of the event loop, sends pings, and cuts a
-// link on which nothing arrives. It delivers a limited number of messages in each turn: a frame may have thousands, each of which is a request
-// of some client of the other node. Meanwhile the socket is not read, so the other side waits.
+// link on which nothing arrives. A frame may have thousands of messages, each of which is a request of a client. So only some are delivered
+// in each turn, and meanwhile the socket is not read.
 
 import type { Socket } from "node:net";
 import type { Clock } from "../../core/clock.ts";
@@ -203,7 +203,7 @@ export class Wire {
   #armPing(): void {
     this.#stopPings = this.#clock.at(this.#clock.now() + this.#limits.pingMs, () => {
       // Counts intervals instead of reading the clock. After a pause of this process, it first reads the bytes that arrived meanwhile, and
-      // only then counts the next interval.
+      // Counts intervals instead of reading the clock. So after a pause of this process, bytes that arrived meanwhile are read first.
       this.#quiet = this.#heard ? 0 : this.#quiet + 1;
       this.#heard = false;
       const { quietPings, pingMs } = this.#limits;

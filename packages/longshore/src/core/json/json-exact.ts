@@ -23,8 +23,8 @@ function newMark(): string {
 }
 
 /**
- * A number that a double cannot hold. In code that does not know this class, arithmetic and `<` use the nearest double, and JSON.stringify writes it (null
- * when it is infinite).
+ * A number that a double cannot hold. Code that does not know this class gets the nearest double in arithmetic and in JSON, or null in JSON
+ * when it is infinite.
  */
 export class ExactNumber {
   /** As it was written in the JSON. */

@@ -1,6 +1,6 @@
 // Finds the numbers of a JSON text that a double would change: most whole numbers above 2^53, numbers with more than seventeen digits, and
-// numbers that are too large or too small. For a text without such numbers (nearly every text), this reads one of every sixteen characters
-// and makes one search.
+// numbers that are too large or too small. Nearly all texts have none. For them, this reads one of every sixteen characters and makes one
+// search.
 
 export interface Stretch {
   readonly from: number;

@@ -14,7 +14,7 @@ const closeList = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** JavaScript stores an object with more names than this as a hash table, which costs several times as much to build and to walk. */
+/** JavaScript stores an object with more names than this as a hash table, which costs several times as much. */
 const wideNames = 1_000;
 /** The weight of each further name of such an object. */
 const wideWeight = 4;

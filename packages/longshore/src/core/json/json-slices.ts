@@ -1,6 +1,5 @@
-// Reads large JSON in slices, with turns of the event loop between them, so that other requests are served while megabytes are read. A
-// slice is several whole members or items in a row, which JSON.parse reads. When a member is larger than a slice, its own members are read
-// in slices in the same way, and a long string is read in pieces.
+// Reads large JSON in slices, with turns of the event loop between them. A slice is several whole members or items in a row, which
+// JSON.parse reads. A member that is larger than a slice is read in slices in the same way. A long string is read in pieces.
 
 import { atOnce, inTurns, type Sliced } from "../slices/slice-work.ts";
 import { Slices, turnRows } from "../slices/slices.ts";
@@ -22,8 +21,8 @@ export interface Parsed {
 const bodies = new Slices();
 
 /**
- * The value of a text that is longer than a slice, or its mistake. Returns undefined for a short text, for a text that is neither a list
- * nor an object, and for one that nests too deep: the caller uses the usual reader for these.
+ * The value of a text that is longer than a slice, or its mistake. Undefined when the caller must use the usual reader: for a short text,
+ * one that is neither a list nor an object, and one that nests too deep.
  */
 export async function parseLarge(text: string, chars = sliceChars, slices: Slices = bodies): Promise<Parsed | undefined> {
   if (text.length <= chars || !/^[ \t\r\n]*[[{]/.test(text.slice(0, chars))) return undefined;
@@ -193,8 +192,8 @@ class SlicedReader {
   }
 
   /**
-   * The offset of the quote that ends the string. When there is no quote before `limit`: the first offset, at `limit` or after it, that is
-   * not inside an escape.
+   * The offset of the quote that ends the string. Without a quote before `limit`: the first offset from `limit` on that is not inside an
+   * escape.
    */
   #stringEnd(from: number, limit: number): number {
     const text = this.#text;

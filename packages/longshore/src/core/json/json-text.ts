@@ -107,7 +107,8 @@ function* stringEnd(text: string, at: number, chars: number): Sliced<number> {
 }
 
 /**
- * The offset where a string that is read from `from` ends, or the first offset from `limit` on that cuts no escape and no surrogate pair.
+ * The offset where a string that is read from `from` ends. For a long string: the first offset from `limit` on that cuts no escape and no
+ * surrogate pair.
  */
 function pieceEnd(text: string, from: number, limit: number): number {
   let at = from;

@@ -7,8 +7,8 @@ import type { Json } from "./json.ts";
 type LeftOut = undefined | symbol | ((...args: never) => unknown);
 
 /**
- * The type of a value that has been stored as JSON: a `Date` becomes a string, a `Map` an object, a `Set` a list, bytes a string in base64;
- * `undefined` becomes null, and objects lose their methods.
+ * The type of a value that has been stored as JSON: a `Date` becomes a string, a `Map` an object, a `Set` a list, bytes a string in base64,
+ * `undefined` null. Objects lose their methods.
  */
 export type Jsonify<T> = 0 extends 1 & T ? T : unknown extends T ? T : [T] extends [Json] ? T : JsonForm<T>;
 

@@ -1,10 +1,10 @@
-// Converts a handler's value to JSON. The result is that of JSON.stringify, except where that would lose data silently: a map becomes an
+// Converts a handler's value to JSON. The result is that of JSON.stringify, except where that would lose data silently. A map becomes an
 // object, a set a list, bytes base64 text, an error its name and message. A value that JSON cannot express is refused with its path.
 
 import { type Json, jsonDepthMax } from "./json.ts";
 
 /**
- * `undefined` becomes null, dates become texts, functions are left out, an instance of a class becomes the result of its `toJSON` or its
+ * `undefined` becomes null and dates become texts; functions are left out. An instance of a class becomes the result of its `toJSON` or its
  * own fields. Throws a TypeError with the path of a value that JSON cannot carry: a bigint, a cycle, a map whose keys are not texts.
  */
 export function toJson(value: unknown): Json {

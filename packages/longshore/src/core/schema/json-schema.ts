@@ -23,9 +23,7 @@ const unsupported = ["$dynamicRef", "$recursiveRef", "dependentSchemas", "uneval
 /** Keywords that organise a document. The published form has its own organisation. */
 const organisation = new Set(["$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "~standard"]);
 
-/**
- * The published form of `raw`, or undefined when `raw` contains something that draft-07 cannot express: a wrong schema is worse than none.
- */
+/** The published form of `raw`. Undefined when `raw` contains something that draft-07 cannot express: a wrong schema is worse than none. */
 export function publishedSchema(raw: unknown, options: { readonly strict?: boolean } = {}): JsonSchema | undefined {
   if (!isObject(raw)) return undefined;
   try {

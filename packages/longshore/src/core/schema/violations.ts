@@ -1,6 +1,6 @@
-// Checks values against the JSON Schemas of workflows, flows and components. Any user may have written them, so patterns are matched in linear time
-// (linear-pattern.ts), and the work for one value is counted and bounded, even when a schema refers to itself. Unknown keywords have no
-// effect, and `format` is only an annotation, as JSON Schema defines it.
+// Checks values against the JSON Schemas of workflows, flows and components. Any user may have written them. So patterns are matched in
+// linear time (linear-pattern.ts), and the work for one value is counted and bounded. Unknown keywords have no effect, and `format` is only
+// an annotation, as JSON Schema defines it.
 
 import { isObject, type Json, type JsonObject } from "../json/json.ts";
 import { rounded } from "../json/json-exact.ts";

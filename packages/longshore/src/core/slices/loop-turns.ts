@@ -1,6 +1,6 @@
-// Limits the work that the connections of a server cause in one turn of the event loop. One connection can send tens of thousands of small
-// requests, which Node reads in one turn; all other callers would wait for them. So work is counted in units when it begins. A connection
-// that has used its share stops reading and continues in a later turn, after the other connections. Nothing is refused.
+// Limits the work that one connection causes in one turn of the event loop. A connection can send tens of thousands of small requests,
+// which Node reads in one turn, while all other callers wait. So work is counted in units when it begins. A connection that has used its
+// share stops reading and continues in a later turn. Nothing is refused.
 //
 // A client that waits for its responses never reaches its share; counting its work costs a few additions.
 

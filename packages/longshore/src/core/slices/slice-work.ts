@@ -16,7 +16,7 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
   }
 }
 
-/** One for the process, because there is one event loop: regardless of how many definitions arrive at once, one slice runs in a turn. */
+/** One for the process: there is one event loop, so one slice runs in a turn. */
 const definitions = new Slices();
 
 /** Each slice except the first waits for a turn of the event loop, so work of a single slice is done at once. */

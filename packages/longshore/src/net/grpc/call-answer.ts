@@ -158,7 +158,7 @@ export class CallAnswer implements Moving {
 
 /**
  * Ends the request side once the response is complete: the caller need not send the rest (RFC 9113, section 8.1). The response must be sent
- * first: it is written in the next turn, and Node 22 drops what a stream has not written yet when it is reset.
+ * first. It is written in the next turn, and Node 22 drops it when the stream is reset before.
  */
 export function endEarly(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return;

@@ -1,10 +1,9 @@
-// Recognises a client that only keeps the server busy. In one turn of the event loop, such a client opens many streams and resets them
-// before their calls have begun, or sends messages in very many tiny pieces. A client that waits for its responses never comes near these
-// counts.
+// Recognises a client that only keeps the server busy. In one turn of the event loop, it opens many streams and resets them before their
+// calls have begun, or sends messages in very many tiny pieces. A client that waits for its responses never comes near these counts.
 //
-// Node and nghttp2 already do the following: they refuse streams beyond `maxConcurrentStreams` without a call into JavaScript; they end a
+// Node and nghttp2 already do the following. They refuse streams beyond `maxConcurrentStreams` without a call into JavaScript. They end a
 // connection that leaves a thousand replies to pings or settings unread, sends a thousand wrong frames, or sends more than eight
-// CONTINUATION frames for one header block; and they send GOAWAY after a thousand resets, but only after everything that had arrived is
+// CONTINUATION frames for one header block. They send GOAWAY after a thousand resets, but only when everything that had arrived is
 // processed.
 import type { LoopTurns } from "../../core/slices/loop-turns.ts";
 

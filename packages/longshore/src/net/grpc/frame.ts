@@ -1,5 +1,5 @@
-// The framing of gRPC messages in the body of a request or response: a byte for whether it is compressed, its length in four bytes,
-// big-endian, and the message. Chunks of the network may be cut anywhere.
+// The framing of gRPC messages: a byte for whether the message is compressed, its length in four bytes, big-endian, and the message. Chunks
+// of the network may be cut anywhere.
 import { GrpcCode, GrpcError } from "./status.ts";
 
 /** The default size limit of a client, in both directions; the default of peers is 4 MiB. Larger content belongs into a blob. */

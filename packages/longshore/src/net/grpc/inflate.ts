@@ -1,4 +1,4 @@
-// Decompresses messages. A few bytes may decompress to gigabytes, so the output is counted as it is produced: against the limit of one
+// Decompresses messages. A few bytes may decompress to gigabytes. So the output is counted as it is produced, against the limit of one
 // message and against the memory that all callers share. Few messages are decompressed at a time.
 import { createGunzip } from "node:zlib";
 import type { Frame } from "./frame.ts";

@@ -1,6 +1,5 @@
-// Notices a peer that is gone without closing its connection: a machine without power, a cut cable, a NAT that dropped its state. TCP alone
-// notices after minutes to hours, and only when something is sent. Every peer replies to an HTTP/2 PING at once, however busy its program
-// is.
+// Notices a peer that is gone without closing its connection, for example after a power failure. TCP alone notices after minutes to hours,
+// and only when something is sent. Every peer replies to an HTTP/2 PING at once, however busy its program is.
 import type { Http2Session } from "node:http2";
 import type { Clock } from "../../core/clock.ts";
 

@@ -21,7 +21,7 @@ export interface GrpcLimits extends ValueLimits {
   strangerStreams: number;
   /**
    * Connections on which no call has been allowed yet. A further one disconnects the oldest. The server opens about 1,500 connections a
-   * second, so a client has more than half a second for its first call.
+   * second, so a client has half a second for its first call.
    */
   strangerSessions: number;
   /** The limit of all metadata of one call: the same as for HTTP/1.1 requests. */
@@ -62,7 +62,7 @@ export const sessionWindowBytes = 4_194_304;
 export const inflationsAtOnce = 2;
 
 /**
- * The memory limit of a session, in megabytes: room for the largest message, for the data that waits before it, and a reserve. Node's
- * default of 10 is less than one message.
+ * The memory limit of a session, in megabytes: room for the largest message and the data that waits before it. Node's default of 10 is less
+ * than one message.
  */
 export const sessionMemoryMb = 160;

@@ -1,6 +1,6 @@
 // One call on the server's side. Its states: receiving (call-request.ts), running (the handler runs; a stream may be sending), over (the
-// status is being sent, or the caller has disconnected; call-answer.ts). A call ends with the first of these events, and later ones have no
-// effect: the handler's result or error, the deadline, a cancellation, the end of the connection, the closing of the server.
+// status is being sent, or the caller has disconnected; call-answer.ts). The first of these events ends a call: the handler's result or
+// error, the deadline, a cancellation, the end of the connection, the closing of the server. Later ones have no effect.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { actions, type Caller, stranger } from "../../core/actions.ts";
 import { valuesMaxOf } from "../http/request-size.ts";

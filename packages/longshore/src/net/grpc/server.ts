@@ -1,9 +1,8 @@
 // Serves gRPC on sockets that it receives. The host decides who may call, what is counted and what an error means. One connection is in
 // session.ts, one call in server-call.ts.
 //
-// Measured on two cores that the client shares (Node 20, including decoding and access check): a unary call takes 36 to 47 us of the
-// server's CPU with 32 calls in flight, and 77 to 110 us with one call at a time, mostly in node:http2. For the client it is 55 to 69 us
-// and 100 to 145 us. A thousand idle streams take 4 MB on one connection, and 46 MB when each has its own connection.
+// Measured on two cores that the client shares (Node 20): a unary call takes 36 to 47 us of the server's CPU with 32 calls in flight, and
+// 77 to 110 us with one call at a time. A thousand idle streams take 4 MB on one connection, and 46 MB on a connection each.
 import type { Http2Server, ServerHttp2Session } from "node:http2";
 import { createServer } from "node:http2";
 import type { Socket } from "node:net";
@@ -110,8 +109,9 @@ export class GrpcServer {
   }
 
   /**
-   * Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. Returns undefined, and
-   * the socket is destroyed, when Node opens no session: with TLS, the client must have chosen `h2` in the handshake (RFC 9113, section 3.2).
+   * Serves this socket from now on; `bytes` are received but not parsed yet. The socket must have no other listeners. When Node opens no
+   * session, returns undefined and the socket is destroyed. With TLS, the client must have chosen `h2` in the handshake (RFC 9113, section
+   * 3.2).
    */
   take(socket: Socket, bytes?: Buffer): GrpcSession | undefined {
     // A peer that ends its side of HTTP/2 has disconnected. If the socket stayed half-open, it would never close, and its calls would not

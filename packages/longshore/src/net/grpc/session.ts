@@ -1,5 +1,5 @@
-// One HTTP/2 connection and its calls. Calls beyond its share of a turn of the event loop begin in a later turn (waiting-streams.ts), and a
-// client that floods the server is disconnected (flood.ts).
+// One HTTP/2 connection and its calls. Calls beyond its share of a turn begin in a later turn (waiting-streams.ts). A client that floods
+// the server is disconnected (flood.ts).
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { pieceUnits, requestUnits, type Share } from "../../core/slices/loop-turns.ts";

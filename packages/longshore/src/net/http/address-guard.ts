@@ -1,6 +1,5 @@
-// Decides which addresses a request may reach whose target comes from data. A name is resolved here, each of its addresses is checked, and
-// the connection goes to an address that was checked: the name is not resolved a second time. Every new connection is checked, so also
-// those of redirects.
+// Decides which addresses a request may reach whose target comes from data. A name is resolved here and each of its addresses is checked.
+// The connection goes to a checked address: the name is not resolved a second time. Every new connection is checked, also after a redirect.
 
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
@@ -9,7 +8,7 @@ import type { buildConnector } from "undici";
 import { LongshoreError } from "../../core/errors.ts";
 import { shown } from "../../core/text.ts";
 
-/** Addresses that are not public: this host, private networks, link-local (metadata of clouds), carriers, tests, multicast, reserved. */
+/** Addresses that are not public, such as this host, private networks and the metadata of clouds. */
 const closed: readonly [address: string, prefix: number, family: "ipv4" | "ipv6"][] = [
   ["0.0.0.0", 8, "ipv4"],
   ["10.0.0.0", 8, "ipv4"],
@@ -35,7 +34,7 @@ const closed: readonly [address: string, prefix: number, family: "ipv4" | "ipv6"
 const closedLists = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const [address, prefix, family] of closed) closedLists[family].addSubnet(address, prefix, family);
 
-/** A lookup holds one of the four threads of the process that also read and write files, as long as a name server takes to answer. */
+/** A lookup holds one of the four threads of the process that also read and write files. */
 const lookupsMax = 2;
 
 type Resolve = (name: string) => Promise<readonly LookupAddress[]>;

@@ -1,5 +1,5 @@
-// The parts of a protocol's server half: routes, requests and replies. No sockets here; net/listener owns those. A protocol lists its
-// routes as data, so that one access check guards all of them and a test can walk the table.
+// The parts of a protocol's server half: routes, requests and replies. A protocol lists its routes as data, so that one access check guards
+// all of them and a test can read the table. net/listener has the sockets.
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";

@@ -1,12 +1,11 @@
-// A JSON body that a worker receives: the response to its own request, or the request of a runtime that calls it. The sender may be faulty
-// or hostile, so bytes and values are counted as they arrive, before any value is built. Sixty megabytes of `{},{},{}` would block a worker
-// for a minute, in which it sends no heartbeats.
+// A JSON body that a worker receives: a response, or the request of a runtime that calls it. The sender may be faulty or hostile, so bytes
+// and values are counted as they arrive, before any value is built. Sixty megabytes of `{},{},{}` would block a worker for a minute.
 
 import { JsonScan } from "../../core/json/json-scan.ts";
 
 /**
- * The maximum number of JSON values in one body: enough for a poll that returns thirty tasks with the largest inputs that the server
- * accepts. Parsing this many takes about half a second.
+ * The maximum number of JSON values in one body: enough for thirty tasks with the largest inputs. Parsing this many takes about half a
+ * second.
  */
 export const receivedValuesMax = 4_194_304;
 

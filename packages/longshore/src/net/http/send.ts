@@ -1,5 +1,5 @@
 // Connections to one server, and one request with its complete response, on undici's low-level interface. undici's `request` wraps every
-// response in a stream, which takes a worker longer than the rest of a claim; responses to workers are small and read as a whole.
+// response in a stream, which costs a worker more than the rest of a claim. Responses to workers are small and read as a whole.
 
 import type { Dispatcher, Pool } from "undici";
 import { LongshoreError } from "../../core/errors.ts";
@@ -74,8 +74,8 @@ export interface SendLimits {
 }
 
 /**
- * Rejects without a complete response: the server is not reachable, the time has passed, the response is too large (LONGSHORE_LIMIT) or too
- * slow, or `signal` aborts.
+ * Rejects without a complete response: the server is not reachable, the time has passed, `signal` aborts, or the response is too slow or
+ * too large (LONGSHORE_LIMIT).
  */
 export function send(
   dispatcher: Dispatcher,

@@ -1,6 +1,6 @@
-// Assigns partitions to members, and encodes the data that members of a group exchange: the `roundrobin` strategy of Kafka's clients, so
-// that members in other languages can share a group with ours.
-// Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json of Kafka, version 0.
+// Assigns partitions to members, and encodes the data that members of a group exchange. It is the `roundrobin` strategy of Kafka's clients,
+// so members in other languages can share a group with ours. Layouts: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json
+// of Kafka, version 0.
 
 import { isObject } from "../../core/json/json.ts";
 

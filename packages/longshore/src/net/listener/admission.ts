@@ -1,7 +1,7 @@
-// Limits concurrent requests. Every connection has a few places of its own, which no other caller can take, so a client that waits for its
-// responses is never refused. Further requests, such as pipelined ones and calls on one HTTP/2 connection, take places from a shared pool.
-// One connection or token gets only a share of the pool. Requests that need no token have a small share, so half-sent requests cannot use
-// up the rest. Vital actions (health, metrics, cancellation) have a reserve above each of these limits.
+// Limits concurrent requests. Every connection has a few places of its own, so a client that waits for its responses is never refused.
+// Further requests, such as pipelined ones, take places from a shared pool. One connection or token gets only a share of the pool. Requests
+// that need no token have a small share, so half-sent requests cannot use up the rest. Vital actions (health, metrics, cancellation) have a
+// reserve above each of these limits.
 
 import { type Action, actions } from "../../core/actions.ts";
 import type { Problem } from "../http/http.ts";

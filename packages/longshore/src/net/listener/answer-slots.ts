@@ -1,16 +1,13 @@
 // Limits how many responses of one caller are built at once. A request that reads may hold megabytes of stored data while it waits for its
-// next turn of the event loop, and a caller may have thousands of requests in progress. So only a few of each caller are built at once; the
-// others wait in a queue and hold only the request in memory.
+// next turn of the event loop. A caller may have thousands of requests in progress. So only a few are built at once; the others wait in a
+// queue and hold only the request in memory.
 //
-// A handler that waits for an event, such as the end of a run, releases its slot as soon as it reads `gone`: a long poll holds no data
-// while it waits, and would keep the slot for a long time.
+// A handler that waits for an event, such as the end of a run, releases its slot as soon as it reads `gone`.
 
 import { type Action, actions } from "../../core/actions.ts";
 import { noRoomToWait, problemError } from "./problems.ts";
 
-/**
- * More slots would not be faster, because the event loop does one thing at a time, and each response may hold a page of 8 Mi characters.
- */
+/** More slots would not be faster, because the event loop does one thing at a time. Each response may hold a page of 8 Mi characters. */
 export const madeAtOnce = 16;
 
 /** The limit of characters of all waiting requests: a quarter of what may be received at once. */

@@ -48,10 +48,7 @@ const secretPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 const tokenScopes: readonly string[] = ["worker", "operator", "read"] satisfies TokenScope[];
 
-/**
- * Builds the check. `equal` must take constant time; it is a parameter so that a test can check that it is called for every token, whether
- * or not an earlier one matched.
- */
+/** Builds the check. `equal` must take constant time. It is a parameter so that a test can check that it is called for every token. */
 export function createAuth(
   tokens: readonly Token[],
   equal: (a: Uint8Array, b: Uint8Array) => boolean = timingSafeEqual,

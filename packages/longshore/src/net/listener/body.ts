@@ -62,7 +62,10 @@ export function decodeBody(bytes: Buffer): BodyOutcome {
   return text.includes("\ufffd") && !isUtf8(bytes) ? "not-utf8" : { text };
 }
 
-/** The body as a stream that fails with LONGSHORE_LIMIT beyond `bytesMax`, and with LONGSHORE_BAD_INPUT when the client disconnects before its end. */
+/**
+ * The body as a stream. It fails with LONGSHORE_LIMIT beyond `bytesMax`, and with LONGSHORE_BAD_INPUT when the client disconnects before
+ * its end.
+ */
 export function boundedStream(request: IncomingMessage, bytesMax: number): Transform {
   let size = 0;
   const bounded = new Transform({
@@ -75,8 +78,8 @@ export function boundedStream(request: IncomingMessage, bytesMax: number): Trans
   // The client may disconnect before the route begins to read, and an error without a listener ends the process. A route that reads later
   // still gets the error.
   bounded.on("error", () => {});
-  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. When a client
-  // disconnects, the server has not failed, so the error refuses the request and is not logged as a failure.
+  // An error of the stream unpipes the request without ending it: the rest is discarded after the refusal is written. The disconnect of a
+  // client is no failure of the server, so it is not logged as one.
   request.on("error", () => bounded.destroy(problemError(bodyBrokeOff())));
   return request.pipe(bounded);
 }

@@ -1,7 +1,7 @@
 // Reads the one form of request that workers send most: a complete HTTP/1.1 request with its body, and nothing else in the same bytes.
-// Every unusual request is left to node:http, which keeps this parser short and safe. When two parsers read the same bytes differently,
-// request smuggling is possible. So every rule below is stricter than RFC 9112 and Node's parser. A property test checks that Node reads
-// each accepted request in the same way.
+// Every unusual request is left to node:http, which keeps this parser short and safe. Two parsers that read the same bytes differently make
+// request smuggling possible. So every rule below is stricter than RFC 9112 and Node's parser. A property test checks that Node reads each
+// accepted request in the same way.
 
 import type { IncomingHttpHeaders } from "node:http";
 

@@ -1,5 +1,5 @@
-// One request and its response: the HttpRequest for the route, with costly fields created on first use, and the state that the listener
-// needs until the response is sent. There are two kinds: direct-exchange.ts and node-exchange.ts.
+// One request and its response: the HttpRequest for the route, and the state that the listener needs until the response is sent. Costly
+// fields are created on first use. There are two kinds: direct-exchange.ts and node-exchange.ts.
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { Readable, type Writable } from "node:stream";
@@ -115,10 +115,7 @@ export abstract class Exchange implements HttpRequest {
     this.bodyBytes = bytes;
   }
 
-  /**
-   * Releases the body when the response is built, or when it waits for an event, which may take a long time. Calling it again has no
-   * effect.
-   */
+  /** Releases the body when the response is built, or when it waits for an event. Calling it again has no effect. */
   dropBody(): void {
     const { bodyBudget } = this;
     if (bodyBudget === undefined) return;

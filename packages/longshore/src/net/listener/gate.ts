@@ -1,6 +1,6 @@
-// The access check of every route. It asks three questions: is the request meant for this server (Host)? May the page that sent it call
-// this server (Origin, and the site that browsers report)? Does its token allow the action? A server on loopback has no tokens by default,
-// but every web page that its user opens can reach it. The first checks keep such pages out, whatever method or content type they use.
+// The access check of every route. It asks three questions. Is the request meant for this server (Host)? May the page that sent it call
+// this server (Origin, and the site that browsers report)? Does its token allow the action? The first two keep foreign web pages away from
+// a server on loopback, which has no tokens by default.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
@@ -96,9 +96,9 @@ function bareToken(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Which Host headers are accepted. On loopback: only loopback names, the bound address and `hosts`, because a page whose name was rebound
- * to 127.0.0.1 sends its own name. On other addresses with `hosts`: the same. On other addresses without `hosts`: any name if tokens are
- * required; if not (insecure), only hosts that public DNS cannot assign, which are addresses and names of one label.
+ * Which Host headers are accepted. On loopback, or with `hosts`: only loopback names, the bound address and `hosts`. A page whose name was
+ * rebound to 127.0.0.1 sends its own name. On other addresses without `hosts`: any name if tokens are required. If not (insecure): only
+ * hosts that public DNS cannot assign, which are addresses and names of one label.
  */
 function hostRule(options: GateOptions): (host: string | undefined) => boolean {
   const names = new Set(["localhost", "127.0.0.1", "[::1]", bracketed(options.bound.toLowerCase())]);

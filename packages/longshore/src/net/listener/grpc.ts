@@ -1,5 +1,5 @@
-// gRPC on the same port: calls pass the same access check as requests, count against the same limits, appear in the same metrics and end in
-// the same order. net/grpc/ has the transport.
+// gRPC on the same port. Calls have the same access check, limits and metrics as requests, and end in the same order. net/grpc/ has the
+// transport.
 
 import type { Socket } from "node:net";
 import { stranger } from "../../core/actions.ts";

@@ -9,7 +9,7 @@ export interface HttpLimits extends ValueLimits {
   bodyBytes: number;
   /** The same for a route that needs no token. A caller without a token has nothing large to send. */
   openBytes: number;
-  /** The same for a route that carries inputs, outputs or definitions, and for such a gRPC request: a value with its envelope. */
+  /** The same for a route that carries inputs, outputs or definitions: a value with its envelope. */
   payloadBytes: number;
   /** How much of a refused body is read and discarded so that the client can read the refusal; beyond it, the client is disconnected. */
   discardBytes: number;
@@ -26,10 +26,7 @@ export interface HttpLimits extends ValueLimits {
    * some kilobytes.
    */
   inFlight: number;
-  /**
-   * The places that each connection has of its own, and that no other can take: enough for a worker's stream or long poll, its reports and
-   * heartbeats.
-   */
+  /** The places that each connection has of its own: enough for a worker's stream or long poll, its reports and heartbeats. */
   inFlightOwn: number;
   /** Concurrent requests on one connection: more than any client multiplexes, and a twentieth of the pool. */
   inFlightConnection: number;
@@ -58,7 +55,7 @@ export interface HttpLimits extends ValueLimits {
   checkMs: number;
   /** How long an idle socket is kept. Above the 90 s of Go and reqwest clients, so that the server never closes first. */
   keepAliveMs: number;
-  /** The quiet time after which the system probes the other side, so that the long poll of a lost machine ends. */
+  /** The quiet time after which the system checks the other side: the long poll of a lost machine must end. */
   probeMs: number;
   /** The bytes that may wait in memory for one reader of server-sent events before `send` returns false. */
   eventBufferBytes: number;
@@ -67,7 +64,7 @@ export interface HttpLimits extends ValueLimits {
    * may resume.
    */
   eventBytes: number;
-  /** The quiet time after which an event stream sends a comment: below the 30 s to 60 s after which proxies disconnect. */
+  /** The quiet time after which an event stream sends a comment. Proxies disconnect after 30 s to 60 s. */
   eventQuietMs: number;
   /** After this many quiet periods in which a reader takes nothing, it is disconnected: half a minute with the defaults. */
   eventStallsMax: number;

@@ -137,7 +137,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   });
 
   const sockets = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.probeMs };
-  /** Before a full server refuses a new client, it disconnects one that has not finished its handshake or has shown no valid token. */
+  /** A full server first disconnects a client that has not finished its handshake or has shown no valid token. */
   const admit = (socket: Socket): boolean => {
     if (connections.size + (secure?.handshakes ?? 0) < limits.connections) return true;
     traffic.broken("full");
@@ -206,7 +206,7 @@ function refuseOpenDoor(host: string, auth: Auth, insecure: boolean): void {
 
 /**
  * Connections that the system queues while this process is busy: a fleet of 5,000 workers connects at once when its server is back. Linux
- * queues at most `net.core.somaxconn`, 4,096 by default, and Node requests 511 by default.
+ * queues at most `net.core.somaxconn`, 4,096 by default. Node requests 511 by default.
  */
 const backlog = 8_192;
 

@@ -1,5 +1,5 @@
 // Writes a reply: a small body in one write with its headers, a large one in pieces, a stream through a pipe, and events until they end.
-// When the client has disconnected, the reply is given back to its route instead.
+// When the client has disconnected, the route gets the reply back.
 
 import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
@@ -25,8 +25,8 @@ export interface ReplyWriterOptions {
 
 export interface ReplyWriter {
   /**
-   * Writes the reply. When the client has disconnected, gives the reply back to its route. Throws, without writing anything, only for a reply that
-   * HTTP cannot carry, that there is no room for, or that is open-ended on a route without `openEnded`.
+   * Writes the reply. When the client has disconnected, gives the reply back to its route. Throws, without writing anything, for a reply
+   * that HTTP cannot carry or that there is no room for, and for an open-ended reply on a route without `openEnded`.
    */
   write(exchange: Exchange, reply: HttpReply): void;
 }

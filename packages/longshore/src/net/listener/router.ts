@@ -1,4 +1,4 @@
-// Finds the route of a path. Compiled once from the route tables: paths without parameters are one map lookup, the others walk a tree of
+// Finds the route of a path. Compiled once from the route tables. A path without parameters is one map lookup. The others walk a tree of
 // segments in which a literal segment takes precedence over a parameter. A trailing slash makes a different path.
 
 import { actions } from "../../core/actions.ts";

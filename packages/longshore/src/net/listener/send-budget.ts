@@ -1,5 +1,5 @@
 // Limits responses that are being sent. Their bytes are in memory until their readers take them, so they count against one budget of the
-// server, and a reader that takes nothing for a while is disconnected.
+// server. A reader that takes nothing for a while is disconnected.
 
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../core/byte-budget.ts";

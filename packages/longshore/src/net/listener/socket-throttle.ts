@@ -1,9 +1,9 @@
-// Sits between a socket and the parser of node:http, which would otherwise parse everything that has arrived, up to 2 MB, in one turn of
-// the event loop. The parser receives the data in slices. When the connection has used its share of the turn, the rest waits for a later
-// turn, and the socket is not read.
+// Limits how much node:http parses in one turn of the event loop: by itself it parses everything that has arrived, up to 2 MB. This object
+// is between the socket and the parser, and passes on the data in slices. When the connection has used its share of the turn, the rest
+// waits for a later turn, and the socket is not read.
 //
-// Node pauses and resumes the socket too, when a body or a response is not consumed. So `pause` and `resume` of the socket only record the
-// state that Node requests: bytes flow while Node reads and the share is not used up.
+// Node pauses and resumes the socket too, when a body or a response is not consumed. So `pause` and `resume` only record what Node wants.
+// Bytes flow while Node reads and the share is not used up.
 
 import type { Socket } from "node:net";
 import type { LoopTurns, Share } from "../../core/slices/loop-turns.ts";

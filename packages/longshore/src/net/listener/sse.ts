@@ -10,7 +10,7 @@ import type { HttpLimits } from "./limits.ts";
 export interface EventStreams {
   /** Opens a stream on a response whose headers were written. */
   open(response: ServerResponse): EventStream;
-  /** Ends every stream after the events that were accepted, and aborts its `gone`, so that its sender stops. Streams opened later end at once. */
+  /** Ends every stream after the events that were accepted, and aborts its `gone`. Streams opened later end at once. */
   endAll(): void;
 }
 

@@ -19,8 +19,8 @@ export interface Traffic {
   /** A connection was handed over to node:http or gRPC. */
   handedOver(): void;
   /**
-   * Bytes that never became a request: broken, too slow, or headers too large; `tls` for a failed handshake, `flood` for an HTTP/2 flood,
-   * `full` for a connection that was closed or refused because the limit of connections was reached.
+   * Bytes that never became a request: broken, too slow, or headers too large. `tls`: a failed handshake. `flood`: an HTTP/2 flood. `full`:
+   * a connection that was closed or refused at the limit of connections.
    */
   broken(status: number | "tls" | "flood" | "full"): void;
 }

@@ -1,9 +1,9 @@
 // Hands a connection over to another protocol, which its client asks for with `Upgrade` on one path. Without such a path, this is off.
-// node:http cannot do this here: once it has a listener for upgrades, it treats every request that offers one in that way, such as those of
+// node:http cannot do this here. With a listener for upgrades, it treats every request that offers one as an upgrade, such as those of
 // clients that offer HTTP/2.
 //
-// The gate does not check these requests: neither a token nor the name in `Host`. The protocol that takes the connection must check who is
-// at the other end before it accepts anything else.
+// The access check does not see these requests: neither the token nor the name in `Host`. The protocol that takes the connection must check
+// who is at the other end before it accepts anything else.
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
@@ -14,7 +14,7 @@ import type { HttpLimits } from "./limits.ts";
 
 export interface UpgradeRequest {
   readonly headers: IncomingHttpHeaders;
-  /** To be called when the client has proved who it is: from then on, a full listener does not disconnect it as a stranger. */
+  /** To be called when the client has proved who it is: then a full listener does not disconnect it. */
   known(): void;
 }
 

@@ -382,8 +382,7 @@ describe("properties", () => {
       expect(error).toMatchObject({ name: "LongshoreError", code: "LONGSHORE_BAD_INPUT" });
       return;
     }
-    // A message that is read can be written again with the same meaning, except for 64-bit numbers near the end of their range, which lose
-    // precision.
+    // A message that is read can be written again with the same meaning. The exceptions are 64-bit numbers near the end of their range.
     if (Math.abs(value.huge) < 2 ** 63 && Math.abs(value.large) < 2 ** 62)
       expect(Everything.decode(Everything.encode(value))).toEqual(value);
   }

@@ -106,7 +106,7 @@ export function driverTasks(functions: readonly FunctionCode[], { limit, steady 
   });
 }
 
-/** Undefined when the turn writes to the log or begins a side effect: only a turn that was handed out can do so. */
+/** Undefined when the turn writes to the log or begins a side effect: only a turn that was handed out can do that. */
 async function takeForeseen(
   state: Kept,
   result: { readonly node: number; readonly since: number; readonly output: Json },

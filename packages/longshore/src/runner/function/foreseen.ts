@@ -1,4 +1,5 @@
-// Turns that a worker takes before they are handed out, and sends with the result of the step that they wait for: `ForeseenTurn` in core/turn.ts.
+// Turns that a worker takes before they are handed out. It sends them with the result of the step that they wait for: `ForeseenTurn` in
+// core/turn.ts.
 
 import type { Json } from "../../core/json/json.ts";
 import type { Task } from "../../core/task.ts";

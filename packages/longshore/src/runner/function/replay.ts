@@ -1,13 +1,13 @@
 // One durable function in the memory of a worker. It gives commands and waits for their results. The same class runs a function for the
-// first time, continues it in its next turns, and replays it from a journal: a command that the journal has is compared with it and not
-// given again, and results are received in the order of their numbers.
+// first time, continues it in its next turns, and replays it from a journal. In a replay, a command that the journal has is compared with
+// it and not given again.
 //
-// The function is deterministic between results, so after each result this class waits until the function itself waits again
-// (`#untilItWaits`) before it passes on the next one.
+// The function is deterministic between results. So after each result this class waits until the function itself waits again
+// (`#untilItWaits`). Then it passes on the next one, in the order of their numbers.
 //
-// The result of a side effect. While the server has no open command of the function, nothing else can have a result: then it gets the next
-// number here, and the function receives it at once. Otherwise the server numbers it (core/turn.ts). A side effect that begins later may
-// depend on it, so it is held back until the result is in the journal (`#held`).
+// The result of a side effect gets the next number here while the server has no open command of the function: nothing else can have a
+// result. The function receives it at once. Otherwise the server numbers it (core/turn.ts). A later side effect may depend on it, so that
+// one is held back until the result is in the journal (`#held`).
 
 import type { Json } from "../../core/json/json.ts";
 import type { ValueSize } from "../../core/text-size.ts";
@@ -34,7 +34,7 @@ export class FunctionReplay {
   readonly #waiting = new Map<number, Waiting>();
   /** Commands that the journal does not have, in order, until they are reported. */
   readonly #fresh = new Unreported();
-  /** Results that this copy knows before the server numbers them: of side effects that ran here, and of commands that are too large. */
+  /** Results of side effects that ran here, and of commands that are too large. The server has not numbered them yet. */
   readonly #own = new Map<number, LocalResult>();
   readonly #effects = new SideEffects();
   /** Side effects that have ended, and whose results have no numbers. */
@@ -137,8 +137,8 @@ export class FunctionReplay {
   }
 
   /**
-   * Waits until the side effects of this turn have ended. `flush` reports commands: while side effects run, so that others start already,
-   * and before the next one begins. `goesOn`: the function receives the results of side effects in this turn.
+   * Waits until the side effects of this turn have ended. `flush` reports commands: while side effects run, and before the next one begins.
+   * `goesOn`: the function receives the results of side effects in this turn.
    */
   async settle(flush: Flush, goesOn = false): Promise<void> {
     await this.#untilItWaits();

@@ -50,9 +50,9 @@ interface Named<Input, Output> {
 }
 
 /**
- * What a durable function can do. Results of commands are in the journal of the run: after a crash the function runs again from its start,
- * and each command returns what it returned before. So code whose result can differ from call to call (the clock, random numbers, the network,
- * files) belongs in a task or in `local`.
+ * What a durable function can do. Results of commands are in the journal of the run. After a crash the function runs again from its start,
+ * and each command returns what it returned before. So code whose result can differ from call to call (the clock, random numbers, the
+ * network, files) belongs in a task or in `local`.
  */
 export interface FunctionScope {
   /** The id of the run. */
@@ -79,9 +79,10 @@ export interface FunctionScope {
   /** Waits for this long, or until this time. The wait survives restarts and holds no slot. */
   sleep(until: Duration | Date): Promise<void>;
   /**
-   * Runs `fn` on this worker and stores its result in the journal; a replay gets that result and does not run `fn`. If the worker crashes before
-   * the result is stored, `fn` runs again. It keeps the slot of the worker while it runs. The result is stored as JSON: a `Date` comes back as text.
-   * The result is stored before the next side effect begins, together with the commands that follow it, or with the end of the function.
+   * Runs `fn` on this worker and stores its result in the journal. A replay gets that result and does not run `fn`. If the worker crashes
+   * before the result is stored, `fn` runs again. It keeps the slot of the worker while it runs. The result is stored as JSON: a `Date`
+   * comes back as text. It is stored before the next side effect begins, together with the commands that follow it, or with the end of the
+   * function.
    */
   local<Output>(name: string, fn: (signal: AbortSignal) => Output | Promise<Output>, options?: LocalOptions): Promise<Jsonify<Output>>;
   /** Shows a value to clients under this name, in the status of the run. */
@@ -95,8 +96,8 @@ export interface FunctionScope {
   /** Ends this pass of the function and begins the next one with another input and an empty journal, in the same run. */
   continueAs(input: unknown): never;
   /**
-   * Marks a change of the code. Returns `newest` in a run that reaches this place for the first time. In a run that has passed this place before,
-   * it returns the same number as then, or 0 when the mark did not exist then.
+   * Marks a change of the code. Returns `newest` in a run that reaches this place for the first time. A replay returns the same number as
+   * then, or 0 when the mark did not exist then.
    */
   version(change: string, newest: number): number;
   /** Adds a line to the log of the run; not repeated in a replay. */

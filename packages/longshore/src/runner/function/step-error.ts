@@ -1,7 +1,7 @@
 import { LongshoreError } from "../../core/errors.ts";
 import type { Command, CommandResult } from "../../core/turn.ts";
 
-/** The error that a durable function gets when it awaits a step, a child run, a side effect or a signal that did not succeed. */
+/** The error of a step, a child run, a side effect or a signal that did not succeed, for the durable function that awaits it. */
 export class StepError extends LongshoreError {
   override readonly name: string = "StepError";
   /** The task, workflow, side effect or signal. */

@@ -1,7 +1,6 @@
 // Runs handlers outside of the runner's own thread. A thread runs one call at a time, so a handler may compute as long as it needs. When no
 // thread is free, a new one is created, up to the number of the worker's slots. Threads are kept. A process belongs to one task and runs
-// all its calls. A process that crashed is started again for the next call: the first time at once, later after a delay. So a handler that
-// always crashes does not start processes as fast as its tasks arrive.
+// all its calls. A process that crashed is started again for the next call: the first time at once, later after a delay.
 
 import { fileURLToPath } from "node:url";
 import { type Clock, pause } from "../../core/clock.ts";

@@ -19,7 +19,7 @@ export interface Opened {
 
 /**
  * Runs a supervised process from start to end. `open` starts the worker with its options; the process handles signals itself. When the
- * supervisor has ended, nothing else would stop this process, so it ends as if it had received SIGTERM.
+ * supervisor has ended, it ends as if it had received SIGTERM, because nothing else would stop it.
  */
 export async function runSupervised<Work>(open: (begin: Begin<Work>, logger: Logger) => Promise<Opened>): Promise<void> {
   const begin = await begun<Work>();

@@ -49,7 +49,7 @@ export class ArrayEncoder {
       at += length;
     }
     this.#at = at;
-    // The header: one dimension, whether there are nulls, the type, the number of values, and the index of the first one, which is 1.
+    // The header: one dimension, whether there are nulls, the type, the number of values, and the first index, which is 1.
     bytes.writeInt32BE(1, from);
     bytes.writeInt32BE(hasNull, from + 4);
     bytes.writeInt32BE(oids[type], from + 8);

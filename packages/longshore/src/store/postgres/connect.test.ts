@@ -18,7 +18,7 @@ const int = (value: number) => {
   return bytes;
 };
 
-/** A server that responds to the first message of each connection with the first of these, to the second with the second, and so on. */
+/** A server with one response for each message of a connection, in order. */
 async function fake(...responses: Buffer[]): Promise<string> {
   const listener = createServer((socket) => {
     const left = [...responses];

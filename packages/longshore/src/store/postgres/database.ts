@@ -52,7 +52,7 @@ export type Sql = readonly [text: string, ...values: Parameter[]];
 const readersMax = 4;
 /** Number of connections with which a server reads while another one owns the data. They stay open when it takes over. */
 export const sharedReadersMax = 2;
-/** Number of connections of one server: those that read, one that writes, one for the lease, one for the list of servers, one for the start. */
+/** Number of connections of one server: those that read, and one each that writes, has the lease, has the list of servers, and starts. */
 export const connectionsOfServer: number = readersMax + sharedReadersMax + 4;
 /**
  * A statement with arrays is planned only once, for arrays of any content, and uses an index. When it was planned again at each execution, or for a

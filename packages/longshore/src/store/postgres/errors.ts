@@ -4,10 +4,7 @@ import { LongshoreError, toError } from "../../core/errors.ts";
 import { Taken, Unavailable } from "../../engine/rows.ts";
 import { Lost, Unsent } from "./link.ts";
 
-/**
- * Classes of errors that do not depend on the rows and may disappear: no connection, no resources, an intervention of an operator, a system
- * error, a conflict, a read-only server.
- */
+/** Classes of errors that do not depend on the rows and may disappear, such as a lost connection or a read-only server. */
 const passing = /^(?:08|53|57|58|40|25006|55P03)/;
 const uniqueViolation = "23505";
 const divisionByZero = "22012";
@@ -31,8 +28,7 @@ export function unavailable(error: unknown): Unavailable {
 }
 
 /**
- * True when a text has a NUL character, such as the message of an error that quotes the report of a worker. Texts are not checked before they are
- * written: that would slow down all commits, and this is rare.
+ * True when a text has a NUL character. Texts are not checked before they are written: that would slow down all commits, and this is rare.
  */
 export function hasUnstorableText(error: unknown): boolean {
   return codeOf(error) === unknownCharacter;

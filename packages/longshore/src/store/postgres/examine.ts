@@ -78,8 +78,8 @@ async function compareClocks(client: PgClient): Promise<PostgresExamination["clo
 
 /**
  * A pooler in transaction mode assigns a process of PostgreSQL to a session for one transaction only. Here two sessions begin and end
- * transactions in a changing order. So behind such a pooler, a session gets another process than before, no matter whether the pool assigns
- * the process that was returned last or the one that was returned first.
+ * transactions in a changing order. So behind such a pooler, a session gets another process than before, in whichever order the pool
+ * assigns them.
  */
 async function keepsSessions(connect: Connect): Promise<boolean> {
   const sessions: PgClient[] = [];

@@ -1,4 +1,4 @@
-// Membership in a cluster, on a separate connection: a row for each node, and the row of the shard, which names the owner of the data.
+// Membership in a cluster: a row for each node, and the row of the shard, which names the owner. It has a connection of its own.
 
 import type { Member, Members, Ownership } from "../../cluster/members.ts";
 import { readAddress } from "./address.ts";

@@ -10,10 +10,7 @@ import type { RawRow } from "./package.ts";
 import { startError } from "./start-error.ts";
 import { nodeName } from "./store.ts";
 
-/**
- * Tables and columns that are not copied as rows: those that say which server owns the data, and the contents of blobs, which are copied
- * separately.
- */
+/** What is not copied as rows: the owner of the data, and the contents of blobs, which are copied separately. */
 const ownTables: readonly string[] = ["meta", "shard", "node", "blob_chunk"];
 const ownColumns: readonly string[] = ["shard"];
 

@@ -1,15 +1,14 @@
-// Which server may write. The row of the shard names the owner by an epoch and a token, and counts its transactions. The first statement of each
-// transaction is the fence: it fails when the row names another owner, and it locks the row until the commit. So a server that takes over waits for the
-// transaction that is in progress and sees its result. From then on every transaction of the old owner fails.
+// Which server may write. The row of the shard names the owner by an epoch and a token, and counts its transactions. The first statement of
+// each transaction is the fence. It fails when the row names another owner, and it locks the row until the commit. So a server that takes
+// over waits for the transaction that is in progress and sees its result. From then on every transaction of the old owner fails.
 //
 // The same row shows the outcome of a commit whose response was lost. The owner reads the number of its last committed transaction on
 // another connection. The same statement raises the counter. So a transaction that is still on its way on the old connection can never be
 // carried out.
 //
-// The row has a lease, which ends when the owner does not renew it. The session of the owner has a lock, which ends with its connection. So a
-// server that was killed is replaced at once, and a server that hangs is replaced when its lease has ended. Stored data never depends on
-// clocks, but replies from memory do. The owner sends such replies only while it has the lock, and while its lease lasts by its own steady
-// clock.
+// The row has a lease, which ends when the owner does not renew it. The session of the owner has a lock, which ends with its connection. So
+// a server that was killed is replaced at once, and a server that hangs is replaced when its lease has ended. Stored data never depends on
+// clocks. Replies from memory do: the owner sends them only while it has the lock and, by its own steady clock, the lease.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -282,9 +281,9 @@ export function holding(lock: string): string {
 const inThisDatabase = "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /**
- * The take-over is one transaction: when several servers try, one completes it before the next begins. An owner whose lease has ended has
- * stopped responding. So its session with the lock is ended, and so is any session of it that is stuck in the middle of a transaction. The
- * last two statements return the new row, if the lock was free, and the owner of the data.
+ * The take-over is one transaction: when several servers try, one completes it before the next begins. An owner whose lease has ended does
+ * not respond any more. So its session with the lock is ended, and any session of it that is stuck in a transaction. The last two
+ * statements return the new row, if the lock was free, and the owner of the data.
  */
 function takingSql(schema: string): string[] {
   const lock = lockOf(schema);

@@ -1,5 +1,5 @@
-// The client library for PostgreSQL, which users install themselves. This file declares the few types of it that Longshore uses, so that a program that
-// imports Longshore needs no types of the library.
+// The client library for PostgreSQL, which users install themselves. Its few types are declared here, so that a program that imports
+// Longshore needs no types of the library.
 
 import { LongshoreError } from "../../core/errors.ts";
 

@@ -137,7 +137,7 @@ function tableReader<R>(
   };
 }
 
-/** A scan that ends with the row that reaches the limit of `enough`: it returns a row only while the sum of the rows before it is below the limit. */
+/** A scan with `enough`: returns a row only while the sum of the rows before it is below the limit. */
 function boundedScan(sql: SelectSql, types: ReadonlyMap<string, ColumnType>, scan: Scan, names: readonly string[]): string {
   const sizes = (scan.enough?.of ?? []).map((column) => {
     const type = types.get(column);

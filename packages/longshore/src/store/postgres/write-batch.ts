@@ -1,5 +1,5 @@
-// The writes of one commit, in as few statements as possible: rows that are written in the same way become one statement with an array for
-// each column. Writes with the same key keep their order. For different keys, the order makes no difference.
+// The writes of one commit, in as few statements as possible. Rows that are written in the same way become one statement with an array for
+// each column. Writes with the same key keep their order.
 
 import type { Value } from "../../engine/rows.ts";
 import { type ArrayEncoder, type ColumnType, checkWhole } from "./binary.ts";

@@ -1,6 +1,6 @@
 // Contents of blobs in files named by their hash. Content is written to a temporary file, synced and renamed before the engine commits a
-// row for it, so a crash cannot lose the bytes of a blob that has a row. A file without a row is left over from an upload or a removal that
-// a crash interrupted; the engine removes such files, one folder at a time.
+// row for it. So a crash cannot lose the bytes of a blob that has a row. It may leave a file without a row; the engine removes such files,
+// one folder at a time.
 
 import { createHash, randomUUID } from "node:crypto";
 import { constants, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";

@@ -120,8 +120,8 @@ export async function isOpenAnywhere(file: string): Promise<boolean> {
 }
 
 /**
- * Removes a log that is empty and that no connection uses. SQLite does it itself, under its locks, when the last connection that may write
- * closes: a server that starts at this moment keeps its log.
+ * Removes a log that is empty and that no connection uses. SQLite does this itself, under its locks, when the last connection that may
+ * write closes. So a server that starts at this moment keeps its log.
  */
 export async function removeIdleLog(file: string): Promise<void> {
   const { DatabaseSync } = await load();
@@ -164,7 +164,7 @@ async function withoutWarning<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** True for conditions of the machine rather than of the data: a full or read-only disk, an I/O error, a lock that does not go away. */
+/** True for conditions of the machine rather than of the data, such as a full disk. */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode;
   // 5 busy, 6 locked, 8 read-only, 10 I/O, 13 full, 14 cannot open; the low byte is the primary code.

@@ -37,10 +37,7 @@ export function createDataFile(directory: string): string {
   return file;
 }
 
-/**
- * Throws when something other than a regular file is in the place of a file: opening a FIFO, or reading a device, would wait without an
- * end.
- */
+/** Throws when something other than a regular file is in the place of a file: reading a FIFO or a device could wait without an end. */
 export function refuseStrangeFiles(directory: string): void {
   const strange = strangeFile(directory);
   if (strange !== null) throw new LongshoreError("LONGSHORE_BAD_CONFIG", `${strange.seen} ${strange.advice}`);

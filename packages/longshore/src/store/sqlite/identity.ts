@@ -11,7 +11,7 @@ import { LongshoreError } from "../../core/errors.ts";
  */
 export const restMs = 5;
 /**
- * The folder is checked each time. Its files are checked when the modification time of the folder has changed and, because file times are
+ * The folder is checked each time. Its files are checked when the folder's modification time has changed and, because file times are
  * coarse, also every 64th time.
  */
 export const looksPerCheck = 64;

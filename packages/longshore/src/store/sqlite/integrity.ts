@@ -1,7 +1,6 @@
 // Checks the pages of a data file with SQLite's own integrity check. A small file is checked before it is served. A large one is checked in
-// a separate process while the server works: SQLite's check cannot be split into slices, and would block the event loop. This is the full
-// check, which costs five times as much as the quick one. Only the full check compares the order of keys, so only this check finds a
-// page that was written to the place of another page.
+// a separate process while the server works, because SQLite's check would block the event loop. This is the full check, which costs five
+// times as much as the quick one. Only it compares the order of keys, and so finds a page that was written to the place of another page.
 
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -9,7 +8,7 @@ import { runChild } from "./child.ts";
 import { type Database, isDamaged, openDatabase, removeIdleLog } from "./driver.ts";
 import { strangePart } from "./schema.ts";
 
-/** Maximum size that is checked before serving: 0.15 s, as the check reads about 110 MB a second from the page cache of the system. */
+/** Maximum size that is checked before serving: 0.15 s at about 110 MB a second. */
 export const checkBytesAtStart = 16 * 1024 * 1024;
 /** Maximum number of reported findings. The first ones are enough for a person. */
 const findingsMax = 5;

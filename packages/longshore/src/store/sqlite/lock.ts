@@ -1,7 +1,7 @@
 // One server per data folder: two would hand out the same tasks. The lock is SQLite's own, on a separate file beside the data file. So a
-// killed process leaves no lock behind, and backups and other readers may open the data file. The data file records its lock file. If
-// the lock file is removed, a new one is created, but the old server may still run and hold the removed one. So a server with a new lock
-// file starts only when no other program has the data file open.
+// killed process leaves no lock behind, and backups and other readers may open the data file. The data file names its lock file. If the
+// lock file is removed, the old server may still run and hold the removed one. So a server with a new lock file starts only when no other
+// program has the data file open.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";

@@ -4,7 +4,7 @@ import { LongshoreError, toError } from "../../core/errors.ts";
 import { type Database, isLocked, openDatabase } from "./driver.ts";
 import { checkSchema, schemaVersion } from "./schema.ts";
 
-/** Refuses a file that this version cannot read: a locked or a newer file, or an older one, because a migration would have to write. */
+/** Refuses a file that this version cannot read: it is locked, newer, or older (a migration would have to write). */
 export async function openSnapshot(file: string): Promise<Database> {
   const db = await openReadOnly(file);
   try {

@@ -1,6 +1,6 @@
-// Reads a write-ahead log without SQLite. SQLite stops at the first frame whose checksum is wrong and drops all frames after it, without an
-// error. This is right when a power cut has left an incomplete end. It is wrong for a damaged frame in the middle, because the commits
-// after it were acknowledged. A commit is synced before the next one is written, so a commit before an intact frame was on disk.
+// Reads a write-ahead log without SQLite. SQLite silently drops everything from the first frame with a wrong checksum on. This is right
+// when a power cut has left an incomplete end. It is wrong for a damaged frame in the middle, because the commits after it were
+// acknowledged. A commit is synced before the next one is written, so a commit before an intact frame was on disk.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { endianness } from "node:os";

@@ -1,4 +1,4 @@
-// The loops of a definition that is being compiled. A DO_WHILE is a join that waits for the end of its last iteration. Each iteration is a
+// The loops of a definition that is being compiled. A DO_WHILE is a join that waits for the end of its last iteration. An iteration is a
 // chain, the evaluation of the condition, and a node that leads to the next iteration or to the end.
 
 import type { Sliced } from "../../../core/slices/slice-work.ts";

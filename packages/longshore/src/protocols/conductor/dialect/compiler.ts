@@ -1,8 +1,8 @@
 // Makes the nodes of a definition. Each task is one node under its reference name; JOIN and DO_WHILE have more (compiled-joins.ts,
 // compiled-loops.ts).
 //
-// A list of tasks is a chain. A task that branches continues from the ends of its branches: the task after a SWITCH waits for any of its
-// cases to end, because only one is ever taken.
+// A list of tasks is a chain. After a branch, the chain continues from the ends of all branches. The task after a SWITCH waits for any of
+// its cases to end, because only one is taken.
 
 import { type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import type { InstantNode } from "../../../engine/run/plan.ts";
@@ -81,10 +81,7 @@ export class Compiler {
     }
   }
 
-  /**
-   * Only a worker's task can start when the task before it has sent its first part. The task before may then end later, so the task at the
-   * end of the chain may not be the last one to end.
-   */
+  /** Only a worker's task can start when the task before it has sent its first part. The task before may then end later than this one. */
   #streamed(task: WorkflowTask, from: readonly number[]): readonly number[] {
     this.joinsEverything = false;
     const operator = operatorOf(task.type);
@@ -168,7 +165,7 @@ export class Compiler {
     return [this.#nodes.add(node, task.taskReferenceName), part("case")];
   }
 
-  /** The case is the value of an expression: a task that the server evaluates, and a node after it that chooses. */
+  /** The case is the value of an expression. A task evaluates it, and a node after this task chooses. */
   #evaluated(task: WorkflowTask, common: Common, template: SwitchTemplate): [at: number, by: ConductorTemplate] {
     const fresh = template.input.parameters.kind === "constant" ? {} : { freshInput: true };
     const evaluation = systemNode(task, { ...common, ...fresh }, null, { kind: "input", ...template.input });

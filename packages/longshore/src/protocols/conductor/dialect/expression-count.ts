@@ -1,9 +1,8 @@
 import { isScalar, type Json } from "../../../core/json/json.ts";
 
 /**
- * Maximum number of expressions in a definition. Each is parsed twice, when the definition is checked and when it is compiled, and each
- * time takes about 10 us. So all of them together take a fraction of a second, in slices. The limit is four for each task of the largest
- * definition.
+ * Maximum number of expressions in a definition: four for each task of the largest one. Each is parsed when the definition is checked and
+ * when it is compiled, in about 10 us. So all of them take a fraction of a second, in slices.
  */
 export const expressionsMax = 20_000;
 

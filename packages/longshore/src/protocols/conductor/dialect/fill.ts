@@ -31,8 +31,8 @@ export interface Context {
 export const filledCharsMax = payloadBytesMax;
 
 /**
- * The quoted value, or the names of entries that must be loaded first (an empty list means the whole document), or the reason why it cannot
- * be filled in.
+ * The quoted value, or the names of entries that must be loaded first, or the reason why it cannot be filled in. An empty list means the
+ * whole document.
  */
 export type Filled = { value: Json } | { needs: readonly string[] } | { failed: string };
 

@@ -115,7 +115,7 @@ export class DynamicFork {
   }
 
   *#completed(tasks: readonly WorkflowTask[], named: ReadonlyMap<string, TaskDef>): Sliced<readonly WorkflowTask[]> {
-    // The definition of a task may give secrets to workers, so one that comes with the data of a run does not count.
+    // The definition of a task may give secrets to workers. So one that comes with the data of a run does not count.
     const bare = tasks.map(({ taskDefinition: _own, ...task }) => task as WorkflowTask);
     return (yield* snapshotInSlices({ ...definitionOf(this.#plan), tasks: bare }, named, new Map())).tasks;
   }

@@ -1,4 +1,4 @@
-// The work for each task of a fork, and for each iteration of a loop, stays the same however many there are, and is done in slices.
+// The work for each task of a fork, and for each iteration of a loop, does not depend on their number. It is done in slices.
 
 import { describe, expect, it } from "vitest";
 import { scopeOf } from "../../../../test/support/scope.ts";

@@ -91,7 +91,7 @@ export class Iterating {
       : { value: output };
   }
 
-  /** The number of the iteration after which the loop has ended: the newest whose turn is recorded, found by halving. */
+  /** The number of the iteration after which the loop has ended. It is the newest whose turn is recorded, found by halving. */
   #lastIteration(): number | Resolved {
     const { items, turns, ends } = this.#loop;
     let newest = items === null ? 1 : 0;

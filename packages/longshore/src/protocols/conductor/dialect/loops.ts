@@ -1,7 +1,7 @@
 // The loops of a plan: which node belongs to which iteration, and what expressions read inside and after a loop. README.md, "Loops".
 //
-// Each iteration has nodes of its own. The plan has some iterations more than a run has reached so far; when a run needs more, it continues
-// with a longer definition (grow.ts).
+// Each iteration has nodes of its own. The plan has some iterations more than a run has reached. When a run needs more, it continues with a
+// longer definition (grow.ts).
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import type { Plan } from "../../../engine/run/plan.ts";

@@ -10,7 +10,7 @@ import type { Run } from "../../../engine/run/run.ts";
 /** `grows`: with loops and dynamic forks, and forks that are skipped by order. */
 function storyOf(grows: boolean): Parameters<typeof playOrders>[2] {
   return async (random) => {
-    // Records are ended and made void one by one, so that commands also arrive when only some of them are done.
+    // Records are ended and made void one by one: commands also arrive when only some of them are done.
     const world = await openConductor({ sliceTasks: 1 });
     const plans: { readonly [workflow: string]: PlanTask[] } = {
       inner: makePlan(random, null, grows),

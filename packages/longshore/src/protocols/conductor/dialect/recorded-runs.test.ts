@@ -1,5 +1,5 @@
-// Repeats what was recorded on the real server: the same definitions, starts and reports. Each time the recording reads a run, our run must
-// match the real one: status, reason, output, variables, and every task's newest attempt with its input and output.
+// Repeats what was recorded on the real server: the same definitions, starts and reports. Each time the recording reads a run, ours must
+// match it: status, reason, output, variables, and every task's newest attempt.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

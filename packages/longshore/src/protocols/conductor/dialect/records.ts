@@ -29,7 +29,7 @@ export function definitionOf(plan: Plan): WorkflowDef {
   return plan.origin as WorkflowDef;
 }
 
-/** False for a record that Conductor would not have: of a node that is not a task, or of a task that could not be created. */
+/** False for a record that Conductor would not have: its node is not a task, or the task could not be created. */
 export function isShown(node: PlanNode, task: Pick<TaskRow, "fault">): boolean {
   return workflowTaskOf(node) !== undefined && task.fault !== "unmade";
 }

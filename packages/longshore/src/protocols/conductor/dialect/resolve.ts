@@ -192,7 +192,7 @@ class Resolving {
 
   #outputOf(at: number): Resolved {
     const known = this.#scope.record(at);
-    // Null means that the record was looked up and this life of the run has none, so it is not requested again. Undefined means that it is not loaded.
+    // Null: this life of the run has no such record, so it is not requested again. Undefined: it is not loaded.
     const record = known === undefined ? this.#scope.records()?.get(at) : known;
     if (record === undefined) return { needs: [], records: [at] };
     return { value: record === null ? {} : outputOf(this.#plan.nodes[at] as PlanNode, record) };
@@ -223,7 +223,7 @@ function isEmpty(value: Json): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A run's output, as JSON text, in which the id of the successor is replaced by the reason why the successor could not be started. */
+/** A run's output, as JSON text. The id of a successor that could not be started is replaced by the reason. */
 export function withFollower(output: string | null, reason: string): string {
   return writeExact({ ...(parseExact(output ?? "{}") as JsonObject), [followerKey]: reason });
 }

@@ -1,4 +1,4 @@
-// Secrets are references in everything that is stored (quoting.ts), and are inserted only on the way to the worker that runs the task.
+// Secrets are references in everything that is stored (quoting.ts). They are inserted only on the way to a worker.
 
 import { isScalar, type Json, setOwn } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";

@@ -132,8 +132,8 @@ export function checkName(name: string, path: string, what: string, violations: 
 }
 
 /**
- * Names are used in URLs and keys: no control characters, valid Unicode, and a maximum length. A dynamic fork gets its names from data, after
- * the definition was checked: a name that the store refuses would keep its run open.
+ * Names are used in URLs and keys: no control characters, valid Unicode, and a maximum length. A dynamic fork gets its names from data. A
+ * name that the store refuses would keep its run open.
  */
 export function nameFault(name: string, what: string): string | undefined {
   if (name.length > nameCharsMax) return `${what} has ${name.length} characters, at most ${nameCharsMax} are allowed`;

@@ -1,5 +1,5 @@
-// How long a WAIT waits: a duration such as `1 days 2 hours 3 minutes 4 seconds`, or a moment such as
-// `2026-11-16 09:30 Europe/Berlin`. A moment without a time zone is in the zone of the server.
+// How long a WAIT waits. A duration, such as `1 days 2 hours 3 minutes 4 seconds`, or a moment, such as `2026-11-16 09:30 Europe/Berlin`. A
+// moment without a time zone is in the zone of the server.
 
 import type { JsonObject } from "../../../core/json/json.ts";
 import { javaText } from "./java-text.ts";

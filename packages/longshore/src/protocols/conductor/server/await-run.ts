@@ -1,5 +1,4 @@
-// Waits for a run, and then makes the response. The wait ends when the run has ended, when it has stopped at a step that waits for a
-// signal, or when a named step has ended.
+// Waits for a run, and then makes the response. The wait ends when the run has ended or waits for a signal, or when a named step has ended.
 
 import type { Clock } from "../../../core/clock.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";

@@ -15,7 +15,7 @@ export interface FileUpkeepDeps {
   readonly trouble: FailureListener;
 }
 
-/** Much shorter than the time after which a blob without use is removed: 30 days, unless the settings say otherwise. */
+/** Much shorter than the time after which an unused blob is removed: 30 days by default. */
 const everyMs = 3_600_000;
 
 const what = "the upkeep of files of Conductor's runs";

@@ -1,5 +1,5 @@
-// Every operation in the OpenAPI document of the real server, 3.32.3 (`/api-docs`, with the scheduler and file storage switched on): group, method,
-// path, and what it does in our words. docs/reference/conductor-endpoints.md is made from this list and the routes. A conformance test compares
+// Every operation in the OpenAPI document of the real server, 3.32.3 (`/api-docs`, with the scheduler and file storage switched on): group,
+// method, path, and what it does. docs/reference/conductor-endpoints.md is made from this list and the routes. A conformance test compares
 // the list with the document of the real server.
 
 export interface RealOperation {

@@ -1,5 +1,4 @@
-// The last poll of each task type and domain, for Conductor's poll data. It is in memory only: after a start of the server it is empty until
-// workers poll again, which takes a moment. `tasks.ts` handles the polls themselves.
+// The last poll of each task type and domain, for Conductor's poll data. It is in memory only, and empty after a start of the server.
 
 import { laneName } from "../dialect/placement.ts";
 import type { PollData } from "../wire/shapes.ts";

@@ -86,7 +86,7 @@ export class Registry {
     return kept;
   }
 
-  /** Makes the newest version a definition at once, so that it is in lists of workflows before its first start. */
+  /** Makes the newest version a definition at once: lists of workflows have it before its first start. */
   async #list(name: string): Promise<void> {
     try {
       await this.startable(name);

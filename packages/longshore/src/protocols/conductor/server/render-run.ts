@@ -74,7 +74,7 @@ export class RunRenderer {
     return step.node?.kind === "run" ? Promise.all(records.map((recorded) => this.#withChild(recorded))) : records;
   }
 
-  /** The id of a child that does not exist, because its step was cancelled before it started, is left out. */
+  /** Leaves out the id of a child that was never started. */
   async #withChild(recorded: Recorded): Promise<Recorded> {
     const { childId, shown } = recorded;
     const child = childId === undefined ? undefined : await this.#reader.run(childId);

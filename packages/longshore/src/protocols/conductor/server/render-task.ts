@@ -1,5 +1,5 @@
-// One attempt of a task on Conductor's wire: README.md, "A task". It is written as text, because the parts that are the same for every task
-// of a step are written only once.
+// One attempt of a task on Conductor's wire: README.md, "A task". It is written as text: parts that are the same for every task of a step
+// are written once.
 
 import { backoffMs } from "../../../core/backoff.ts";
 import type { Json } from "../../../core/json/json.ts";

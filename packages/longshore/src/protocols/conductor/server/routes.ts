@@ -65,7 +65,7 @@ export interface ConductorDeps extends OpenStarter {
   readonly tokens: { readonly required: boolean; known(token: string): boolean };
 }
 
-/** A report may be larger than any stored output, because an output that is too large is not refused: it ends its task. */
+/** A report may be larger than any stored output: an output that is too large is not refused, but ends its task. */
 const bodyMax = 12 * 1_024 * 1_024;
 
 export function conductorRoutes(deps: ConductorDeps): RouteGroup {

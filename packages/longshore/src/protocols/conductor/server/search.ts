@@ -108,7 +108,7 @@ export class Search {
 
   /**
    * Each result is read and written before the next one. A page that would be too long ends early, and the client continues with a higher
-   * `start`. With `cut: false`, a page that would be too long is refused: there, `start` counts other rows than the results.
+   * `start`. With `cut: false`, such a page is refused, because `start` does not count its results.
    */
   async #page<T>(
     total: number,

@@ -1,5 +1,5 @@
-// Cron expressions as the real server's scheduler reads them (those of Spring), in the words of our parser: the six fields are the same, some
-// signs are not.
+// Cron expressions of the real server's scheduler (those of Spring), translated for our parser. The six fields are the same; some signs are
+// not.
 
 import { badRequest } from "./replies.ts";
 

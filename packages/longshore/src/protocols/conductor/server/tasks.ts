@@ -114,14 +114,14 @@ export class Tasks {
     const id = parseAttemptId(attemptId);
     const task = id === undefined ? undefined : await reader.task(id.taskId);
     if (id === undefined || task === undefined || task.state === "forgotten" || id.attempt > task.attempt) return undefined;
-    // The texts of earlier tries may be as large again, so they are read only after the turn of this task has come.
+    // The texts of earlier tries may be as large again. So they are read only when it is this task's turn.
     growth.count(task.input.length + (task.output?.length ?? 0));
     await growth.turn();
     const run = task.runId === null ? undefined : await reader.runHead(task.runId);
     if (run === undefined) return id.attempt === task.attempt ? this.#render(task) : undefined;
     const view = await this.#deps.renderer.viewOf(run);
     const records = await this.#deps.renderer.recordsOf(task, view);
-    // A try that was cancelled along with its run, and continued in its place, is shown as the try that replaced it.
+    // A try that was cancelled with its run and continued in its place is shown as the try that replaced it.
     const recorded = records.find(({ shown }) => shown.attempt >= id.attempt);
     return recorded === undefined ? undefined : this.#deps.renderer.taskText(recorded, run, settingsOf(run));
   }
@@ -135,12 +135,12 @@ export class Tasks {
     const id = parseAttemptId(report.taskId);
     const task = id === undefined ? undefined : await this.#deps.board.task(id.taskId);
     if (id === undefined || task === undefined || id.attempt > task.attempt) return undefined;
-    // As on the real server, the task counts when the report names another run, if that run exists.
+    // As on the real server, the report may name another run, if that run exists.
     const isOwn = (task.runId ?? task.id) === report.workflowInstanceId;
     return isOwn || (await this.#deps.reader.runHead(report.workflowInstanceId)) !== undefined ? { task, attempt: id.attempt } : undefined;
   }
 
-  /** Calls the board before it returns, so that the caller's next operation runs after the report and in the same commit. */
+  /** Calls the board before it returns: the caller's next operation runs after the report, in the same commit. */
   #report({ task, attempt }: Tried, report: Report): Promise<unknown> {
     const settled = settle(this.#deps.board, { taskId: task.id, attempt }, task, report);
     if (report.logs.length === 0 || report.extendLease) return settled;

@@ -18,7 +18,7 @@ const storage =
 
 const parts = "uploads in parts, because a file is one request of any size up to 1 GiB, as with the real server's own storage";
 
-/** Calls that are listed one by one because another route would read them as the name or id of a workflow, task or secret. */
+/** Calls that are listed one by one, because another route would take them for the name or id of something. */
 export const unservedCalls: readonly (readonly [method: Route["method"], path: string, action: Action, what: string])[] = [
   ["GET", "/workflow/externalstoragelocation", "run.read", storage],
   ["GET", "/workflow/external-storage-location", "run.read", storage],

@@ -61,7 +61,7 @@ function viewOf(definition: Definition, plan: Plan): DefinitionView {
   };
 }
 
-/** Texts are created when they are first shown: a definition may have thousands of steps, and a run shows only those that have started. */
+/** Texts are created when they are first shown: a definition may have thousands of steps that a run never starts. */
 function stepOf(task: WorkflowTask, node: PlanNode | undefined, within?: Within): StepView {
   const definition = task.taskDefinition;
   let [taskText, definitionText]: (string | undefined)[] = [];

@@ -131,7 +131,7 @@ export class Workflows {
     return jsonText(`{${list.slice(1, -1)}}`);
   };
 
-  /** The texts of a map from ids to lists, in pieces separated by commas, so that one limit applies to all lists together. */
+  /** The texts of a map from ids to lists, in pieces separated by commas. One limit applies to all lists together. */
   async *#correlatedEntries(request: HttpRequest, name: string, ids: readonly string[]): AsyncGenerator<string, void, void> {
     for (const id of ids) {
       let piece = `${JSON.stringify(id)}:[`;

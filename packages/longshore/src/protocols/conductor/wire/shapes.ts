@@ -28,8 +28,8 @@ export const tokenHeader = "x-authorization";
 
 /**
  * Our server sends this header in the response to a poll. It means: when the client disconnects during a poll, the server queues the tasks
- * of the poll again. So a worker that stops may cut its polls. With other servers it waits for the response: a task that the server has
- * already taken from its queue would be lost until its response timeout.
+ * of the poll again. So a worker that stops may cut its polls. With other servers it must wait for the response: a task that the server has
+ * already handed out would be lost until its response timeout.
  */
 export const pollReturnsHeader = "longshore-poll-returns";
 
@@ -37,7 +37,7 @@ export const pollReturnsHeader = "longshore-poll-returns";
 export type ResultStatus = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "FAILED_WITH_TERMINAL_ERROR";
 export const resultStatuses: readonly ResultStatus[] = ["IN_PROGRESS", "COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"];
 
-/** The status of a task in the API of Conductor: a state that a worker reported, or one that only the server sets. */
+/** The status of a task in the API of Conductor. Some are reported by workers, others are set by the server. */
 export type TaskStatus =
   | ResultStatus
   | "SCHEDULED"

@@ -15,7 +15,7 @@ export interface TokenOptions {
   readonly exchange: (body: string) => Promise<Pick<Reply, "status" | "text">>;
 }
 
-/** Maximum pause between failed exchanges: 2, 4, 8 ... seconds, so that a wrong secret does not cause a storm of requests. */
+/** Maximum pause between failed exchanges: 2, 4, 8 ... seconds. A wrong secret must not cause a storm of requests. */
 const failurePauseMsMax = 60_000;
 
 export class Tokens {

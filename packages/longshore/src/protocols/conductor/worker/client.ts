@@ -51,7 +51,7 @@ export interface ClientOptions {
   readonly ended: (method: string, uri: string, status: number, durationMs: number) => void;
 }
 
-/** Maximum number of surplus tasks that are kept until there is a slot, for a server that sends more than requested. */
+/** Maximum number of surplus tasks that wait for a slot, when a server sends more than requested. */
 export const surplusMax = 100;
 /** How long the response to a long poll may take beyond its wait. */
 const pollGraceMs = 10_000;
@@ -245,7 +245,7 @@ export function quote(answer: Answer): string {
   return `status ${answer.status}: ${[error.message, ...details].join("; ").slice(0, quoteCharsMax * 2)}`;
 }
 
-/** The task in a response. Undefined when there is none: status 204, an empty body, `null`, or something that is not a task. */
+/** The task in a response. Undefined for status 204, an empty body, `null`, or something that is not a task. */
 export function taskOf(answer: Answer, polledFor: string): PolledTask | undefined | "garbled" {
   if (answer.status === 204 || answer.text.trim() === "") return undefined;
   const value = parseOrUndefined(answer.text);

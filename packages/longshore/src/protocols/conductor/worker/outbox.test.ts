@@ -13,10 +13,7 @@ import { conductor } from "./index.ts";
 
 const greet = task("greet", () => ({ hello: "there" }));
 
-/**
- * Small compared with the maximum age of a result: the clock moves with each turn while a busy machine sends, and with a second for each turn
- * a week would pass within some real seconds.
- */
+/** Small compared with the maximum age of a result. The clock moves with each turn of a busy machine, and must not reach that age. */
 const turnMs = 50;
 
 /** Every attempt of the update fails, and the worker gives up. */

@@ -1,7 +1,6 @@
 // Results that the server has not accepted. They are stored on disk and sent again until the server accepts them: at the start, and every
-// half minute while there are some. The sender of a result tries several times by itself. The result is stored after the first try that
-// fails, so that a process that is killed between two tries loses nothing; the outbox sends it only after the last of these tries. Sending
-// twice is harmless: a server ignores results of finished tasks.
+// half minute. A result is stored after its first failed try, so that nothing is lost when the process is killed. Its sender makes some
+// more tries before the outbox does. Sending twice is harmless: a server ignores results of finished tasks.
 
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
@@ -13,8 +12,8 @@ import { discard, type Kept, OutboxFile } from "./outbox-file.ts";
 /** Delay before results that the server has not accepted are sent again. */
 const replayMs = 30_000;
 /**
- * Maximum number of stored results. When there are so many, the server has been unreachable for so long that its tasks have timed out. Then
- * it does not matter which results are lost, so further ones are not stored.
+ * Maximum number of stored results; further ones are not stored. By then the server has been unreachable for so long that its tasks have
+ * timed out.
  */
 const entriesMax = 10_000;
 const bytesMax = 64 * 1024 * 1024;

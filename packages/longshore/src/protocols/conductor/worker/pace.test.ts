@@ -1,5 +1,5 @@
 // How many requests the worker makes for its work, and that it never waits for a timer while there is work. Time does not move in these
-// tests, so a worker that waited for a timer would never continue. bench/README.md has the speed on real servers.
+// tests. bench/README.md has the speed on real servers.
 
 import { describe, expect, it } from "vitest";
 import { anyPoll, anyUpdate, type ConductorStub, pollOf } from "../../../../test/support/conductor-stub.ts";

@@ -2,8 +2,8 @@
 //
 // After a poll with tasks, or when a task has ended in the meantime, the next one follows at once. After empty ones it waits: 1, 2, 4, 8
 // ... ms, and the poll interval from the tenth on. If the user has not set how long polls wait at the server, a poll after an empty one
-// waits there for up to five seconds instead, and requests a single task: some servers reply to a poll for several tasks only when they
-// have all of them, or when the time has passed.
+// waits there for up to five seconds instead. It then requests a single task, because some servers collect all requested tasks before they
+// reply.
 //
 // There are three separate counters: empty polls, refused ones (401, 403: 2, 4, 8 ... 60 s) and failed ones (2, 4, 8 ... 120 s).
 

@@ -1,4 +1,4 @@
-// One call of a handler leaves nothing for the next one, except a key with which the handler can detect that it has done this work before.
+// One call of a handler leaves nothing for the next one, except a key that shows whether the work was done before.
 
 import { expect, it } from "vitest";
 import { setup } from "../../../../test/support/conductor-worker.ts";

@@ -1,5 +1,5 @@
-// Parses a graph as FlowKit's users submit it, into one form: defaults are filled in, legacy forms are accepted, and a wrong field is
-// refused with its place. `compile.ts` finds mistakes across nodes. Users see this form too, because the `tasks` documents have it.
+// Parses a graph as FlowKit's users submit it. Defaults are filled in, legacy forms are accepted, and a wrong field is refused with its
+// place. `compile.ts` finds mistakes across nodes. The `tasks` documents have the parsed form.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { mapInSlices, type Sliced } from "../../../core/slices/slice-work.ts";

@@ -1,4 +1,4 @@
-// Detects values that look like secrets. Variables are visible to every reader of a run, so a key or a token among them is counted, or
+// Detects values that look like secrets, such as keys and tokens. Every reader of a run sees its variables. So such a value is counted, or
 // refused if the graph has `block_sensitive`. The detector can be replaced.
 
 import { LongshoreError, toError } from "../../../core/errors.ts";
@@ -7,7 +7,7 @@ import type { Json } from "../../../core/json/json.ts";
 /** `path` is the full path, such as `coordinator.vars.api.token`. Must be pure: it is called while a run is decided. */
 export type IsSensitive = (path: string, value: Json) => boolean;
 
-/** An object, a predicate, a function without parameters that returns one of them, or the name of one of these as `module:export`. */
+/** An object, a predicate, a function without parameters that returns one of them, or `module:export` as a text. */
 export type SensitiveDetector = { isSensitive: IsSensitive } | IsSensitive | (() => { isSensitive: IsSensitive } | IsSensitive) | string;
 
 /** Shorter texts are never treated as secrets. */

@@ -37,10 +37,7 @@ export function* waitsOf(graph: Graph, index: ReadonlyMap<string, number>, at: s
   });
 }
 
-/**
- * As in the reference, a node that starts with first batches waits only for first batches: those of k sources with `count:k`, else that of
- * one source.
- */
+/** As in the reference, a node that starts with first batches waits only for those: of k sources with `count:k`, else of one. */
 function streamed(
   node: GraphNode,
   field: string,

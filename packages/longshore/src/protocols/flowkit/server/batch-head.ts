@@ -21,9 +21,7 @@ const head = new RegExp(
     `"payload":{"kind":"BATCH_OK","worker_id":${name},"batch_uid":${name},"metrics":{`,
 );
 
-/**
- * Null for a record that has another form or another order of fields than the reference's records, and for names that are not plain ASCII.
- */
+/** Null for a record whose form or order of fields is not that of the reference, and for names that are not plain ASCII. */
 export function readBatchHead(bytes: Uint8Array): BatchHead | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytesMax)).toString("latin1");
   const found = head.exec(text);

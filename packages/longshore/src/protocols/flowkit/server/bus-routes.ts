@@ -1,5 +1,5 @@
-// The embedded bus over HTTP. A member is a client that polls under a name. Its records are given to other members when it leaves, when a
-// response does not reach it, or when it is silent for a while.
+// The embedded bus over HTTP. A member is a client that polls under a name. When it leaves, is silent for a while, or does not get a
+// response, other members get its records.
 
 import {
   memberMs,
@@ -254,7 +254,7 @@ class Members {
 
 /**
  * The internal name of a member. A member owns its records until it acknowledges them. So the name contains the token: no caller may act
- * for a member of another token or for the coordinator's own members, whose names have no space.
+ * for a member of another token. The coordinator's own members have names without a space.
  */
 function memberOf({ name = "" }: Caller, member: string): string {
   return `${name} ${member}`;

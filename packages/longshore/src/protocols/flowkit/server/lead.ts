@@ -31,7 +31,7 @@ export interface FlowkitConfig {
   readonly isSensitive?: IsSensitive;
 }
 
-/** The options are read before anything is opened, so that a mistake does not leave a server half started. */
+/** The options are read before anything is opened: a mistake must not leave a server half started. */
 export async function readFlowkitConfig(
   { config, brokers, sensitiveDetector }: FlowkitOptions,
   { environment, log }: { readonly environment: Environment; readonly log: ProtocolLog },
@@ -150,8 +150,8 @@ export async function openFlowkit(
       // Both are closed at the same time: the coordinator waits for calls to MongoDB, and closing the mirror ends calls that get no reply.
       const mirrored = mirroring?.close();
       await coordinator.stop();
-      // Both are closed together: the outbox waits for messages that are being sent, and closing the bus ends those whose broker is not
-      // reachable.
+      // Both are closed together. The outbox waits for messages that are being sent. Closing the bus ends those that cannot reach their
+      // broker.
       await Promise.all([outbox?.close(), bus.close(), mirrored]);
     },
   };

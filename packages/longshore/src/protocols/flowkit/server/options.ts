@@ -15,8 +15,8 @@ export interface FlowkitOptions {
   /** Kafka brokers, such as `kafka:9092`, as a list or separated by commas. Default: the bus in the data file. */
   brokers?: string | readonly string[];
   /**
-   * A MongoDB that FlowKit workers share, such as `mongodb://db/flowkit`: the server writes tasks there for workers to read, and reads the
-   * results that workers store there. Default: workers store their artifacts on this server.
+   * A MongoDB that FlowKit workers share, such as `mongodb://db/flowkit`. The server writes tasks there, and reads the results that workers
+   * store there. Default: workers store their artifacts on this server.
    */
   mongo?: string;
   /** Further Kafka options: `ssl`, `sasl`, and how topics are created. */

@@ -1,5 +1,5 @@
-// Which topics a worker may write to and read from. A sender of commands controls other workers, and a reader of reports could prevent the
-// coordinator from getting them. So with a worker's token, a caller may only write where workers write, and read where workers read.
+// Which topics a worker may write to and read from. A sender of commands controls other workers. A reader of reports could keep them from
+// the coordinator. So a worker's token may only write where workers write, and read where workers read.
 
 import type { Caller } from "../../../core/actions.ts";
 import { LongshoreError } from "../../../core/errors.ts";

@@ -42,7 +42,7 @@ export class ReadBatch extends Batch {
 
   /**
    * The result of this batch and of `others`, for the generator to yield. The result has the name of this batch. All these batches are
-   * finished when the generator has requested the next batch and everything that it has yielded before is stored.
+   * finished when the generator has requested the next batch and everything before is stored.
    */
   result(metrics: object, ...others: readonly ReadBatch[]): ResultOf {
     return new ResultOf([this, ...others], metrics);

@@ -1,6 +1,6 @@
 // BLAKE2b with a digest of any length (RFC 7693). Node supports only 64 bytes, and a shorter digest is a different hash, not a prefix. The
-// compression of one block needs 64-bit integers, which are slow in JavaScript, so it is WebAssembly that is generated when this file is
-// loaded. Every batch needs an id. It takes 0.6 us, and with pairs of 32-bit numbers it would take 3 us.
+// compression of one block needs 64-bit integers, which are slow in JavaScript. So it is WebAssembly that is generated when this file is
+// loaded. An id, which every batch needs, takes 0.6 us. With pairs of 32-bit numbers it would take 3 us.
 
 const iv = [
   0x6a09e667f3bcc908n,
@@ -39,7 +39,7 @@ const mixes = [
 ] as [a: number, b: number, c: number, d: number][];
 
 const blockBytes = 128;
-// The layout of the shared memory: the state, the number of bytes so far, all ones in the last block, and the block.
+// The layout of the shared memory: the state, the number of bytes so far, all ones in the last block, the block.
 const stateAt = 0;
 const countAt = 64;
 const lastAt = 72;

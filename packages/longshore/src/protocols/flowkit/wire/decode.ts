@@ -41,7 +41,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Handlers get plain numbers; the coordinator keeps all digits with `parse`. */
 export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unknown = JSON.parse): Read<Envelope> {
-  // Both checks run before anything is built, because any program that may write to the topic can send a record.
+  // Both checks run before anything is built: any program that may write to the topic can send a record.
   if (hasManyValues(bytes)) return invalid(`it holds more than ${recordValuesMax} values`);
   let value: unknown;
   try {
@@ -68,7 +68,7 @@ export function decodeEnvelope(bytes: Uint8Array, parse: (text: string) => unkno
   const { dedup_id, task_id, node_id, step_type } = value as Record<(typeof texts)[number], string>;
   return {
     ok: true,
-    // The fields are written out, because every batch has an envelope, and spreading an object takes longer than parsing its text.
+    // The fields are written out, because spreading an object takes longer than parsing its text.
     value: {
       v: v as number,
       msg_type: msg_type as MessageType,

@@ -1,6 +1,6 @@
 // Idempotency ids: BLAKE2b with a 20-byte digest over canonical JSON, as in the reference. Two programs must get the same id for the same
-// thing (a chunk of an artifact, a batch without a name), so every byte of the text is defined: keys in code point order, no white space,
-// numbers as Python writes them. A whole number has no decimal point: in JavaScript 2.0 is 2.
+// thing. So every byte of the text is defined: keys in code point order, no white space, numbers as Python writes them. A whole number has
+// no decimal point: in JavaScript 2.0 is 2.
 
 import type { Json } from "../../../core/json/json.ts";
 import { blake2b } from "./blake2b.ts";
@@ -59,7 +59,7 @@ export const dedupIds = {
   outbox: (topic: string, key: string, dedup_id: string) => stableHash({ topic, key, dedup_id }),
 } as const;
 
-/** The keys are written out, because every batch needs an id, and sorting four known keys would cost more than the hash. */
+/** The keys are written out: sorting four known keys for every batch would cost more than the hash. */
 function batchId(what: "bok" | "bf", { task_id, node_id, attempt_epoch }: AttemptKey, uid: string): string {
   const ids = `"e":${attempt_epoch},"n":${JSON.stringify(node_id)},"uid":${JSON.stringify(uid)}`;
   return hashText(`{"${what}":${JSON.stringify(task_id)},${ids}}`);

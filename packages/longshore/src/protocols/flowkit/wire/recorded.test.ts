@@ -1,4 +1,4 @@
-// Every record that the reference put on its bus (test/fixtures/flowkit): our code reads it, writes the same bytes for it, and computes the
+// Every record that the reference put on its bus (test/fixtures/flowkit). Our code reads it, writes the same bytes for it, and computes the
 // same idempotency id.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Announces this worker and its capabilities to coordinators, and repeats that, so that they notice when it is gone.
+// Announces this worker and its capabilities to coordinators. Repeats that, so that they notice when it is gone.
 
 import { randomUUID } from "node:crypto";
 import type { Bus } from "../../../bus/bus.ts";

@@ -1,6 +1,6 @@
-// Writes results in groups: stores them as artifacts, sends them as events, and finishes their input. While one group is stored, the
-// previous one is sent and further batches are processed, so the handler waits only when much is in flight. The order never changes: an
-// artifact is durable before its event is sent, and its input is finished after that.
+// Writes results in groups: stores them as artifacts, sends them as events, and finishes their input. The order never changes: an artifact
+// is durable before its event is sent, and its input is finished after that. While one group is stored, the previous one is sent and
+// further batches are processed.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Clock } from "../../../core/clock.ts";
@@ -43,10 +43,10 @@ const groupBytesMax = 2 * 1024 * 1024;
 /** How many results are in flight before the handler waits: one group being sent, one being stored, and one being filled. */
 const underWayMax = 3 * groupMax;
 const underWayBytesMax = 3 * groupBytesMax;
-/** After this many batches, sockets and timers get a turn: a handler that never waits would block even the sending. */
+/** After this many batches, sockets and timers get a turn: a handler may never wait. */
 const turnEvery = 128;
 const retrying: Backoff = { kind: "exponential", delayMs: 100, maxMs: 5_000, jitter: 0.2 };
-/** When a store or broker is not reachable for longer than this, the run fails and the node is retried later, perhaps on another worker. */
+/** When a store or broker is not reachable for longer than this, the run fails and the node is retried later. */
 const patienceMs = 300_000;
 
 export class BatchWriter {

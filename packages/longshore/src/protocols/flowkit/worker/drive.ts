@@ -1,5 +1,5 @@
 // The steps of a run, the same for every protocol: init, load the input, select its source, process each batch, finalize. Results are
-// written to `out`. It returns the final metrics or throws.
+// written to `out`. Returns the final metrics or throws.
 
 import { LongshoreError, toError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json/json.ts";

@@ -1,5 +1,5 @@
-// Which batches count as done when a generator yields. Each form of generator is interrupted before each of its yields, and runs again: both
-// attempts together must yield a result for every batch, exactly once.
+// Which batches count as done when a generator yields. Each form of generator is interrupted before each of its yields, and runs again.
+// Both attempts together must yield a result for every batch, exactly once.
 
 import { describe, expect, it } from "vitest";
 import { flowkitWorld } from "../../../../test/support/flowkit-played.ts";

@@ -1,4 +1,4 @@
-// Runs a stream task on a protocol without batches: the handler makes its batches itself, the result of each is emitted, and the output is
+// Runs a stream task on a protocol without batches. The handler makes its batches itself, and the result of each is emitted. The output is
 // the final metrics with the number of batches.
 
 import { systemClock } from "../../../core/clock.ts";

@@ -1,5 +1,5 @@
-// Slots for commands. A worker reads commands only while it has a slot, so that no command waits here while another worker is idle. One
-// slot is always kept ready; while there is none, the consumers are paused.
+// Slots for commands. A worker reads commands only while it has a slot, so no command waits here while another worker is idle. One slot is
+// kept ready; without one, the consumers are paused.
 
 import type { BusConsumer } from "../../../bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";

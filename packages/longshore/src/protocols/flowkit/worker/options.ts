@@ -27,7 +27,7 @@ export interface WorkerOptions {
   /** Default: a third of the lease, at most 20. */
   readonly hbIntervalSec?: number;
   readonly announceIntervalSec?: number;
-  /** How many commands are remembered, and for how long, so that a command that is delivered twice runs once. */
+  /** How many commands are remembered, and for how long: a command that is delivered twice runs once. */
   readonly dedupCacheSize?: number;
   readonly dedupTtlMs?: number;
   /** The poll interval of adapters whose arguments do not set one, for stores that cannot wake their readers. */

@@ -326,8 +326,8 @@ export class FlowkitRun implements Assignment {
   }
 
   /**
-   * Returns whether a later attempt has begun. A coordinator that shares a MongoDB with its workers sends no stop signal for an attempt
-   * that has ended, so the worker checks this itself.
+   * Returns whether a later attempt has begun. A coordinator that shares a MongoDB with its workers sends no stop signal for an ended
+   * attempt.
    */
   async #isOvertaken(): Promise<boolean> {
     const { artifacts } = this.#around;

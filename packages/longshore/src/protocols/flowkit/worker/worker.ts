@@ -1,8 +1,8 @@
-// The worker half of FlowKit. Commands arrive over the bus, with one consumer for each role, and reports are sent over the bus; the data is
-// in the artifact store. README.md of this protocol is the contract.
+// The worker half of FlowKit. Commands and reports are sent over the bus, with one consumer for each role; the data is in the artifact
+// store. README.md of this protocol is the contract.
 //
 // A worker takes a command only with a slot for it, and commits its offset when the acceptance has been sent. So a busy or stopping worker
-// leaves it to others, and if a worker dies in between, another one gets the command again.
+// leaves it to others. If a worker dies in between, another one gets the command again.
 
 import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
 import { NoRoom, skipping } from "../../../bus/skip-records.ts";
@@ -187,9 +187,9 @@ class FlowkitWorker implements Transport {
   }
 
   /**
-   * Returns whether a later attempt than that of this command has begun or is about to begin. Only commands that seem old are checked. They
-   * are common after an outage, when the topic has one command for each lapse. When clocks differ, the effect is an unnecessary check, or a
-   * run that gets a stop signal, but no command is lost.
+   * Returns whether a later attempt than that of this command has begun or is about to begin. Only commands that seem old are checked.
+   * After an outage, the topic has one command for each lapse. When clocks differ, the effect is an unnecessary check or stop signal, but
+   * no command is lost.
    */
   async #isOvertaken({ task_id, node_id, attempt_epoch, ts_ms }: Envelope): Promise<boolean> {
     const { artifacts, host } = this.#around;

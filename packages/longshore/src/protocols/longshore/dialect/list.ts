@@ -1,6 +1,5 @@
-// Maps: one task for each item of a list, in a child run whose definition is made when the number of items is known. A long list is cut
-// into parts, each in a separate child run. So no run has very many steps, no decision reads very many rows, and the cost of an item does
-// not grow with the list.
+// Maps: one task for each item of a list, in a child run. Its definition is made when the number of items is known. A long list is cut into
+// parts, each in a separate child run. So no run has very many steps, and the cost of an item does not grow with the list.
 
 import { createHash } from "node:crypto";
 import { isObject, type Json } from "../../../core/json/json.ts";

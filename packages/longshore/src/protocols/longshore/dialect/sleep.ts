@@ -1,4 +1,4 @@
-// Pauses: when a step that sleeps wakes up, from values that may be known only when it starts.
+// Pauses: when a step that sleeps wakes up. The time may be known only when the step starts.
 
 import { durationMs } from "../../../core/duration.ts";
 import type { Json } from "../../../core/json/json.ts";

@@ -27,10 +27,7 @@ export interface Reference {
 
 export interface StepSource extends TaskStepSettings {
   id: string;
-  /**
-   * A step has one of these: the name of a task, the name of another workflow, a pause, the name of a signal that it waits for, or one task
-   * for each item of a list.
-   */
+  /** A step has one of these: a task, another workflow, a pause, a signal that it waits for, or one task for each item of a list. */
   task?: string;
   workflow?: string;
   sleep?: SleepSource;

@@ -1,9 +1,8 @@
 // Live changes of runs and tasks. The changes of each commit are recorded in one bounded ring. A reader has only a position in that ring,
-// so nothing is buffered for a slow reader. It continues from its position. When the ring has overwritten that position, the reader learns
-// how many changes it missed.
+// so nothing is buffered for a slow reader. When the ring has overwritten that position, the reader learns how many changes it missed.
 //
-// Nothing is recorded without a reader; recording continues for a while after the last reader left, so that it can resume.
-// Changes are hints for views: a task that changed twice within one commit is reported once.
+// Nothing is recorded without a reader. Recording continues for a while after the last reader left, so that it can resume. Changes are
+// hints for views: a task that changed twice within one commit is reported once.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { TaskRow } from "../../../engine/board/task.ts";

@@ -1,6 +1,5 @@
 // Whether this server can do its work: above all, whether the store can be written. Each write notices a full disk or a data folder that is
-// gone. A server without writes checks its folder at each request, but not more often than its rate limit, and tries to write from time to
-// time.
+// gone. A server without writes checks its folder at requests, up to a rate limit, and tries to write from time to time.
 
 import type { Clock } from "../../../core/clock.ts";
 import type { Storage } from "../../server-half.ts";
@@ -36,7 +35,7 @@ export class HealthCheck {
     this.#startedAt = deps.clock.now();
   }
 
-  /** The same for a program that sends work here: a server that is closing accepts none, even when it is healthy. */
+  /** The same for a program that sends work here: a server that is closing accepts none. */
   async ready(): Promise<Health> {
     const health = await this.look();
     return this.#deps.closing.aborted ? { ...health, status: "unavailable", message: "The server is closing." } : health;

@@ -1,5 +1,5 @@
 // Writes a page of a list as JSON, in slices, because a page may have a thousand items of several kilobytes. Every list of this API is
-// written here: the body of an item is made when its turn has come, so no two slices of a page are in one turn of the event loop.
+// written here. The body of an item is made when its turn has come, so no two slices of a page are in one turn of the event loop.
 
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { type Growth, shortBytes } from "../../../core/list-text.ts";

@@ -1,5 +1,5 @@
-// Reads a log from its end, and searches it. A page visits a bounded part of the log and reports how much that was, so that its caller can show
-// the progress of a search, and end it.
+// Reads a log from its end, and searches it. A page visits a bounded part of the log and reports its size, so that the caller can show the
+// progress of a search, and end it.
 
 import { inTurns, type Sliced } from "../../../core/slices/slice-work.ts";
 import type { Slices } from "../../../core/slices/slices.ts";

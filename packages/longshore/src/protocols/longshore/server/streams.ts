@@ -1,4 +1,4 @@
-// How far the readers of a run's parts are: for each step that produces parts, what it has given, and what each reader has finished with.
+// How far the readers of a run's parts are. For each step that produces parts: what it has given, and what each reader has finished with.
 
 import { z } from "zod";
 import type { PartTime } from "../../../engine/part/store.ts";

@@ -1,4 +1,4 @@
-// One workflow in full: what its author wrote, what is wrong with it, what its last runs got, and which of its steps no worker can take.
+// One workflow in full: its source, its mistakes, the results of its last runs, and its steps that no worker can take.
 
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";

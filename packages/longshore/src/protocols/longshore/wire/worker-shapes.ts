@@ -1,4 +1,4 @@
-// The shapes of workers, of the queues that they claim from, and of the limits under which they hold tasks.
+// The shapes of workers, of queues, and of the limits under which workers hold tasks.
 
 import { z } from "zod";
 import { time, waitingShape } from "./shapes.ts";

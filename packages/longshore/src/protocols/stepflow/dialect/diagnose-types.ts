@@ -1,5 +1,5 @@
-// Checks a flow against JSON Schemas: paths against the values that they read, examples and defaults against their schemas, and, on
-// request, values against the schemas of their receivers.
+// Checks a flow against JSON Schemas: paths against the values that they read, examples and defaults against their schemas. On request also
+// checks values against the schemas of their receivers.
 
 import type { Json } from "../../../core/json/json.ts";
 import type { JsonPath } from "../../../core/json/json-position.ts";

@@ -1,4 +1,4 @@
-// All findings about a flow before it runs. Fatal findings prevent a run, errors would occur while it runs, warnings are for its author.
+// All findings about a flow before it runs. Fatal ones prevent a run, errors would occur while it runs, warnings are for its author.
 // diagnose-types.ts checks the flow against JSON Schemas, diagnose-routes.ts against a route configuration.
 
 import type { Json } from "../../../core/json/json.ts";

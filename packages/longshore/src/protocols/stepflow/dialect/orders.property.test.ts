@@ -1,5 +1,5 @@
-// Any flow has the same meaning under any operator commands (orders.ts): those steps have begun that a simple reference model wants, given
-// the outcome of the other steps, and the result is that of the model.
+// Any flow has the same meaning under any operator commands (orders.ts). A simple reference model decides which steps begin, given the
+// outcome of the others, and what the result is. The run must match it.
 
 import { isDeepStrictEqual } from "node:util";
 import { describe } from "vitest";

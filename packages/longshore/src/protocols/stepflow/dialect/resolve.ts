@@ -47,7 +47,7 @@ function opposite<Needs>(answer: boolean | Needs): boolean | Needs {
   return typeof answer === "boolean" ? !answer : answer;
 }
 
-/** A sub-run fails with the error of the first step that failed by itself, even when the output of the sub-run has a value. */
+/** A sub-run fails with the error of the first step that failed by itself. The output of the sub-run may have a value. */
 function outputOf(plan: Plan, scope: Scope, evaluated: Evaluated): Resolved {
   const { run } = scope;
   if (!("value" in evaluated) || run.failed === 0 || !settingsOf(run).sub) return resolvedOf(evaluated, failed);

@@ -1,5 +1,5 @@
 // The result of a step and of a flow (FlowResult). The board stores a component's error in two fields: the message is the error of the
-// record, and the complete FlowResult, with code and data, is its output.
+// record, and the complete FlowResult is its output.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";

@@ -1,6 +1,5 @@
-// Finds the lane of a step's component. This is a port, so that this folder needs neither plugins nor their configuration file. An
-// implementation must depend on its arguments only: the same path, input and registrations must give the same result, because a decision
-// may be made twice.
+// Finds the lane of a step's component. This is a port, so that this folder needs neither plugins nor their configuration file. A decision
+// may be made twice. So an implementation must depend only on its arguments: path, input and registrations.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Json } from "../../../core/json/json.ts";
@@ -30,7 +29,7 @@ export interface Routed {
   readonly lanes: readonly Lane[];
   /** The task's input on that lane: a `ComponentTask` for Stepflow workers, the bare input for workers of other protocols. */
   readonly given: Json;
-  /** How often, and after which pause, a step is retried when it timed out or could not be reached. */
+  /** How often, and after which pause, a step is retried that timed out or could not be reached. */
   readonly transport: { readonly retries: number; readonly backoff: Backoff };
   readonly timeouts?: Timeouts;
   /** Lease duration without a heartbeat. Default: as the claim requests; 0: no limit. */

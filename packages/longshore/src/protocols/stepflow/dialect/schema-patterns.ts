@@ -16,7 +16,7 @@ const patternsMax = 100;
 
 /** The values of these keywords are data, not schemas. */
 const data = new Set(["default", "const", "enum", "examples"]);
-/** The values of these keywords have a schema under each name, and a name may be any text, also that of a keyword. */
+/** The values of these keywords have a schema under each name. A name may be any text, also that of a keyword. */
 const named = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
 
 /** The first unsupported pattern of a schema, or of a schema that it refers to; null when there is none. */

@@ -1,5 +1,5 @@
 // Follows paths and types in JSON Schemas, as far as this is possible. When a schema does not decide a question, the result says so: a
-// wrong finding is worse than a missing one.
+// wrong finding is worse than none.
 
 import { isObject, type Json, type JsonObject } from "../../../core/json/json.ts";
 import { defsOf, type SchemaPlace } from "../../../core/schema/violations.ts";

@@ -46,7 +46,7 @@ const jsonBlobValuesMax = 131_072;
 
 export class BlobLibrary {
   readonly #store: BlobStore;
-  /** All callers together have one large content in memory at a time, because it exists in several forms until it is sent. */
+  /** All callers together have one large content in memory at a time, in several forms. */
   readonly #reading = new Line(1);
   readonly #flowText: (flowId: string) => Promise<string | undefined>;
 

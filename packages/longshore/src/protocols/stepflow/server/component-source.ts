@@ -1,5 +1,5 @@
-// The components of all configured plugins, for the API: built-ins and mocks from the configuration, workers of queues from their
-// registrations, workers over HTTP by a call, and workers of other protocols from the tasks that they claim.
+// The components of all configured plugins, for the API. Built-ins and mocks come from the configuration, workers of queues from their
+// registrations, workers over HTTP from a call, and workers of other protocols from the tasks that they claim.
 
 import { type Clock, pause } from "../../../core/clock.ts";
 import { toError } from "../../../core/errors.ts";

@@ -29,7 +29,7 @@ export function wireRun(runId: string): { readonly runId: string; readonly itemI
 
 const itemShape = /^([0-9A-Z]{26})-(\d{6})$/;
 
-/** The id on the wire. An id that is not ours, such as that of a child run of another protocol, is not changed. */
+/** The id on the wire. An id that is not ours is not changed. */
 export function wireRunId(runId: string): string {
   const own = wireRun(runId).runId;
   return uuidOf(own) ?? own;

@@ -1,5 +1,5 @@
-// Assembles Stepflow's server half: the API, the queues of a configuration with the services that their workers call, the workers that this
-// server calls or starts, and the components that it runs itself.
+// Assembles Stepflow's server half: the API, the queues with the services that their workers call, the workers that this server calls or
+// starts, and the components that it runs itself.
 
 import { randomUUID } from "node:crypto";
 import { calledWorker, everyone } from "../../../core/actions.ts";

@@ -1,5 +1,5 @@
-// Stepflow's error numbers. JSON-RPC has two dialects that use the same numbers with different meanings: A, from the worker guide (HTTP
-// until 0.9), and B (HTTP of 0.10 and 0.11), where the range of the number also decides whether a step is retried.
+// Stepflow's error numbers. JSON-RPC has two dialects that use the same numbers with different meanings. A is from the worker guide (HTTP
+// until 0.9). B is HTTP of 0.10 and 0.11, where the range of the number also decides whether a step is retried.
 
 import type { ErrorCode } from "../../../core/errors.ts";
 import { TaskErrorCode } from "./messages.ts";

@@ -1,7 +1,7 @@
-// How a task that wants to be called later travels over a queue of Stepflow, between our worker and our server only: other orchestrators know no
-// deferrals. A worker recognises our server by the form of its task ids (task-id.ts).
+// How a task that wants to be called later travels over a queue of Stepflow. Only our worker and our server know deferrals. A worker
+// recognises our server by the form of its task ids (task-id.ts).
 //
-// The deferral is the data of the error that ends the hold. The next assignment has what was deferred among its path parameters.
+// The deferral is the data of the error that ends the hold. The next assignment has it among its path parameters.
 
 import { isObject, type Json } from "../../../core/json/json.ts";
 import { waitMsMax } from "../../../core/step-bounds.ts";

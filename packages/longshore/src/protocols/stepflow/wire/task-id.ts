@@ -1,6 +1,5 @@
-// The id of a task on the wire is `<task id>-<grant>`, so each hand-out has its own id. The id of a report shows its hand-out. So a worker
-// that lost its lease can neither finish nor disturb the work that another worker has begun since then. The reference uses one id for all
-// attempts.
+// The id of a task on the wire is `<task id>-<grant>`, so each hand-out has its own id. A worker that lost its lease can neither finish nor
+// disturb the work that another worker has begun since then. The reference uses one id for all attempts.
 
 /** A longer id is not ours. Task ids contain the run id, and the id of a child run contains that of its parent. */
 const charsMax = 512;

@@ -1,5 +1,5 @@
-// Serves the calls that handlers make with `stepflowTask()`. The transport only sends the calls. This file checks the request, stores a
-// flow before it runs, makes the keys by which repeated attempts find their sub-runs, and waits until a run ends.
+// Serves the calls that handlers make with `stepflowTask()`; the transport only sends them. This file checks the request, stores a flow
+// before it runs, and waits until a run ends. It makes the keys by which repeated attempts find their sub-runs.
 
 import { createHash } from "node:crypto";
 import { type Clock, pause } from "../../../core/clock.ts";

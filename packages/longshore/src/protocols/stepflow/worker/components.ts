@@ -2,7 +2,7 @@
 //
 // An orchestrator calls a component by the id from discovery (0.13), by its path without the prefix of the route (0.12, HTTP), or by its
 // path with this prefix. So a name is looked up as an id, then as a path, then as a path without its first segment, and so on:
-// `/shop/greet`, `greet`, `/greet`. Some routes remove a part of the component's own path. For them the last lookup accepts a name that is
+// `/shop/greet`, `greet`, `/greet`. Some routes remove a part of the component's own path. For them, the last lookup accepts a name that is
 // the end of exactly one component's path.
 
 import { LongshoreError } from "../../../core/errors.ts";

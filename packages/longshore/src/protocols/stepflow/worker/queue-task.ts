@@ -102,8 +102,8 @@ export class QueueTask implements Assignment {
     this.ids = { runId: observability?.runId ?? runId ?? "", stepId: observability?.stepId ?? "", taskId: this.idempotencyKey, grantId };
     this.worker = around.settings.workerId;
     const everyMs = (heartbeatIntervalSecs || heartbeatSecsDefault) * 1_000;
-    // Only an orchestrator ends a hold. While none can be reached, the task is not lost: an orchestrator that recovers the run offers its
-    // tasks again, and the next heartbeat claims this task there.
+    // Only an orchestrator ends a hold. While none can be reached, the task is not lost: an orchestrator that recovers the run offers it
+    // again, and the next heartbeat claims it there.
     this.hold = { termMs: Number.POSITIVE_INFINITY, everyMs, jitter: heartbeatJitter };
   }
 
@@ -184,7 +184,7 @@ export class QueueTask implements Assignment {
       await this.#home.call(OrchestratorService.CompleteTask, request, { signal, timeoutMs: reportTimeoutMs });
       return { verdict: "ok" };
     } catch (error) {
-      // After an earlier try, NOT_FOUND means that the task is done: that try arrived and its answer was lost.
+      // After an earlier try, NOT_FOUND means that this try arrived and the task is done.
       if (hasCode(error, GrpcCode.NOT_FOUND)) return { verdict: this.#reports > 1 ? "again" : "gone" };
       throw unreported(`CompleteTask at ${this.#home.url}`, error, () => OrchestratorService.CompleteTask.request.encode(request).length);
     }
@@ -258,8 +258,7 @@ function mayHoldBlobs(input: Json): boolean {
 
 /**
  * Converts the failure of a report. An outcome that the orchestrator will never accept becomes BAD_OUTPUT or LIMIT, so that a failure is
- * reported instead (see `Assignment.report`). An overloaded orchestrator answers like one that finds the message too large, so the size
- * decides.
+ * reported instead (see `Assignment.report`). An overloaded orchestrator answers as for a message that is too large, so the size decides.
  */
 function unreported(what: string, error: unknown, bytes: () => number): LongshoreError {
   const failure = failureOfCall(what, error);

@@ -1,5 +1,5 @@
 // The orchestrator of one task. It may change while the task runs. When a call fails with NOT_FOUND or UNAVAILABLE, other orchestrators are
-// asked where the run is, and the call is repeated there once.
+// asked where the run is. Then the call is repeated there once.
 
 import { GrpcCode } from "../../../net/grpc/status.ts";
 import type { Decoded, Encodable, Message, Rpc } from "../../../net/protobuf/protobuf.ts";

@@ -50,7 +50,7 @@ function exports(env: readonly EnvVar[]): string[] {
   return env.map(({ name, value }) => `export ${name}=${shellQuote(value)}`);
 }
 
-/** Groups a text if `&&` could separate its parts, or if its comment would hide the text after it. */
+/** Groups a text if `&&` could separate its parts, or if its comment would hide what follows. */
 function grouped(text: string): string {
   return /[\n\r#;&|\\<(){}!]/.test(text) ? `{ ${text}\n}` : text;
 }

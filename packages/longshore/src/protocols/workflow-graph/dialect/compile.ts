@@ -1,7 +1,6 @@
 // The workflow-graph dialect: one task per job, on the lane `$command` with the labels that the job requires. A command that names a
-// handler also requires the label of this handler, even when the author has not written it: a worker without the handler could only fail
-// the job. A job's input is its command and the outputs of its direct dependencies; its output is a flat map of texts. A run as a whole has
-// no output.
+// handler also requires the label of this handler, because a worker without the handler could only fail the job. A job's input is its
+// command and the outputs of its direct dependencies. Its output is a flat map of texts. A run as a whole has no output.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import { isObject, type Json } from "../../../core/json/json.ts";
@@ -82,8 +81,7 @@ function resolve(_plan: Plan, template: Template, scope: Scope): Resolved {
 }
 
 /**
- * A job's output on this wire: texts stay unchanged, other values become JSON, and an output that is not an object is stored under
- * `result`.
+ * A job's output on this wire. Texts stay unchanged, other values become JSON. An output that is not an object is stored under `result`.
  */
 function outputsOf(output: Json): Outputs {
   if (output === null) return {};

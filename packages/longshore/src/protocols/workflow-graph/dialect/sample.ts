@@ -1,4 +1,4 @@
-// The built-in sample: eight jobs of a pipeline, each an `echo` and a short sleep, so that any worker with a shell can run it.
+// The built-in sample: eight jobs of a pipeline, each an `echo` and a short sleep. Any worker with a shell can run it.
 
 import { encodeSource, type GraphJob, type GraphSource, plainJob } from "./source.ts";
 

@@ -1,5 +1,5 @@
-// Requests of the worker that holds the turn of a durable function: read the journal of the run, and add commands before the turn ends.
-// Requests of other workers are refused: README.md, "Durable functions".
+// Requests of the worker that holds the turn of a durable function: it reads the journal of the run, and adds commands before the turn
+// ends. README.md, "Durable functions".
 
 import type { Board } from "../../../engine/board/board.ts";
 import { fenceTurn } from "../../../engine/board/task.ts";

@@ -1,5 +1,5 @@
-// How requests are refused, in the texts that clients of the reference already know (README.md, "Refusals"): plain text, with the path to
-// the value, what it was, what was expected, and line and column. This code runs only for requests that are refused.
+// How requests are refused, in the texts of the reference (README.md, "Refusals"): plain text, with the path to the value, what it was,
+// what was expected, and line and column. This code runs only for requests that are refused.
 
 import { findJsonFault, type JsonFault, type JsonPath, pathText, positionOf } from "../../../core/json/json-position.ts";
 import type { HttpReply } from "../../../net/http/http.ts";

@@ -80,8 +80,7 @@ export class RunLookup {
   }
 
   /**
-   * The newest run of a workflow, from memory when it was read before, because a start waits for this. The run may have been removed since
-   * then.
+   * The newest run of a workflow, from memory when it was read before: a start waits for this. The run may have been removed since then.
    */
   newest(workflow: string): NewestRun | undefined | Promise<NewestRun | undefined> {
     return this.#newest.get(workflow) ?? this.#readNewest(workflow);

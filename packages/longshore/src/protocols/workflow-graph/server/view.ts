@@ -1,5 +1,5 @@
-// A definition as this wire shows it. A definition never changes, so its view is created once: the jobs for display, and for each node the
-// constant texts of a response to a claim.
+// A definition as this wire shows it. A definition never changes, so its view is created once. It has the jobs for display, and the
+// constant texts of the response to a claim.
 
 import type { Backoff } from "../../../core/backoff.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";

@@ -142,8 +142,8 @@ export class Workflows {
   }
 
   /**
-   * The JSON texts of a page. With `status`, only workflows with at least one job in that status: statuses are computed, not stored, so
-   * this visits each workflow in turn.
+   * The JSON texts of a page. `status` keeps workflows with at least one job in that status. Statuses are computed, not stored, so this
+   * visits each workflow in turn.
    */
   async *#listed({ limit, offset, status }: ListQuery): AsyncGenerator<string> {
     let skipped = status === undefined ? offset : 0;

@@ -31,7 +31,7 @@ export const reportsHeader = "longshore-reports";
 /** Ours, on the reply to a result that came with a turn: the server has accepted the turn. */
 export const turnHeader = "longshore-turn";
 
-/** On a response that hands out a job, from a server that writes spans: the span of the attempt, in the format of W3C Trace Context. */
+/** On a response that hands out a job, from a server that writes spans: the span of the attempt, as W3C Trace Context. */
 export const traceHeader = "traceparent";
 
 /** Ours, on complete and fail: a repetition with the same key gets 200 when the first report was applied. */

@@ -165,7 +165,7 @@ export interface Workflow {
 export const handlerLabelPrefix = "handler:";
 
 export const leaseTtlSecsDefault = 30;
-/** The limits of a lease: one of zero would end before its worker reads it, and one of more than a day means a forgotten job. */
+/** The limits of a lease. One of zero would end before its worker reads it; one of more than a day means a forgotten job. */
 export const leaseTtlSecsMin = 1;
 export const leaseTtlSecsMax = 86_400;
 /** Maximum number of reports in one request. */

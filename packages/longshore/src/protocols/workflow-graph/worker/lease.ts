@@ -203,7 +203,7 @@ export class LeasedJob implements Assignment {
   }
 }
 
-/** A time from the server, if it is plausible: zero, or not a number, would make this worker send heartbeats without a pause. */
+/** A time from the server, if it is plausible: with zero, this worker would send heartbeats without a pause. */
 function secsIn(named: unknown, otherwise: number): number {
   return typeof named === "number" && named >= leaseTtlSecsMin ? named : otherwise;
 }

@@ -38,10 +38,7 @@ interface Waiting {
  * With one request at a time, each report would wait for the commit of the one before it. With many requests, each would hold few reports.
  */
 const flyingMax = 2;
-/**
- * Characters of one report, and of all in one request: a server takes 256 KiB, and JSON in UTF-8 can have three times as many bytes as
- * characters.
- */
+/** Characters of one report, and of all in one request. A server takes 256 KiB, and a character of JSON may have three bytes. */
 const reportCharsMax = 16_384;
 const batchCharsMax = 65_536;
 

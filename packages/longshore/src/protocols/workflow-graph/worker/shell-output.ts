@@ -14,7 +14,7 @@ import type { Outputs } from "../wire/shapes.ts";
 
 /** Half of what the reference accepts in one request: JSON makes the outputs longer, because it escapes some characters. */
 const outputBytesMax = 1024 * 1024;
-/** A line longer than this is logged in pieces, so that a command without newlines cannot fill the memory. */
+/** A line longer than this is logged in pieces: a command without newlines must not fill the memory. */
 const lineCharsMax = 64 * 1024;
 /** How much of the end of the output is kept for the error text. */
 const tailCharsMax = 4_096;

@@ -23,8 +23,8 @@ export function workflowGraph(url: string | URL, options: WorkflowGraphOptions =
 }
 
 /**
- * The capabilities of this protocol's worker half; the runner replaces the rest. A report with one value of a command is below the limits
- * that a server has by default for a request: 2 MiB, 131,072 values.
+ * The capabilities of this protocol's worker half; the runner replaces the rest. The sizes fit a server's default limits for a request: 2
+ * MiB, 131,072 values.
  */
 const capabilities: Capabilities = {
   defer: false,

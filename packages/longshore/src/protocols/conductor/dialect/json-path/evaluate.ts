@@ -1,5 +1,5 @@
-// Evaluates a JSONPath in a document. Every visited value is counted, including those that functions, slices and comparisons visit, so that
-// no definition can keep the server busy for long.
+// Evaluates a JSONPath in a document. Every visited value is counted, also those that functions, slices and comparisons visit. So no
+// definition can keep the server busy for long.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { compare } from "./compare.ts";
@@ -36,8 +36,8 @@ export class Budget {
 }
 
 /**
- * The value of `path` in `document`: a value for a definite path, a list for any other. A definite path without a value returns null, as in
- * Conductor, and so does a function that cannot be applied.
+ * The value of `path` in `document`: a value for a definite path, a list for any other. Null for a definite path without a value, as in
+ * Conductor, and for a function that cannot be applied.
  */
 export function readPath(path: Path, document: Json, budget: Budget = new Budget()): Json {
   return new Walk(document, budget).read(path, document) ?? null;

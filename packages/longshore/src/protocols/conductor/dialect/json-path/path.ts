@@ -37,7 +37,7 @@ export type Operand =
   | { readonly kind: "value"; readonly value: Json }
   | { readonly kind: "pattern"; readonly pattern: Pattern };
 
-/** When one begins with another, the longer one comes first, so that a parser may try them in this order. */
+/** A longer one comes before one that it begins with, so that a parser may try them in this order. */
 export const operators = ["===", "!==", "==", "!=", "<=", ">=", "=~", "<", ">"] as const;
 export const wordOperators = ["in", "nin", "subsetof", "anyof", "noneof", "contains", "all", "size", "empty"] as const;
 export type Operator = (typeof operators)[number] | (typeof wordOperators)[number];

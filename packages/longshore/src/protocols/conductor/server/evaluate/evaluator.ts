@@ -12,7 +12,7 @@ import { type Evaluated, type Evaluation, overdue } from "./evaluation.ts";
 const threadsMax = 2;
 /** JavaScript stops itself in time. This is for jq and for calls of the library that cannot be interrupted. */
 const graceMs = 1_000;
-/** A thread starts and loads a language in less than a second, but on a machine with too much work it takes many times as long. */
+/** A thread starts and loads a language in less than a second; on a busy machine it takes many times as long. */
 const startMsMax = 120_000;
 /** The heap of a thread outside WebAssembly: texts of inputs and results. */
 const threadMbMax = 256;

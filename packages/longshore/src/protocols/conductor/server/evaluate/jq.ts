@@ -1,5 +1,5 @@
-// jq of definitions: jq itself, compiled to WebAssembly, without files and without the environment of this process. Each evaluation has a new
-// instance, so nothing of it remains: jq may end in the middle, and its memory can then have any content.
+// jq of definitions: jq itself, compiled to WebAssembly, without files and without the environment of this process. Each evaluation has a
+// new instance, because jq may end in the middle and leave any content in its memory.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ interface Assembly {
 const assembly = (globalThis as unknown as { WebAssembly: Assembly }).WebAssembly;
 
 const pageBytes = 65_536;
-/** Functions of C may put values behind the one that has called them, so the stack does not begin at the very end of the memory. */
+/** Functions of C may put values behind their caller, so the stack does not begin at the very end of the memory. */
 const stackTop = memoryBytesMax - pageBytes;
 
 export async function loadJq(): Promise<(evaluation: Evaluation) => Promise<Evaluated>> {

@@ -1,4 +1,4 @@
-// What an evaluation may return. It is checked in the thread, so that the server never reads a result or an error that is too large for it.
+// What an evaluation may return. It is checked in the thread: the server never reads a result or an error that is too large.
 
 import { jsonDepthMax } from "../../../../core/json/json.ts";
 import { JsonScan } from "../../../../core/json/json-scan.ts";

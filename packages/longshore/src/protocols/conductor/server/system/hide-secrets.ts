@@ -7,7 +7,7 @@ import { hidden } from "../../dialect/credentials.ts";
 /** Shorter texts are easy to guess, and occur in many responses by chance. */
 const charsMin = 6;
 
-/** Returns a function that replaces the values by `***` in the forms that they have in addresses, names of hosts and JSON. */
+/** Returns a function that replaces the values by `***`, also in the forms that they have in addresses, names of hosts and JSON. */
 export function hiding(values: readonly Json[]): (text: string) => string {
   const forms = values
     .flatMap(textsIn)

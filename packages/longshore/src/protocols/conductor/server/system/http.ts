@@ -22,7 +22,7 @@ const timeoutMsDefault = 3_000;
 const timeoutMsMax = 300_000;
 /** A body becomes the output of the task, which the server reads and writes in some milliseconds. */
 const bodyBytesMax = 1_048_576;
-/** Characters of JSON that take about as long to read as a row, with any content: 350,000 values in a body of 1 MiB take up to 60 ms. */
+/** Characters of JSON that take about as long to read as a row: 350,000 values in a body of 1 MiB take up to 60 ms. */
 const charsPerRow = 64;
 /** Characters of a body that are read in one turn of the event loop, so in some milliseconds. */
 const bodySliceChars = turnRows * charsPerRow;
@@ -35,7 +35,7 @@ const connectionsMax = 32;
 const idleMs = 4_000;
 /** With more connections, those to all servers together, each is closed after its response: the process has a limited number of them. */
 const connectionsKept = 128;
-/** A response may take as long as its timeout between two pieces, but no longer than this in all at less than 1 KiB a second. */
+/** A response may pause as long as its timeout. At less than 1 KiB a second, it may take no longer than this in all. */
 const slowMs = 60_000;
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

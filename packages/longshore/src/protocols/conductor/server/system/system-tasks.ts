@@ -1,5 +1,5 @@
-// Tasks that the server itself performs. They are ordinary tasks of the board: stored before they run, given back after a crash, retried by
-// their definitions. Their code is loaded with the first of them.
+// Tasks that the server itself performs. They are ordinary tasks of the board: stored before they run, given back after a crash, and
+// retried. Their code is loaded with the first of them.
 
 import type { Json } from "../../../../core/json/json.ts";
 import { type LaneOptions, type LaneWork, LaneWorker, LeftOpen } from "../../../../engine/board/lane-worker.ts";

@@ -1,5 +1,5 @@
-// The program of a worker's process: loads the module that declares the worker, and works for it. A handler that is not asynchronous
-// runs in threads of this process, so that it stalls neither polls nor heartbeats.
+// The program of a worker's process: loads the module that declares the worker, and works for it. A handler that is not asynchronous runs
+// in threads of this process, where it delays neither polls nor heartbeats.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import { importForTasks } from "../../../../core/load.ts";

@@ -24,7 +24,7 @@ export interface OrkesApiConfig {
   logger?: ConductorLogger;
 }
 
-/** The client that a TaskHandler accepts: ours, or the client of the SDK, which has its address in the same field. */
+/** The client that a TaskHandler accepts: ours, or that of the SDK, which has its address in the same field. */
 export interface Client {
   getConfig(): { baseUrl?: string | undefined };
 }

@@ -1,6 +1,5 @@
-// The worker API of the official JavaScript SDK, published as `longshore/conductor/compat`: a program written for that SDK works after
-// its import is changed. It runs on `work()` and `runner/supervise/`. docs/guides/conductor-drop-in.md describes what is the same and what
-// is better.
+// The worker API of the official JavaScript SDK, published as `longshore/conductor/compat`. A program written for that SDK works after its
+// import is changed. docs/guides/conductor-drop-in.md describes the differences.
 
 export type { JsonSchema } from "../../../../core/schema/json-schema.ts";
 export type { ResultStatus, RetryLogic, TaskStatus, TimeoutPolicy } from "../../wire/shapes.ts";

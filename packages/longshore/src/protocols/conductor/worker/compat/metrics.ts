@@ -72,7 +72,7 @@ export class CanonicalMetricsCollector implements MetricsCollectorInterface {
     if (config.filePath !== undefined) this.#writeEvery(config.filePath, config.fileWriteIntervalMs ?? fileWriteMsDefault);
   }
 
-  /** The events of a TaskHandler's runner: more than the SDK's listeners get, so that every try and every request is counted. */
+  /** The events of a TaskHandler's runner. They are more than the SDK's listeners get: every try and every request is counted. */
   listeners(): Listeners {
     const counts: { [name: string]: number } = { executionStarted: 1, executionCompleted: -1, executionFailed: -1 };
     const names = Object.keys(this.#measured);

@@ -5,7 +5,7 @@ export class NonRetryableException extends TerminalError {
   override readonly name: string = "NonRetryableException";
 }
 
-/** Also true for an exception of that name from the SDK itself, because a shared library of the program may still throw it. */
+/** Also true for the SDK's own exception of that name, which a shared library of the program may throw. */
 export function asThrown(error: unknown): unknown {
   if (isTerminal(error) || !(error instanceof Error) || error.name !== "NonRetryableException") return error;
   const terminal = new NonRetryableException(error.message, { cause: error.cause });

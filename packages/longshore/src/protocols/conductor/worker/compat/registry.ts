@@ -1,6 +1,6 @@
-// The workers that decorators have declared, for every TaskHandler of the process. The SDK's programs rely on this one list. It is stored
-// on the global object, so that two copies of this package share it. Each worker is also declared as a task, so that a thread or a process
-// that loads the same module finds it.
+// The workers that decorators have declared, for every TaskHandler of the process. The SDK's programs rely on this one list. It is on the
+// global object, so that two copies of this package share it. Each worker is also declared as a task, so that a thread or a process that
+// loads the same module finds it.
 
 import { declareTasks, loadingFile } from "../../../../core/load.ts";
 import { taskOf } from "./task-adapter.ts";

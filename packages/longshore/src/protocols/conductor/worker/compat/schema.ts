@@ -95,7 +95,7 @@ export function generateSchemaFromClass(described: Class): JsonSchemaOutput {
   try {
     new (described as new () => unknown)();
   } catch {
-    // A class whose constructor throws without arguments has reported the fields before the error, or has only fields of the older kind.
+    // The constructor throws without arguments. The class has reported its fields before the error, or has only fields of the older kind.
   } finally {
     listening = before;
   }

@@ -61,7 +61,7 @@ export class MirrorParts {
     if (!isOpen(task.state)) this.#drop(task.id);
   }
 
-  /** Removes the results of an earlier life of a step that begins again, so that they are not taken for its result. */
+  /** Removes the results of an earlier life of a step that begins again. */
   async forget(taskId: string, nodeId: string, task: TaskRow): Promise<void> {
     this.#drop(task.id);
     const earlier = { $lt: task.grant };
@@ -76,9 +76,8 @@ export class MirrorParts {
   }
 
   /**
-   * Records parts that workers have stored in MongoDB, but whose events arrived too late: after the hold of the attempt had expired. The
-   * attempt has already finished with its input, so the next attempt does not make these parts again. Costs one count when nothing is
-   * missing.
+   * Records parts whose events arrived after the hold of the attempt had expired. Workers have stored these parts in MongoDB. The attempt
+   * has finished with its input, so the next attempt does not make them again. Costs one count when nothing is missing.
    */
   async adopt(task_id: string, node_id: string, hold: Hold): Promise<void> {
     const { db, parts } = this.#options;

@@ -50,8 +50,8 @@ export class MirrorPruning {
 const kind = "flowkit-mirror";
 
 /**
- * A unique name of this data file. The name of the server is not enough to decide about a removal: it can be configured, and another data
- * file with the same server name has none of these runs.
+ * A unique name of this data file. The name of the server can be configured. Another data file with the same server name has none of these
+ * runs, and must not cause their removal.
  */
 export async function fileOf(documents: Pick<DocumentStore, "document" | "keepDocument">): Promise<string> {
   const fresh = { kind, name: "file", version: 1, body: JSON.stringify(randomUUID()) };

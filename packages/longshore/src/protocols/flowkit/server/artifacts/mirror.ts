@@ -2,9 +2,9 @@
 // authoritative. A document is built from them for each write, one write at a time, so that writes cannot overtake each other. A failed
 // write is repeated with a new document.
 //
-// A crash loses nothing, although no intent is recorded. At the start, these runs are mirrored again: every open run, every run whose
-// document does not show its end, and every run that is newer than the last time at which everything was mirrored. This time is stored in
-// MongoDB, so it cannot be ahead of the documents.
+// A crash loses nothing. At the start, these runs are mirrored again: every open run, every run whose document does not show its end, and
+// every run that is newer than the last time at which everything was mirrored. This time is stored in MongoDB, so it cannot be ahead of the
+// documents.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isClosing, isTransient, LongshoreError } from "../../../../core/errors.ts";
@@ -146,7 +146,7 @@ export class Mirror {
     await this.caughtUp(task_id);
   }
 
-  /** Resolves when MongoDB has everything that has happened to this task so far, so that a worker that starts now reads everything. */
+  /** Resolves when MongoDB has everything that has happened to this task so far: a worker that starts now reads it there. */
   async caughtUp(taskId: string): Promise<void> {
     if (!this.#recovered) {
       this.#wake();
@@ -160,7 +160,7 @@ export class Mirror {
     } while (this.#marks.has(taskId) && !this.#closing.signal.aborted);
   }
 
-  /** Removes the complete artifact of a node that is not complete, so that readers do not find an end. */
+  /** Removes the complete artifact of a node that is not complete: readers must not find an end. */
   async reopen({ task_id, node_id }: { task_id: string; node_id: string }): Promise<void> {
     const artifacts = this.#options.db.collection("artifacts");
     await mongoCall("take back a complete artifact", () => artifacts.deleteMany({ task_id, node_id, status: "complete" }));

@@ -177,10 +177,7 @@ class Waiting {
     this.#clock = clock;
   }
 
-  /**
-   * Calls with a signal that aborts after `ms`, when the client disconnects, or when others need the room: its worker polls again. With 0
-   * it does not wait.
-   */
+  /** Calls with a signal that aborts after `ms`, when the client disconnects, or when others need the room. With 0 it does not wait. */
   async within<T>({ ms, sources, gone }: Wait, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const end = () => over.abort();

@@ -1,5 +1,5 @@
-// The states that workers store about their runs, for a restart. A worker removes the state when its run ends, so the remaining ones belong
-// to workers that are busy or have died.
+// The states that workers store about their runs, for a restart. A worker removes the state when its run ends. The remaining ones belong to
+// workers that are busy or have died.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { isObject } from "../../../../core/json/json.ts";

@@ -1,4 +1,5 @@
-// Handles announcements: workers connect and leave. An announcement may name a run that the worker had not ended before its restart: this attempt is closed as lost, and can be tried again at once, on any free worker.
+// Handles announcements: workers connect and leave. An announcement may name a run that the worker had not ended before its restart. This
+// attempt is closed as lost, and can be tried again at once, on any free worker.
 
 import type { Subscription } from "../../../../bus/bus.ts";
 import { readAnnouncement } from "../../wire/decode.ts";

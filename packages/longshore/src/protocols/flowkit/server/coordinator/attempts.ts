@@ -97,8 +97,7 @@ export class Attempts {
 
   /**
    * The newest offer, if a worker may take it over although its own attempt has expired: it still works, and no worker has claimed the
-   * newest offer. Null when it may not take it over. This happens only with workers of other implementations, because our workers notice
-   * themselves that they are late.
+   * newest offer. Null otherwise. Only workers of other implementations need this; ours notice that they are late.
    */
   async #lateGrant({ attempt_epoch: epoch }: AttemptEvents, { taskId }: Place, last: Last | undefined): Promise<number | null> {
     const { results, board, late } = this.#deps;
@@ -114,7 +113,7 @@ export class Attempts {
     return (await board.extend(hold, { holder: hold.holder, ...(termMs === null ? {} : { termMs }) })).verdict;
   }
 
-  /** Null keeps the current term: as in the reference, a heartbeat never shortens a lease, even when the worker's clock is wrong. */
+  /** Null keeps the current term. As in the reference, a heartbeat never shortens a lease. */
   async #termMs({ taskId, grant }: Hold & { grant: number }, requestedMs: number): Promise<number | null> {
     if (requestedMs <= 0) return null;
     const termMs = Math.min(termMsMax, Math.max(termMsMin, requestedMs));
@@ -227,9 +226,9 @@ export class Attempts {
   }
 
   /**
-   * When a worker of another implementation waits for input and gets a cancel, it takes this for the end of the input and marks its node as
-   * complete. Readers of the node, and this server, would believe that. So such a worker gets no signal while the node is open or done. Our
-   * workers notice themselves that their attempt has ended.
+   * A worker of another implementation that waits for input takes a cancel for the end of the input, and marks its node as complete.
+   * Readers of the node would believe that. So such a worker gets no signal while the node is open or done. Our workers notice themselves
+   * that their attempt has ended.
    */
   async #isSpared(taskId: string): Promise<boolean> {
     if (this.#deps.results === undefined) return false;

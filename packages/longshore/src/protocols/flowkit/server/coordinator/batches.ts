@@ -1,6 +1,6 @@
-// Failed batches: how often each one failed, and which are dead letters. They are stored as a document of the task, from its first failed
-// batch until its end. Then the dead letters become part of the node's output. The document also has the decision about an attempt, so that
-// a repeated report counts once, and how often a node missed some of its input.
+// Failed batches: how often each one failed, and which are dead letters. They are a document of the task until its end. Then the dead
+// letters become part of the node's output. The document also has the decision about an attempt, so that a repeated report counts once, and
+// how often a node missed some of its input.
 
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
 import type { DocumentStore } from "../../../../engine/run/documents.ts";

@@ -58,7 +58,7 @@ const meaningless = [
   "hb_monitor_tick_sec",
   "outbox_dispatch_tick_sec",
   "discovery_window_sec",
-  // These settings have no effect: leases show which worker is gone, and a task that waits for a worker needs no heartbeat.
+  // These settings have no effect: leases show which worker is gone, and a waiting task needs no heartbeat.
   "heartbeat_soft_sec",
   "heartbeat_hard_sec",
 ];

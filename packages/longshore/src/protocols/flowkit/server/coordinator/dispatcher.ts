@@ -3,9 +3,8 @@
 // lapses: the task returns to its lane and is sent again with the next epoch. The new command may reach another reader of the topic.
 //
 // The capacity of a worker with several roles counts for each of them, so some commands wait for it until they lapse. If it counted only
-// once, one command could block all others. This would happen with a command that no worker can take, because it is in the partition of a
-// busy worker, or its role has reached its concurrency. It would be the only command that is sent, again and again, and would delay the
-// commands that other workers could take.
+// once, one command that no worker can take could block all others. Such a command is in the partition of a busy worker, or its role has
+// reached its concurrency. It would be the only one that is sent, again and again.
 
 import { pause } from "../../../../core/clock.ts";
 import { isClosing, isRefused, toError } from "../../../../core/errors.ts";

@@ -1,5 +1,5 @@
-// What the coordinator needs from the database in which other implementations' workers store results. Without a database it is absent: our
-// own workers store results in the data file, cannot miss input, and notice themselves that they are late.
+// What the coordinator needs from the database in which other implementations' workers store results. Absent without a database: our own
+// workers store results in the data file, cannot miss input, and notice that they are late.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { Hold } from "../../../../engine/board/task.ts";

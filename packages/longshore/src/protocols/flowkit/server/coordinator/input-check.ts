@@ -1,8 +1,8 @@
 // Checks whether a node that its worker reports as done has results for all parts of its sources. Workers of other implementations learn
-// the end of a source from MongoDB, where it may be written before the last parts. Or another worker has claimed some parts and is gone.
-// The two adapters make the names of batches from the names of the parts, so the parts of the node show which input is missing.
+// the end of a source from MongoDB, where it may be written before the last parts. Another worker may also have claimed some parts and be
+// gone. The two adapters make the names of batches from the names of the parts, so the parts of the node show which input is missing.
 //
-// A node with missing input is not done: it runs again when its sources have ended and all input is stored. If it still misses some input,
+// A node with missing input is not done. It runs again when its sources have ended and all input is stored. If it still misses some input,
 // it fails.
 
 import { type Hold, isOpen } from "../../../../engine/board/task.ts";
@@ -67,8 +67,8 @@ export class InputCheck {
   }
 
   /**
-   * Returns whether a node must wait before it starts, because one of its sources has not ended. This applies to a node that missed input,
-   * and to a node whose source is marked as complete in MongoDB before its last parts are written.
+   * Returns whether a node must wait before it starts, because one of its sources has not ended. This applies to a node that missed input.
+   * It also applies when a source is marked as complete in MongoDB before its last parts are written.
    */
   async mustWait({ task_id }: WireName, place: Place): Promise<boolean> {
     const { batches, board, results, places } = this.#deps;

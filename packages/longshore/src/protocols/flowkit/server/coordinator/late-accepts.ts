@@ -1,7 +1,6 @@
-// Attempts that still run although their command had lapsed when the worker read it, or although their hold was lost. Workers of other
-// implementations execute every command that they read, and do not stop when a later one is sent. So while no worker has claimed the newest
-// offer, the running worker becomes its holder: its reports about its own epoch count for the newest offer. Each such task has a document
-// until it ends.
+// Attempts that still run although their command had lapsed or their hold was lost. Workers of other implementations execute every command
+// that they read, and do not stop when a later one is sent. While no worker has claimed the newest offer, the running worker becomes its
+// holder: its reports about its own epoch count for that offer. Each such task has a document until it ends.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 

@@ -1,7 +1,7 @@
 // The workers, their roles and their free capacity, from their announcements. They are stored, because workers announce themselves rarely
-// and must be known after a restart. A worker that misses three announcements is gone. A worker that lost a hold gets no task until it sends
-// something again. A worker that sends only events of tasks is stored too, so that it can get stop signals. But it has no capacity, and is
-// shown only while it holds a task.
+// and must be known after a restart. A worker that misses three announcements is gone. A worker that lost a hold gets no task until it
+// sends something again. A worker that sends only events of tasks is stored for its stop signals. It has no capacity, and is shown only
+// while it holds a task.
 
 import type { JsonObject } from "../../../../core/json/json.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";
@@ -42,7 +42,7 @@ const rolesMax = 1_000;
 const mentionsMax = 100_000;
 const roleShape = /^[\w.-]{1,200}$/;
 const workerIdCharsMax = 512;
-/** Maximum length of texts that workers choose: the version, which is stored, and the reason for leaving, which is logged. */
+/** Maximum length of texts that workers choose: their version, and their reason for leaving. */
 const workerTextCharsMax = 200;
 /** Maximum number of concurrent tasks of one worker. */
 const capacityMax = 10_000;

@@ -1,6 +1,5 @@
-// The totals of each role's workers, updated when a worker changes. Any program that may write to the bus can name workers and roles.
-// Capacity is looked up for each role of each changed worker, so a new sum each time would cost the number of all workers times their
-// roles.
+// The totals of each role's workers, updated when a worker changes. Any program that may write to the bus can name workers and roles. A new
+// sum for each lookup would cost the number of all workers times their roles.
 
 export interface Shareholder {
   readonly id: string;

@@ -1,6 +1,6 @@
-// Reads the events of workers about their attempts. Records arrive in batches. The events of one attempt are combined, so that a hundred
-// batches of a node cost one write, and attempts are handled concurrently, so that they share commits. A batch of records is acknowledged
-// when all its changes are durable; otherwise it is delivered again. Every event may arrive twice.
+// Reads the events of workers about their attempts, in batches of records. The events of one attempt are combined: a hundred batches of a
+// node cost one write. Attempts are handled concurrently and share commits. A batch of records is acknowledged when all its changes are
+// durable; otherwise it is delivered again. Every event may arrive twice.
 
 import type { BusRecord } from "../../../../bus/bus.ts";
 import { mayPass } from "../../../../bus/skip-records.ts";

@@ -1,5 +1,5 @@
-// The data plane of FlowKit: where its workers store their results and read those of others. Commands and events travel over the bus; the
-// results are stored here, and a consumer reads them while their producer still runs.
+// The data plane of FlowKit: where its workers store their results and read those of others, also while the producer still runs. Commands
+// and events travel over the bus.
 //
 // Three implementations have the same contract (test/contract/flowkit-artifacts.ts): our own store in the server's process
 // (server/artifacts/part-artifacts.ts), the same store over HTTP (worker/artifacts/http.ts), and the MongoDB that all FlowKit workers can
@@ -98,7 +98,7 @@ export interface ArtifactStore {
   close(): Promise<void>;
 }
 
-/** Maximum number of parts in one call: a bulk write takes less than a second on every store, and the body stays within its limit. */
+/** Maximum number of parts in one call: a bulk write then takes less than a second on every store. */
 export const partsMax = 1_000;
 
 /** The error for a source that is not a node of the task. Waiting for its parts would never end. */

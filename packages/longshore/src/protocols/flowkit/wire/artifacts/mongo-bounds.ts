@@ -1,6 +1,6 @@
-// Wraps MongoDB so that its calls have a timeout. The MongoDB client waits for a reply without a limit, even when the database accepts the
-// connection and then sends nothing. It also reads any number of empty replies, and its caller cannot end that. Here a call rejects when no
-// reply arrives in time, or when its signal aborts. The database may still execute the call, so it must be safe to repeat.
+// Wraps MongoDB so that its calls have a timeout. The MongoDB client waits for a reply without a limit. It also reads any number of empty
+// replies. Here a call rejects when no reply arrives in time, or when its signal aborts. The database may still execute the call, so it
+// must be safe to repeat.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { LongshoreError } from "../../../../core/errors.ts";

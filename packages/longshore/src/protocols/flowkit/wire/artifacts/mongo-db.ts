@@ -151,8 +151,8 @@ export function isCursorGone(error: unknown): boolean {
 }
 
 /**
- * For an unordered insert: the positions of the documents that already existed. Throws the error again when it contains anything else or
- * lists no document, because then the whole insert was refused or its reply was lost.
+ * For an unordered insert: the positions of the documents that already existed. Throws the error again when the whole insert was refused,
+ * or may have been.
  */
 export function duplicatesIn(error: unknown): Set<number> {
   const { writeErrors } = error as { writeErrors?: unknown };

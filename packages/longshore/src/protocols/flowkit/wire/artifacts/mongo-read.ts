@@ -2,12 +2,12 @@
 // follows an empty round.
 //
 // A source is read in the order of `created_at`, from the end of the last scan. This alone would miss a part that is written late with an
-// earlier time, because of another clock, a second writer, or a failed batch that succeeded later. So an empty round also compares counts:
-// when not every part has a claim of this consumer, the source is read again from its first part. A claim is a row that can be inserted
-// only once. So a part that is read twice is delivered once, and a page costs one find and one insert.
+// earlier time, for example because of another clock. So an empty round also compares counts. When not every part has a claim of this
+// consumer, the source is read again from its first part. A claim is a row that can be inserted only once. So a part that is read twice is
+// delivered once.
 //
-// A new attempt first releases the claims of earlier attempts on parts that they did not process. It searches for such claims again before
-// it ends, because an earlier attempt may continue for a while until it notices that it was replaced.
+// A new attempt first releases the claims of earlier attempts on parts that they did not process. It does this again before it ends,
+// because an earlier attempt may continue for a while.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";
@@ -230,7 +230,7 @@ export class MongoReader {
       if (line.complete && gap <= 0) {
         line.over = true;
       } else if (released || line.complete || gap !== line.gap) {
-        // Tries at once, except after a failed try: then earlier attempts hold claims, and need time to notice that they were replaced.
+        // Tries at once, except after a failed try: earlier attempts hold claims, and need time to notice that they were replaced.
         again ||= released || !line.whole || gap !== line.gap;
         Object.assign(line, { ...fromTheFirst(), gap });
       }

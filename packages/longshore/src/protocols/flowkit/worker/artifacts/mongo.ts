@@ -172,8 +172,8 @@ class MongoArtifacts implements ArtifactStore {
   }
 
   /**
-   * Gives existing parts their new value. Returns false when a later attempt has written one of them. A document that was not a part yet,
-   * such as a failed batch, becomes a part and gets its place in the stream.
+   * Gives existing parts their new value. Returns false when a later attempt has written one of them. A document that was no part before,
+   * such as a failed batch, gets its place in the stream.
    */
   async #replace(documents: readonly MongoDocument[], epoch: number): Promise<boolean> {
     const operations = documents.map(({ task_id, node_id, batch_uid, meta, worker_id, updated_at, created_at, sequence }) => {

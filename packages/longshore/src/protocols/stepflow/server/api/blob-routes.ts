@@ -75,7 +75,7 @@ export class BlobRoutes {
     // Sends the stored text, because parsing would change large integers.
     if (found.isJson) return { status: 200, headers, body: Readable.from(enveloped(found.content, rest), { objectMode: false }) };
     if ((await this.#blobs.jsonText(found)) === undefined) return { status: 200, headers, body: `{"data":null,${rest.slice(1)}` };
-    // The blob is read again piece by piece, so that it is not in memory while a slow reader takes it.
+    // The blob is read again piece by piece: it must not be in memory while a slow reader takes it.
     const again = await this.#blobs.find(blobId);
     if (again === undefined) throw notFound("blob", blobId);
     return { status: 200, headers, body: Readable.from(enveloped(again.content, rest), { objectMode: false }) };

@@ -20,7 +20,7 @@ export interface RunHistoryEvent {
   /**
    * The place of an event among those of the same millisecond. Places are compared element by element. The start of the run comes first,
    * then its items in their order. Within an item, the steps are in the order in which they started. For a step, its start comes first,
-   * then the runs that it has started, then its end. So causes come before effects: a step starts after the steps that it needs.
+   * then the runs that it has started, then its end. So causes come before effects.
    */
   readonly place: readonly (number | string)[];
   /** Makes the event. With `reader` it also reads the result: results may be large, so a waiting event does not keep them in memory. */

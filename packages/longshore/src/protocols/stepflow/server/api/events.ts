@@ -1,6 +1,6 @@
-// Follows the events of a run: first the recorded ones, then new ones, in one order with rising numbers. An event has the time of the
-// millisecond in which its change was committed. It is sent when this millisecond is over, because then no other event can come before it.
-// So a later reader of the records gets the same events, in the same order and with the same numbers.
+// Follows the events of a run: first the recorded ones, then new ones, in one order with rising numbers. An event has the time of its
+// commit, in milliseconds. It is sent when this millisecond is over, because then no other event can come before it. So a later reader of
+// the records gets the same events with the same numbers.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { TaskRow } from "../../../../engine/board/task.ts";

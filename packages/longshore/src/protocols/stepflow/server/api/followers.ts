@@ -1,6 +1,5 @@
-// The readers of run events: how many there are, how many events wait for them, and when each one reads records and makes events. One
-// reading may take megabytes, and there may be hundreds of readers. So few of them read at the same time, and readers of the same run share
-// a reading.
+// The readers of run events: how many there are, how many events wait for them, and when each one reads records. One reading may take
+// megabytes, and there may be hundreds of readers. So few of them read at the same time, and readers of the same run share a reading.
 
 import { Line } from "../../../../core/line.ts";
 import { TokenPlaces } from "../../../../core/token-places.ts";
@@ -28,17 +27,12 @@ export class Followers {
   readonly places = new TokenPlaces(followersMax, "readers of events");
   events = 0;
   readonly #reading = new Line(readingMax);
-  /**
-   * Events are made one at a time, because the result of an event may have megabytes, and exists in several forms until it is passed on.
-   */
+  /** Events are made one at a time. The result of an event may have megabytes, in several forms at once. */
   readonly #making = new Line(1);
   /** Readings that have not begun. */
   readonly #readings = new Map<string, Promise<History>>();
 
-  /**
-   * One reading for all readers that wait for the same run. It begins after the last of them has joined, so that each of them is notified
-   * of changes during the reading.
-   */
+  /** One reading for all readers that wait for the same run. It begins after the last of them has joined, so that none misses a change. */
   read(key: string, read: () => Promise<History>): Promise<History> {
     const waiting = this.#readings.get(key);
     if (waiting !== undefined) return waiting;

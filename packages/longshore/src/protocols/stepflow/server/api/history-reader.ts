@@ -1,5 +1,5 @@
 // Makes the events of a run, and of the runs that it started, from their records: all events, or those of one changed record. Records are
-// read without inputs and results, because there may be hundreds of readers, and an event reads its result only on request.
+// read without inputs and results; an event reads its result on request.
 
 import type { TaskRowHead } from "../../../../engine/board/task.ts";
 import type { Reader } from "../../../../engine/run/reader.ts";

@@ -1,5 +1,5 @@
-// The task of a run with items: it starts a run for each item, at most as many at once as the run allows, and counts how they end. After a
-// restart it waits for item runs that exist already and does not start them again.
+// The task of a run with items. It starts a run for each item, at most as many at once as the run allows, and counts how they end. After a
+// restart it waits for item runs that exist already.
 
 import { LongshoreError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";

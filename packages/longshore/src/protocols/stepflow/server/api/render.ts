@@ -1,4 +1,4 @@
-// Converts runs to the form of the wire: summaries, results of items, states of steps. gRPC sends them as messages, REST as JSON
+// Converts runs to the form of the wire: summaries, results of items, states of steps. gRPC sends them as messages. REST sends them as JSON
 // (api/rest-json.ts writes times as texts).
 
 import type { Json } from "../../../../core/json/json.ts";

@@ -78,8 +78,8 @@ export class RunService {
   }
 
   /**
-   * Starts a run and returns nothing large. Callers that wait for its end continue with `then`, because thousands of clients may wait, and
-   * an async function would keep each request with its inputs in memory.
+   * Starts a run and returns nothing large. Callers that wait for its end continue with `then`: an async function would keep each of
+   * thousands of requests in memory with its inputs.
    */
   submit(request: RunRequest): Promise<RunHead> {
     return this.#deps.submitter.submit(request).then(headOf);

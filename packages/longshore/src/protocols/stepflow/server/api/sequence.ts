@@ -1,4 +1,4 @@
-// The numbers of a run's events. There is no journal: events and their numbers are computed from the records of the run, so they are the
+// The numbers of a run's events. There is no journal: events and their numbers are computed from the records of the run. So they are the
 // same before and after a restart. A number is the millisecond of the event since the start of the root run, combined with its place within
 // that millisecond. Numbers rise strictly, but not by one.
 

@@ -1,4 +1,4 @@
-// Runs that steps of this server start: those of eval, map and iterate. They are identified by the step and a key, so a step that runs
+// Runs that steps of this server start: those of eval, map and iterate. They are identified by the step and a key. So a step that runs
 // again after a restart starts nothing twice.
 
 import { whenAborted } from "../../../../core/results.ts";

@@ -56,8 +56,8 @@ export class WorkerRuns {
   }
 
   /**
-   * Two requests with the same key start one run. They must come from the same task (or from the same run, if the task is not known) and in
-   * the same life of the run.
+   * Two requests with the same key start one run. They must come from the same task, or from the same run if the task is not known, in the
+   * same life of the run.
    */
   submit(request: Omit<RunRequest, "parent">, from: From, key: string | undefined, waiting: WaitOptions): Promise<RunStatus> {
     // Not async: see RunService.submit.

@@ -1,5 +1,5 @@
-// Components that run flows: eval, map and iterate. They start sub-runs, which are identified by the step and a key: after a restart the
-// step is handed out again, finds its sub-runs, and continues.
+// Components that run flows: eval, map and iterate. They start sub-runs, which are identified by the step and a key. So after a restart,
+// the step is handed out again and finds its sub-runs.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
 import { shown } from "../../../../core/text.ts";

@@ -1,5 +1,5 @@
-// load_file: reads a file below the one folder that the operator has configured. Without that setting it reads nothing. It
-// reads no file outside the folder, not with `..` and not through a symbolic link, and no file in it that has secrets of the server.
+// load_file: reads a file below the one folder that the operator has configured. Without that setting it reads nothing. It reads no file
+// outside the folder, neither with `..` nor through a symbolic link. It reads no file with secrets of the server.
 
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
@@ -21,7 +21,7 @@ const fileBytesMax = payloadRequestBytes;
 
 export interface FlowFiles {
   readonly folder: string;
-  /** Folders and files that are never read, even when they are inside the folder, or a link in it points to them. */
+  /** Folders and files that are never read, even inside the folder or through a link in it. */
   readonly hidden: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The components of a configuration, for diagnostics: every plugin that might take a step, for any input of the step and any registrations.
+// The components of a configuration, for diagnostics: every plugin that might take a step, with any input and any registrations.
 
 import type { Json } from "../../../../core/json/json.ts";
 import type { ComponentFact, RouteFacts } from "../../dialect/route-facts.ts";

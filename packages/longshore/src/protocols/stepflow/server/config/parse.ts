@@ -1,6 +1,6 @@
-// Parses a Stepflow configuration file, YAML or JSON. Settings that this server handles in its own way (where data is stored, how runs
-// continue after a restart) are skipped with a warning. A plugin of type `mcp` is not
-// supported: a route to it is refused with the name of the plugin, and without such a route there is only a warning.
+// Parses a Stepflow configuration file, YAML or JSON. Settings that this server handles in its own way (such as where data is stored) are
+// skipped with a warning. A plugin of type `mcp` is not supported. A route to it is refused with the name of the plugin; without a route
+// there is only a warning.
 
 import { resolve } from "node:path";
 import type { Backoff } from "../../../../core/backoff.ts";

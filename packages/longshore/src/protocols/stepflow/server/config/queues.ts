@@ -1,5 +1,5 @@
-// The queues that a configuration names: those of its plugins and those of single routes. They exist from the start, so that a worker that
-// connects before the first task finds its queue.
+// The queues that a configuration names: those of its plugins and those of single routes. They exist from the start: a worker may connect
+// before the first task.
 
 import type { GrpcPlugin, NatsPlugin, StepflowConfig } from "./config.ts";
 import type { RouteRule } from "./route.ts";

@@ -29,9 +29,7 @@ interface Candidate {
   readonly component: string;
 }
 
-/**
- * What is known about a plugin and a component: the plugin has it, does not have it, takes any component, or its components are not known.
- */
+/** What is known about a plugin and a component: the plugin has it, does not have it, takes any component, or this is unknown. */
 type Knowledge = "has" | "lacks" | "takes-any" | "unknown";
 
 interface RouterDeps {

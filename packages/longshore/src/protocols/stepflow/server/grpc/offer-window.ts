@@ -1,7 +1,7 @@
-// How many unclaimed tasks a worker may have, adapted to how fast it claims. An offer and a claim are one commit each. With one task at a
-// time, these commits follow each other, and a worker with many slots waits. Measured at 10 and at 100 callers: 286 and 130 runs a second
-// with one task at a time, and 730 and 1,104 with up to eight unclaimed tasks. So a worker that claims at once gets several unclaimed
-// tasks. A worker that claims slowly gets fewer. A worker that leaves a task unclaimed gets one task at a time.
+// How many unclaimed tasks a worker may have, adapted to how fast it claims. An offer and a claim are one commit each, and with one task at
+// a time these follow each other. Measured at 10 and at 100 callers: 286 and 130 runs a second with one task at a time, and 730 and 1,104
+// with up to eight unclaimed tasks. So a worker that claims at once gets several unclaimed tasks. One that claims slowly gets fewer. One
+// that leaves a task unclaimed gets one task at a time.
 
 /** The largest window. A larger one would hardly make commits larger, and more tasks would wait at a worker that has just become busy. */
 const mostMax = 16;

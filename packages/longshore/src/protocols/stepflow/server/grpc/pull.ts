@@ -2,9 +2,9 @@
 // (offer-window.ts).
 //
 // The wire does not say how many tasks a worker runs at once; a busy worker simply does not read. So when a worker with other work leaves a
-// task unclaimed, the task is soon offered to other workers, and for a while this worker is assumed to run only as many tasks as it held
-// then. A worker without work that leaves tasks unclaimed gets the next one when it has reported on the last one. Until then it gets tasks
-// only at growing intervals, because each would only wait in its stream to be read and discarded.
+// task unclaimed, the task is soon offered to other workers. For a while, this worker is assumed to run only as many tasks as it held then.
+// A worker without work that leaves tasks unclaimed gets the next one when it has reported on the last one. Until then it gets tasks only
+// at growing intervals.
 
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../../../core/clock.ts";
@@ -24,10 +24,7 @@ type Assignment = Encodable<typeof TaskAssignment>;
 
 /** How long a worker that holds nothing may take to claim, because it may be starting up. */
 const idleOfferMs = 5_000;
-/**
- * How long a worker that holds tasks may take to claim: far longer than a claim takes, even across continents. After this time it probably
- * has no free slot.
- */
+/** How long a worker that holds tasks may take to claim: far longer than a claim takes. After this time it probably has no free slot. */
 const busyOfferMs = 1_000;
 /** How long an assumption about a worker's capacity is kept. */
 const roomMs = 60_000;

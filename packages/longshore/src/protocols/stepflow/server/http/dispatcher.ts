@@ -1,9 +1,9 @@
 // The server half of Stepflow over HTTP: a plugin whose worker is called. The worker is started, or reached at its address. After the
 // handshake the server calls it for each task of the plugin's lane, with at most `callsMax` calls at once.
 //
-// While the worker cannot be called, the server takes nothing from the lane: steps wait there, up to their queue timeout, and use no retry
-// budget. When a connection breaks during a call, only that call is lost. The server then repeats the handshake, because another process
-// may have taken the address. If the server has started the worker, and the worker does not answer the handshake either, it is restarted.
+// While the worker cannot be called, steps wait in the lane, up to their queue timeout, and use no retry budget. When a connection breaks
+// during a call, only that call is lost. The server then repeats the handshake, because another process may have taken the address. A
+// worker that the server has started and that does not answer the handshake is restarted.
 
 import { LongshoreError, toError } from "../../../../core/errors.ts";
 import type { Json, JsonObject } from "../../../../core/json/json.ts";
@@ -241,7 +241,7 @@ export class HttpDispatcher {
     return worker.renewing;
   }
 
-  /** Meanwhile the lane takes no tasks, so that the lost step is not sent to a worker that is gone. */
+  /** Meanwhile the lane takes no tasks: the lost step must not be sent to a worker that is gone. */
   async #renewOnce(worker: Worker): Promise<boolean> {
     this.#lane.rest();
     try {

@@ -1,5 +1,5 @@
-// The connection to a NATS server. When it is lost, it is opened again, with its streams and consumers. Publishers wait for it. When the
-// answer to a message is lost, the message is sent again with the same `Nats-Msg-Id`, so that NATS does not store it twice.
+// The connection to a NATS server. When it is lost, it is opened again, with its streams and consumers. Publishers wait for it. A message
+// without an answer is sent again with the same `Nats-Msg-Id`, so that NATS does not store it twice.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import type { FailureListener } from "../../../../core/failure-listener.ts";
@@ -88,7 +88,7 @@ export class NatsServerConnection {
       } catch (error) {
         if (over.aborted) break;
         trouble.failing(what, error);
-        // The server may have lost its storage and the stream with it, so the stream is created again if it is missing.
+        // The server may have lost its storage, so a missing stream is created again.
         await this.#prepare(live, stream).catch(() => {});
         await pause(clock, retryMs, over);
       }

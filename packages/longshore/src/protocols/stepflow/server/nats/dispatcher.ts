@@ -1,7 +1,7 @@
 // Publishes the tasks of queues to JetStream. A queue has the stream `<STREAM>` with the one subject `<STREAM>.tasks`, and its workers take
-// the tasks through a shared durable consumer. The stream only carries tasks: the board is authoritative. When a message is lost, or its
-// worker dies before the first heartbeat, no worker claims the task in time, and it is published again under another id. Several
-// orchestrators may publish to one stream: each task names its orchestrator, and the worker reports there.
+// the tasks through a shared durable consumer. The stream only carries tasks: the board is authoritative. When no worker claims a task in
+// time, it is published again under another id. Several orchestrators may publish to one stream: each task names its orchestrator, and the
+// worker reports there.
 
 import type { Clock } from "../../../../core/clock.ts";
 import { pause } from "../../../../core/clock.ts";
@@ -119,8 +119,8 @@ export class NatsDispatcher {
   }
 
   /**
-   * Waits until the queue's components are known, because they must be called by the names that workers gave them. When no worker is
-   * connected to list components, none is connected to run them either. Returns false when the components were already known.
+   * Waits until the queue's components are known: they must be called by the names that workers gave them. Without a connected worker, none
+   * could run them either. Returns false when the components were already known.
    */
   async #askUntilKnown(queue: TaskQueue, link: NatsServerConnection): Promise<boolean> {
     let unanswered = 0;

@@ -1,7 +1,7 @@
 // The environment of a plugin's process.
 //
-// A queue worker inherits the server's environment, without the variables that would let it act as an operator, and with the address of its
-// queue. A worker that is called gets only the configured variables, as in the HTTP releases.
+// A queue worker inherits the server's environment and gets the address of its queue. It does not get the variables that would let it act
+// as an operator. A worker that is called gets only the configured variables, as in the HTTP releases.
 
 import type { GrpcPlugin, HttpPlugin, NatsPlugin } from "../config/config.ts";
 

@@ -22,7 +22,7 @@ export interface KeeperOptions<T> {
   /** Starts it, and resolves when it is usable. Must stop when the signal aborts. */
   begin(signal: AbortSignal): Promise<Kept<T>>;
   up?(value: T): void;
-  /** Called when it is not usable any more or could not be started, with the reason and the pause before the next start. */
+  /** Called when it is not usable any more or could not be started. Gets the reason, and the pause before the next start. */
   down?(why: string, againMs: number): void;
 }
 

@@ -68,9 +68,7 @@ async function stop(pid: number | undefined, ended: Promise<string>, clock: Cloc
   disarm();
 }
 
-/**
- * The process has ended when it has exited, even if it has child processes: these are ended too, and their open pipes are not waited for.
- */
+/** The process has ended when it has exited. Its child processes are ended too, and their open pipes are not waited for. */
 function endOf(child: ChildProcess, clock: Clock, groups: ProcessGroups): Promise<string> {
   return new Promise((resolve) => {
     let said = "";

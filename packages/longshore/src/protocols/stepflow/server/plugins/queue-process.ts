@@ -1,5 +1,5 @@
 // The worker process of a queue. It is started with the address of its queue, and then pulls tasks. It is restarted when it ends. It is
-// also restarted when a task of its queue was lost and no worker holds another task, because then the process runs but does not work.
+// also restarted when a task of its queue was lost and no worker holds another one: then the process runs but does not work.
 
 import type { TaskRow } from "../../../../engine/board/task.ts";
 import type { Launch } from "../config/config.ts";

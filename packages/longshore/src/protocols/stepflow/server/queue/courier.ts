@@ -1,5 +1,5 @@
-// Carries tasks from a queue to a recipient, one after the other. It takes the next task when the current one is claimed, so a recipient
-// that may be busy has at most one of its tasks. A backend whose recipient may have several unclaimed tasks runs several couriers.
+// Carries tasks from a queue to a recipient, one after the other. It takes the next task when the current one is claimed. So a recipient
+// that may be busy has at most one of its tasks. A recipient that may have several unclaimed tasks has several couriers.
 
 import { type Clock, pause } from "../../../../core/clock.ts";
 import { isTransient } from "../../../../core/errors.ts";

@@ -1,6 +1,6 @@
 // Assignments on which workers disconnect. The wire does not say how large a message a worker accepts. A worker that receives a larger one
 // ends its stream, reconnects and would get the same message again. So a large assignment on which several streams have ended is treated as
-// too large, before every worker of the queue gives up: the Python worker gives up permanently after fifteen streams.
+// too large. The Python worker would give up permanently after fifteen streams.
 
 import type { FlowError } from "../../dialect/result.ts";
 

@@ -1,6 +1,6 @@
-// Remembers, for each token, the root runs below which its workers hold tasks. A worker may start and read runs for a task that it holds, but these
-// requests name only the root run, not the task. A token that may start any run is not remembered. The proof of a hold is a report with the id of the
-// task.
+// Remembers, for each token, the root runs below which its workers hold tasks. A worker may start and read runs for a task that it holds.
+// But these requests name only the root run. The proof of a hold is a report with the id of the task. A token that may start any run is not
+// remembered.
 
 import type { Caller } from "../../../../core/actions.ts";
 import type { Board } from "../../../../engine/board/board.ts";
@@ -37,7 +37,7 @@ export class Holders {
   }
 
   /**
-   * An accepted report proves that its caller holds the task. The first token that proves this owns the hold, so other tokens gain nothing
+   * An accepted report proves that its caller holds the task. The first token that proves this owns the hold. So other tokens gain nothing
    * when they know the task's id.
    */
   async reported({ taskId, grant }: Hold, caller: Caller): Promise<void> {

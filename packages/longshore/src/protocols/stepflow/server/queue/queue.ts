@@ -1,6 +1,6 @@
 // The port between a queue and the backends that carry its tasks to workers: PullTasks streams, JetStream, or another one. A backend takes
-// the next task and delivers its assignment. Workers of every backend report over the same services. So the life of a task is always the
-// same: offered when it is delivered, held from its first heartbeat on, and back in its lane when no worker claims it.
+// the next task and delivers its assignment. The life of a task is the same with every backend: offered when it is delivered, held from its
+// first heartbeat on, and back in its lane when no worker claims it.
 
 import type { Clock } from "../../../../core/clock.ts";
 import type { Json } from "../../../../core/json/json.ts";
@@ -34,7 +34,9 @@ export interface Delivery {
   readonly outcome: Promise<Outcome | "left">;
   /** The task has not reached a worker: it returns to its lane at once. A worker that has claimed it meanwhile keeps it. */
   giveBack(): Promise<void>;
-  /** The worker has disconnected and has not claimed the task: it returns to its lane, or fails when it seems too large for every worker. */
+  /**
+   * The worker has disconnected without claiming the task. The task returns to its lane, or fails when it seems too large for every worker.
+   */
   drop(): Promise<void>;
   /** Stops waiting for the outcome. A worker may still claim the task. */
   leave(): void;
@@ -66,7 +68,7 @@ export interface TaskQueue {
   readonly registrations: Registrations;
 }
 
-/** A wait without a task ends after this time and begins again, so that the list of workers stays current. */
+/** A wait without a task ends after this time and begins again: the list of workers stays current. */
 const waitMs = 30_000;
 /** Maximum number of components of one worker whose lanes are searched as well. Each lane adds a little to the cost of every task. */
 const sharedLanesMax = 200;
@@ -142,8 +144,8 @@ export class BoardQueue implements TaskQueue {
 }
 
 /**
- * The call of a component for a task that comes from the lane of the component instead of the lane of the queue. The step was queued there
- * before this worker registered the component, so the input of the task is only the input of the component.
+ * The call of a component for a task from the lane of the component instead of the lane of the queue. The step was queued there before this
+ * worker registered the component. So the input of the task is only the input of the component.
  */
 function componentOnLane({ lane, input }: TaskRow): ComponentTask {
   return { component: `/${lane?.name ?? ""}`, input: parseExact(input) as Json };

@@ -1,6 +1,6 @@
-// The registered components of a queue's workers. Each connected worker has its own list, because releases name the same component
-// differently, and each worker must get the name that it sent. The combined list is stored as a document, so that a restarted server knows
-// it before the workers reconnect.
+// The registered components of a queue's workers. Each connected worker has its own list: releases name the same component differently, and
+// each worker must get the name that it sent. The combined list is stored as a document, so that a restarted server knows it before the
+// workers reconnect.
 
 import type { DocumentStore } from "../../../../engine/run/documents.ts";
 import { componentsBody, componentsMax, componentsOn, keepComponents, type RegisteredComponent } from "../config/registered-components.ts";
@@ -10,10 +10,7 @@ interface Registration {
   readonly chars: number;
 }
 
-/**
- * Maximum number of characters of all lists that are kept for the workers of one queue: thousands of workers may be connected, and a list
- * may have megabytes.
- */
+/** Maximum number of characters of all lists that are kept for the workers of one queue: one list may have megabytes. */
 const charsMax = 8 * 1_024 * 1_024;
 
 export class Registrations {

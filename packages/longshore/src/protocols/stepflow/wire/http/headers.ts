@@ -22,9 +22,7 @@ export function handOutIn(headers: { readonly [name: string]: string | readonly 
   }
 }
 
-/**
- * The caller must accept both forms of a response, because the worker knows which one it needs only when the component calls back or ends.
- */
+/** The caller must accept both forms of a response: the worker knows which one it needs only when the component calls back or ends. */
 export function acceptsBothForms(accept: string | undefined): boolean {
   const ranges = (accept ?? "").split(",").map(rangeOf);
   return ["application/json", "text/event-stream"].every((type) => ranges.some((range) => range.wanted && fits(range.type, type)));

@@ -72,8 +72,7 @@ class PullStream implements QueueSource {
   async #read(host: TransportHost, channel: GrpcChannel, worker: QueueWorker, opened: () => void): Promise<void> {
     const { draining: signal } = host;
     const { url, queue: queueName, workerId } = this.settings;
-    // The stream is kept open. If it ended, the assignments behind this one would be lost until their queue timeouts, and this one would be
-    // sent again first.
+    // The stream is kept open. If it ended, the assignments behind this one would be lost until their queue timeouts.
     const unreadable = (error: unknown) =>
       host.notice({ level: "warn", message: `A task of the queue ${queueName} is left to its queue timeout: ${toError(error).message}` });
     const stream = channel.serverStream(TasksService.PullTasks, { queueName, workerId }, { signal, opened, unreadable });

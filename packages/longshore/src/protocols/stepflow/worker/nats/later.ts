@@ -1,6 +1,6 @@
 // Decides when a message is delivered again because its orchestrator could not be reached, and when it is dropped. Any program that may
-// publish to the stream can write any address into a task, and an orchestrator may never return. Such a message must not be redelivered
-// without a limit, because each delivery takes a slot for some seconds.
+// publish to the stream can write any address into a task, and an orchestrator may never return. Each delivery takes a slot for some
+// seconds, so their number is limited.
 
 /** Delay after the first delivery. It doubles after each further one. */
 const firstDelayMs = 5_000;

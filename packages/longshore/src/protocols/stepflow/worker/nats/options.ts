@@ -17,8 +17,7 @@ export interface StepflowNatsOptions extends QueueOptions {
   readonly consumer?: string;
   /**
    * The orchestrator's address, as tasks name it. Default: `STEPFLOW_TASKS_URL`. The worker calls it first to find a run that has moved. A
-   * worker with a token needs it: the token is sent only there, because any program that may publish to the stream can send tasks. Without
-   * a token it is optional.
+   * worker with a token needs it: the token is sent only there, because other programs may publish tasks. Without a token it is optional.
    */
   readonly orchestratorUrl?: string;
   /** Further options of the NATS client's `connect`, such as `{ tls: {}, authenticator }`. */

@@ -80,7 +80,7 @@ export class PullConnection {
     throw trouble;
   }
 
-  /** Resolves when a server is connected again, when the connection is closed permanently, or when the worker drains. */
+  /** Resolves when a server is connected again, when the connection is closed, or when the worker drains. */
   async usable(): Promise<void> {
     const { draining } = this.#options.host;
     if (this.#connected || this.#connection.isClosed() || draining.aborted) return;

@@ -1,10 +1,10 @@
 // The worker half of Stepflow's NATS queues. Assignments come from a JetStream stream through a durable consumer that all workers of a
 // queue share. Reports are sent to the orchestrator over gRPC. README.md of this protocol is the contract.
 //
-// The worker takes a slot for every requested message. It acknowledges a message when the task is claimed, not when the message arrives: if
-// a worker dies in between, the message is delivered again. During a long claim, the worker sends progress messages to the NATS server.
-// When no orchestrator knows the owner of the task, the worker gives the message back with a delay. When the orchestrator does not know the
-// task any more, the worker removes the message.
+// The worker takes a slot for every requested message. It acknowledges a message when the task is claimed: if it dies before, the message
+// is delivered again. During a long claim, the worker sends progress messages to the NATS server. When no orchestrator knows the owner of
+// the task, the worker gives the message back with a delay. When the orchestrator does not know the task any more, the worker removes the
+// message.
 
 import type { Backoff } from "../../../../core/backoff.ts";
 import { type Clock, pause, systemClock } from "../../../../core/clock.ts";

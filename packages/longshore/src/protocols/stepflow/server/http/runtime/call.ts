@@ -161,7 +161,7 @@ class Call {
     this.#disarm = clock.at(clock.now() + lingerMs, () => this.#stream?.drop());
   }
 
-  /** A request that cannot be parsed but has an id is refused, so that the worker does not wait for an answer. */
+  /** A request that cannot be parsed but has an id is refused: the worker waits for an answer. */
   #garbled(error: unknown, instanceId: string | null): void {
     const { log, session } = this.#options;
     log.warn("A worker sent an event that is not a JSON-RPC message", { error: toError(error).message });

@@ -1,5 +1,5 @@
 // The connections to one worker, and the short requests: the handshake, the list of components, answers to its requests. Calls of
-// components use a separate pool, so that an answer never waits behind the call that needs it.
+// components use a separate pool: an answer must never wait behind the call that needs it.
 
 import type { Dispatcher } from "undici";
 import { ByteBudget } from "../../../../../core/byte-budget.ts";
@@ -25,10 +25,7 @@ const controlMs = 30_000;
 const controlConnectionsMax = 16;
 const poolOptions = {
   connectMs: 10_000,
-  /**
-   * How long an idle connection is kept. Common Python and Node servers close it after 5 s, and a request that is sent during the close
-   * would look lost.
-   */
+  /** How long an idle connection is kept. Common servers close it after 5 s. A request that is sent during the close would look lost. */
   idleMs: 3_000,
   probeMs: 30_000,
   /** No limit of the size here: `exchange` limits it, because a response may be a stream. */
