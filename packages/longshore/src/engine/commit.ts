@@ -66,6 +66,7 @@ export class GroupCommit {
       answered: () => this.#underWay ?? Promise.resolve(),
     });
     this.#version = store.version?.();
+    const hasSpent = () => this.#steps >= stepsMax;
     this.#tx = {
       isOperation: true,
       orderer: undefined,
@@ -74,6 +75,9 @@ export class GroupCommit {
       after: (then) => this.#after.push(then),
       spend: (steps) => {
         this.#steps += steps;
+      },
+      get isSpent() {
+        return hasSpent();
       },
       weigh: (chars) => {
         this.#steps += chars / stepChars;

@@ -20,6 +20,8 @@ export interface Tx extends ReadTx {
   after(then: () => void): void;
   /** Reports the cost of the operation, in steps. When the steps of the batch are used up, queued operations wait for the next batch. */
   spend(steps: number): void;
+  /** Whether the budget of the batch is used up: an operation leaves to later ones what they can do. */
+  readonly isSpent: boolean;
   /**
    * Reports the number of characters that the operation writes. Large operations do not share a transaction, so that no transaction writes
    * many megabytes.

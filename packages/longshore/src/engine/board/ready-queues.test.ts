@@ -20,7 +20,16 @@ function setup() {
     },
     put: (_tx: Tx, id: string, task: TaskRow) => rows.set(id, task),
   } as unknown as Rows<TaskRow>;
-  const tx: Tx = { isOperation: true, orderer: undefined, loaded: new Map(), undo() {}, after() {}, spend() {}, weigh() {} };
+  const tx: Tx = {
+    isOperation: true,
+    orderer: undefined,
+    loaded: new Map(),
+    undo() {},
+    after() {},
+    spend() {},
+    isSpent: false,
+    weigh() {},
+  };
   const lanes = new Lanes();
   const handOuts = { add() {} } as unknown as HandOuts;
   const options = { grantsFrom: 0, tasks, lanes, limits: new Limits(), handOuts, deadline() {}, handedOut() {}, giveBack: async () => {} };

@@ -5,7 +5,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import type { EventTrigger } from "../../core/event-trigger.ts";
 import type { LocalDocuments } from "../run/local-documents.ts";
 import type { ReadTx, Tx } from "../tx.ts";
-import { eventSubscribersMax, eventWorkflowsMax, type Subscriber, triggerKinds } from "./store.ts";
+import { eventConditionsCharsMax, eventSubscribersMax, eventWorkflowsMax, type Subscriber, triggerKinds } from "./store.ts";
 
 /** A workflow that an event starts. */
 export interface Listener extends Pick<EventTrigger, "match"> {
@@ -32,7 +32,9 @@ export class LocalTriggers {
       const others = this.listeners(tx, event).filter((each) => each.workflow !== workflow);
       const own = triggers.filter((each) => each.event === event).map(({ match }) => ({ workflow, ...(match && { match }) }));
       if (own.length > 0 && new Set(others.map((each) => each.workflow)).size >= eventWorkflowsMax) throw tooMany(event);
-      this.#write(tx, triggerKinds.event, event, [...others, ...own]);
+      const all = [...others, ...own];
+      if (own.length > 0 && JSON.stringify(all).length > eventConditionsCharsMax) throw tooLong(event);
+      this.#write(tx, triggerKinds.event, event, all);
     }
     this.#write(tx, triggerKinds.workflow, workflow, events);
   }
@@ -69,6 +71,12 @@ export class LocalTriggers {
 function tooMany(event: string): LongshoreError {
   const message = `The event ${event} starts ${eventWorkflowsMax} workflows already: let one workflow start the others.`;
   return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "on", expected: `at most ${eventWorkflowsMax} workflows` } });
+}
+
+function tooLong(event: string): LongshoreError {
+  const message = `What workflows compare in the event ${event} has more than ${eventConditionsCharsMax} characters: compare less, or compare it in a workflow.`;
+  const expected = `at most ${eventConditionsCharsMax} characters of names and values together`;
+  return new LongshoreError("LONGSHORE_LIMIT", message, { detail: { field: "on", expected } });
 }
 
 function tooManySubscribers(event: string): LongshoreError {

@@ -12,6 +12,13 @@ export const eventWorkflowsMax = 100;
 /** Maximum number of subscribers of one event: all of their tasks are posted in one transaction. */
 export const eventSubscribersMax = 100;
 /**
+ * Maximum characters of all copies of the payload of one event, besides the first: each run and each task has its own, and one transaction
+ * stores them all. They take about 20 ms.
+ */
+export const eventCopiesCharsMax = 4_194_304;
+/** Maximum characters of what all workflows compare in one event: each event reads them all. */
+export const eventConditionsCharsMax = 262_144;
+/**
  * Maximum number of tasks of subscribers that wait for, or perform, events of one family of runs. A handler that starts the run that sends
  * its event would queue more tasks than are performed, without end. It is 300 times the number of handlers that work at once.
  */
@@ -58,7 +65,8 @@ export interface EventStore {
   /**
    * Starts the runs and posts the tasks, all or none, before it resolves. Rejects with LONGSHORE_BAD_INPUT when the payload does not fit
    * the input schema of a workflow. Rejects with LONGSHORE_CONFLICT when an event with this key had another payload. Rejects with
-   * LONGSHORE_LIMIT when the family of its run has too many open runs or tasks of subscribers.
+   * LONGSHORE_LIMIT when the family of its run has too many open runs or tasks of subscribers, or when all copies of the payload are too
+   * large.
    */
   emit(event: NewEvent, makeId: () => string): Promise<readonly StartedByEvent[]>;
   /** Rejects with LONGSHORE_LIMIT when the event has too many subscribers. */

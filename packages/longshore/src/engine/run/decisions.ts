@@ -45,6 +45,9 @@ const polledMsDefault = 60_000;
  */
 const loadedCharsMax = readCharsMax;
 
+/** Steps of the batch's budget that a new step of a run costs in addition to its row: placing its task takes about as long as writing it. */
+export const placeSteps = 32;
+
 /** A run event without `now` and `random`, which are added here. */
 export type Happening = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, "now" | "random"> : never) : never;
 
@@ -256,6 +259,7 @@ export class Decisions {
 
   #post(tx: Tx, { run, plan, now, again, signals }: About, change: Change & { kind: "post" }): void {
     const { placement } = change;
+    tx.spend(placeSteps);
     const node = change.step === undefined ? plan.nodes[change.node] : undefined;
     const { id: step, command } = change.step ?? { id: node?.id, command: plan.driven ? driverCommand : undefined };
     if (step === undefined) throw new Error(`The plan of run ${run.id} has no node ${change.node}.`);

@@ -91,7 +91,10 @@ export class LocalStarts {
     const entry = gate === null || limit === undefined ? begins : this.#enter(tx, wanted, gate, limit);
     if (entry.kind === "skipped") return { run: runs.get(tx, entry.by) as Run, created: false, skipped: true };
     const turn = entry.kind === "waits" ? entry.turn : null;
-    const run = { ...newRun({ ...wanted, rootId }, now, turn === null ? timeoutMs : null), left: driven ? 0 : nodes.length, gate, turn };
+    // The transaction of an event may start many runs, each of which may begin with many steps: the rest begin in transactions of their own.
+    const startAt = wanted.startAt ?? (tx.isSpent && limit === undefined ? now : null);
+    const begun = newRun({ ...wanted, rootId, startAt }, now, turn === null ? timeoutMs : null);
+    const run = { ...begun, left: driven ? 0 : nodes.length, gate, turn };
     runs.put(tx, run.id, run, true);
     if (wanted.key) this.#keys.add(tx, { workflow: wanted.workflow, key: wanted.key, runId: run.id });
     if (hasBegun(run)) decisions.decide(tx, run, { kind: "start" });
