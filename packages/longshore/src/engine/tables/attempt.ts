@@ -1,6 +1,6 @@
 // The attempts of a task for display: earlier ones have rows of their own, the current one is in the row of the task.
 
-import type { TaskRow, Verb } from "../board/task.ts";
+import type { TaskRow, TaskState, Verb } from "../board/task.ts";
 import type { Row, TableSpec } from "../rows.ts";
 import type { AttemptView } from "../run/reader.ts";
 import { faultOfRow } from "./fault.ts";
@@ -35,7 +35,7 @@ function attemptOf(row: Row): AttemptView {
     queuedAt: row.queued_at as number,
     startedAt: row.started_at as number | null,
     endedAt: row.ended_at as number,
-    closedBy: row.closed_by as Verb,
+    closedBy: endedBy(row.closed_by as Verb, row.state as TaskState | null),
     ...faultOfRow({ fault: row.fault as string | null, error: row.error as string | null, grants: row.grant_count as number }),
     ordinal: row.ordinal as number,
     deferrals: row.deferrals as number,
@@ -45,6 +45,11 @@ function attemptOf(row: Row): AttemptView {
     input: (row.input ?? null) as string | null,
     output: (row.output ?? null) as string | null,
   };
+}
+
+/** A report on a cancelled task releases its hold, whatever it says: the attempt has ended by the cancellation. */
+export function endedBy(verb: Verb | null, state: TaskState | null): Verb | null {
+  return state === "cancelled" ? "cancel" : verb;
 }
 
 export function currentAttempt(task: TaskRow): AttemptView {
@@ -57,7 +62,7 @@ export function currentAttempt(task: TaskRow): AttemptView {
     queuedAt: task.queuedAt,
     startedAt: task.startedAt,
     endedAt: task.endedAt,
-    closedBy: ended ? task.closedBy : null,
+    closedBy: ended ? endedBy(task.closedBy, task.state) : null,
     fault: task.fault,
     overdue: task.overdue,
     ordinal: task.ordinal,

@@ -3,12 +3,24 @@
 import type { Lane, TaskRow, TaskState, Verb } from "../board/task.ts";
 import type { Row, TableSpec } from "../rows.ts";
 import type { AttemptTimes, RecordTimes } from "../run/record-times.ts";
+import { endedBy } from "./attempt.ts";
 
 const recordColumns = [
   ...["id", "run_id", "node", "step", "lane", "state", "signal", "command", "ordinal", "first_attempt", "attempt", "deferrals", "holder"],
   ...["queued_at", "due_at", "started_at", "claimed_at", "ended_at", "closed_by"],
 ];
-const attemptColumns = ["grant_count", "attempt", "closed_by", "holder", "queued_at", "started_at", "ended_at", "due_at", "claimed_at"];
+const attemptColumns = [
+  "grant_count",
+  "attempt",
+  "closed_by",
+  "holder",
+  "queued_at",
+  "started_at",
+  "ended_at",
+  "due_at",
+  "claimed_at",
+  "state",
+];
 
 function columns<R>(names: readonly string[]): TableSpec<R>["columns"] {
   return names.map((name) => [name, () => null] as const);
@@ -52,7 +64,7 @@ function timesOf(row: Row): Omit<AttemptTimes, "grant"> {
     startedAt: row.started_at as number | null,
     claimedAt: row.claimed_at as number | null,
     endedAt: row.ended_at as number | null,
-    closedBy: row.closed_by as Verb | null,
+    closedBy: endedBy(row.closed_by as Verb | null, row.state as TaskState | null),
   };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { startConductor } from "../../support/conductor-rest.ts";
-import { simple } from "../../support/conductor-world.ts";
+import { operator, simple } from "../../support/conductor-world.ts";
 
 const second = 1_000;
 
@@ -304,4 +304,23 @@ it("[C54] prefers the workflow's number of retries to that of the definition", a
   const none = await c.begin([simple("t", { retryCount: 0 })]);
   await c.work("t", { status: "FAILED" });
   expect(await c.status(none)).toBe("FAILED");
+});
+
+it("a task that its worker completes after its run has failed is shown as cancelled before and after a retry", async () => {
+  const c = await startConductor();
+  await c.taskDef({ name: "fails", retryCount: 0 });
+  const fork = operator("FORK_JOIN", "fork", { forkTasks: [[simple("fails")], [simple("works")]] });
+  const id = await c.begin([fork, operator("JOIN", "join", { joinOn: ["fails", "works"] })]);
+  const late = await c.take("works");
+  await c.work("fails", { status: "FAILED", reason: "no" });
+  expect(await c.status(id)).toBe("FAILED");
+  await c.update(late, { output: { x: 1 } });
+  const shown = async () => (await c.run(id)).tasks.filter(({ taskDefName }) => taskDefName === "works");
+  expect(await shown()).toMatchObject([{ taskId: late.taskId, status: "CANCELED", executed: false, retryCount: 0 }]);
+  await c.order("POST", id, "/retry");
+  const again = await c.take("works");
+  expect(await shown()).toMatchObject([
+    { taskId: late.taskId, status: "CANCELED", executed: false, retried: true, retryCount: 0 },
+    { taskId: again.taskId, status: "IN_PROGRESS", retried: false, retryCount: 1, retriedTaskId: late.taskId },
+  ]);
 });
