@@ -1,5 +1,6 @@
-// The two most frequent requests on node:http with arrays in memory, without store, leases and scheduler: the cost of Node's own HTTP. Our
-// server reads such requests without node:http, so this part may cost less there, but it also has the costs of durability and rules.
+// The two most frequent requests on node:http with arrays in memory, without store, leases and scheduler. This is the cost of Node's own
+// HTTP. Our server reads such requests without node:http, so its own share may be lower. It has in addition the costs of durability and
+// rules.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 

@@ -19,8 +19,8 @@ export async function openBullmq(folder: string, slots: number, handler: (input:
   const worker = new Worker<Input, Output>(QUEUE, async (job) => handler(job.data), { connection: clients[1], concurrency: slots });
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
 
-  // The worker's own event comes after Redis has acknowledged the result and needs no second read from Redis, as
-  // QueueEvents would: the cheapest way for a caller in the same process, so the most favourable one to BullMQ.
+  // The worker's own event comes after Redis has acknowledged the result, and needs no second read from Redis, as QueueEvents would. So it
+  // is the most favourable way for BullMQ.
   const waiting = new Map<string, (output: Output) => void>();
   const early = new Map<string, Output>();
   worker.on("completed", (job, output) => {

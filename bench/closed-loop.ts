@@ -1,4 +1,4 @@
-// The one load that every in-process side gets: c callers, each of which submits a task, waits for its result and submits the next.
+// The one load of every in-process side: c callers, each of which submits a task, waits for its result and submits the next.
 import { ownCpuMicroseconds } from "./processes.ts";
 import { quantile } from "./stats.ts";
 

@@ -1,4 +1,5 @@
-// One worker in a process of its own, ours or the official SDK's, on one server: how fast it empties a queue, or how soon it picks up.
+// One worker in a process of its own, ours or the official SDK's, on one server. Measures how fast it empties a queue, or how soon it picks
+// up.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { task, work } from "longshore";

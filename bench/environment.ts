@@ -1,4 +1,4 @@
-// What a benchmark needs around it: a folder on a real disk, free ports, and peers that are named when they are missing.
+// What a benchmark needs: a folder on a real disk, free ports, and peers. Missing peers are named.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, statfs } from "node:fs/promises";
@@ -60,8 +60,8 @@ const NAMESPACE_MARK = "LONGSHORE_BENCH_NAMESPACE";
 export const isInside = (): boolean => process.env[NAMESPACE_MARK] === "1";
 
 /**
- * The peer binds every address and has no option against it, so both servers and the client run in a network namespace
- * that holds nothing but a loopback device. Returns the exit code of the copy inside, or undefined when already inside.
+ * The peer binds every address and has no option against it. So both servers and the client run in a network namespace that has only a
+ * loopback device. Returns the exit code of the copy inside, or undefined when already inside.
  */
 export function enterNamespace(): number | undefined {
   if (isInside()) return undefined;

@@ -51,7 +51,7 @@ export async function openStage(folder: string, broker: Broker | undefined): Pro
   };
 }
 
-/** Kafka's client by itself: records a second from the first that is sent to the last that is read, warm as ours is. */
+/** Kafka's client by itself: records a second, from the first that is sent to the last that is read, after a warm-up like ours. */
 export async function bareRate(
   broker: Broker,
   { batches, bytes, warmUp }: { batches: number; bytes: number; warmUp: number },

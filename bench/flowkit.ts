@@ -1,5 +1,5 @@
-// FlowKit: batches a second through worker and coordinator compared with Kafka's client alone, the delay until a batch reaches the next
-// node, and the cost of the last batches of a long stream.
+// FlowKit. Measures batches a second through worker and coordinator compared with Kafka's client alone, the delay until a batch reaches the
+// next node, and the cost of the last batches of a long stream.
 import { withFolder } from "./environment.ts";
 import { type Broker, bareRate, openStage, type Stage, startBroker } from "./flowkit-peers.ts";
 import { type BusName, type Flow, type Growth, type Round, summarise, type Waits } from "./flowkit-report.ts";

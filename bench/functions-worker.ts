@@ -1,5 +1,5 @@
-// The worker of the functions benchmark for a server elsewhere: ours, or the service that Restate calls. It prints a line of JSON when it is
-// ready, and another one, with what it has counted, when it is told to end.
+// The worker of the functions benchmark for a server elsewhere: ours, or the service that Restate calls. It prints a line of JSON when it
+// is ready. At its end it prints another one with what it has counted.
 import { type Point, StepWitness } from "./functions-shapes.ts";
 
 export interface WorkerRequest extends Point {

@@ -57,7 +57,7 @@ export async function openGraphile(url: string, slots: number, handler: (input: 
   };
 }
 
-/** Its own events come before the row of a job is gone, so the statement that removes it tells when a job is done durably. */
+/** Its own events come before the row of a job is gone. So the statement that removes the row shows when a job is done durably. */
 function tellCompleted(client: pg.PoolClient, completed: (id: string) => void): void {
   const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
   const told = (...args: unknown[]): Promise<unknown> => {

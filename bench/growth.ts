@@ -25,7 +25,7 @@ interface Size {
   readonly spans: readonly [Span, Span];
 }
 
-/** A span of a thousand steps, because one step is too short to measure: from the 10th on, and up to the 10,000th. */
+/** A span of a thousand steps, because one step is too short to measure. */
 const FULL: Size = {
   history: 200_000,
   warmUpSeconds: 1,

@@ -189,7 +189,7 @@ await answerApart<PairsRequest, PairsAnswer>(async (request) => {
   const before = { server: cpuMicroseconds(request.serverPid), own: ownCpuMicroseconds(), time: performance.now() };
   const remaining = request.workflows * request.jobs - (request.shape === "chain" ? 0 : request.warmUpPairs);
   await pairs.run(connections, remaining, readCpu);
-  // Until the last pair: a server that lost jobs keeps the client asking for nothing, which is no part of its rate.
+  // Until the last pair: a server that lost jobs keeps the client asking without a result, which is no part of its rate.
   const elapsed = (pairs.lastDone - before.time) / 1000;
   const count = pairs.done;
   const own = ownCpuMicroseconds() - before.own;

@@ -1,5 +1,5 @@
-// pg-boss by its functions for one's own worker: what was sent is fetched at once, up to c jobs together, and each is completed with its output.
-// Its own worker asks twice a second at most, so that a caller who waits would measure that.
+// pg-boss by its functions for one's own worker. What was sent is fetched at once, up to c jobs together, and each is completed with its
+// output. Its own worker asks twice a second at most, so a caller who waits would measure that.
 import PgBoss from "pg-boss";
 import type { Input, Output } from "./closed-loop.ts";
 import type { OpenPeer } from "./graphile.ts";

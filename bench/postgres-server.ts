@@ -1,5 +1,5 @@
-// A PostgreSQL of our own: a new cluster in a temporary folder, on a free loopback port, as an unprivileged user, with a real fsync before each
-// answer. One serves all sides of a benchmark; each measurement has a database of its own in it.
+// A PostgreSQL of our own: a new cluster in a temporary folder, on a free loopback port, as an unprivileged user. Each answer follows a
+// real fsync. It serves all sides of a benchmark; each measurement has a database of its own in it.
 import { spawnSync } from "node:child_process";
 import { chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -16,8 +16,8 @@ const SETTINGS = [
   "max_connections=200",
   "fsync=on",
   "synchronous_commit=on",
-  // A server that has run for a while writes its log into files that it has used before. A new one would make each file first, which takes as
-  // long as thousands of commits.
+  // A server that has run for a while writes its log into files that it has used before. A new server would create each file first, which
+  // takes as long as thousands of commits.
   "min_wal_size=1GB",
   "max_wal_size=4GB",
   "checkpoint_timeout=30min",

@@ -1,6 +1,6 @@
-// Compares the store on PostgreSQL with others. Tasks: with our store on SQLite, and with graphile-worker and pg-boss on the same PostgreSQL. Runs
-// of three steps: with SQLite. It also measures how long a server that takes over many open tasks needs until a worker has one of them, and the nodes
-// of a cluster (cluster.ts).
+// Compares the store on PostgreSQL with others. Tasks: with our store on SQLite, and with graphile-worker and pg-boss on the same
+// PostgreSQL. Runs of three steps: with SQLite. Also measures the nodes of a cluster (cluster.ts), and a take-over: how long it takes until
+// a worker has one of many open tasks.
 import { cluster } from "./cluster.ts";
 import { withFolder } from "./environment.ts";
 import { type PostgresReportInput, postgresReport } from "./postgres-report.ts";

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-// A server that does not leave on SIGTERM within this time is killed, so that a round cannot hang on it.
+// A server that does not end on SIGTERM within this time is killed, so that a round cannot hang.
 const STOP_TIMEOUT_MS = 10_000;
 const READY_TIMEOUT_MS = 30_000;
 // USER_HZ of the Linux interface to user space; fixed at 100 on every architecture Node runs on.
@@ -92,7 +92,7 @@ function follow(child: ChildProcess, name: string, stopWith: NodeJS.Signals): Ru
   };
 }
 
-/** Runs one side of a comparison in a fresh Node process, so that no side meets the other's heap or compiled code. */
+/** Runs one side of a comparison in a fresh Node process: no side must meet the other's heap or compiled code. */
 export async function measureApart<T>(module: string, request: unknown): Promise<T> {
   const child = fork(fileURLToPath(new URL(`./${module}`, import.meta.url)), [JSON.stringify(request)], { stdio: ["ignore", 2, 2, "ipc"] });
   const killOnExit = () => child.kill("SIGKILL");

@@ -1,5 +1,5 @@
-// Restate's server and its TypeScript SDK, as npm has them: fetched once into the user's cache folder, without their install scripts, and
-// compared with the hashes below. Together they are 224 MB, so they are no dependency of the repository.
+// Restate's server and its TypeScript SDK, as npm has them. They are fetched once into the user's cache folder, without their install
+// scripts, and compared with the hashes below. They have 224 MB, so they are no dependency of the repository.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";

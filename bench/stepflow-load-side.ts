@@ -1,4 +1,4 @@
-// The caller of the Stepflow benchmark: c connections that each start a run of one step, wait for its result, check it, and start the next.
+// The caller of the Stepflow benchmark: c connections. Each starts a run of one step, waits for its result, checks it, and starts the next.
 import { type HttpConnection, openConnection } from "./http-connection.ts";
 import { answerApart, cpuMicroseconds } from "./processes.ts";
 import { quantile } from "./stats.ts";
@@ -12,7 +12,7 @@ export interface LoadRequest {
   readonly seconds: number;
 }
 
-/** Ends when it was long enough and enough was run: at few runs a second, code would still be new to its engine after a fixed time. */
+/** Ends when it was long enough and enough was run: at few runs a second, code would still be cold after a fixed time. */
 export interface WarmUp {
   readonly seconds: number;
   readonly runs: number;

@@ -1,4 +1,4 @@
-// Stepflow: our worker beside the Python worker, our server beside the real orchestrator, workers that only wait, and one long flow.
+// Stepflow: our worker and the Python worker, our server and the real orchestrator, workers that only wait, and one long flow.
 import { withFolder } from "./environment.ts";
 import { measureApart } from "./processes.ts";
 import type { Options, Report } from "./report.ts";

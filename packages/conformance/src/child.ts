@@ -1,4 +1,4 @@
-// One process of a foreign program: its output while it runs, its exit, and a stop that waits until it has really ended.
+// One process of a foreign program: its output while it runs, its exit, and a stop that waits for the exit.
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface ChildOptions {

@@ -6,7 +6,7 @@ const of = (...paths: readonly string[]): string[] => paths.map((path) => `packa
 export const ofClusters = of("cluster/**/*");
 
 /**
- * Tests that every run repeats with a cluster: for each protocol, the requests whose responses are recorded, or the tests with its fastest
+ * Tests that every run repeats with a cluster. For each protocol: the requests whose responses are recorded, or the tests with its fastest
  * workers.
  */
 const inEveryRun = of(

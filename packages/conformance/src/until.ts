@@ -3,7 +3,7 @@
 /** Short enough to lose no time, long enough to leave the processor to the peers. */
 const ASK_EVERY_MS = 50;
 
-/** Longer than every wait that a peer causes (a lease of 60 s, and the return of its task), and shorter than the timeout of a test. */
+/** Longer than every wait that a peer causes (such as a lease of 60 s), and shorter than the timeout of a test. */
 const WAIT_MS_MAX = 180_000;
 
 /** Returns the first value that is not undefined. When there is none in time, rejects with an error that shows the result of `explain`. */

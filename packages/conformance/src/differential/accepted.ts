@@ -1,5 +1,5 @@
-// The differences between our responses and the real server's that exist on purpose, and functions with which protocols describe where they
-// occur.
+// The differences between our responses and the real server's that exist on purpose. Also functions with which protocols describe where
+// they occur.
 import type { Difference, Recorded } from "./compare.ts";
 
 export interface Accepted {

@@ -1,5 +1,5 @@
 // The attacker holds a read token and requests large responses on many connections at the same time. Each request once read its first rows
-// before it waited for its turn, so a few hundred requests held gigabytes, and fifteen hundred ended the process.
+// before it waited for its turn. A few hundred requests held gigabytes, and fifteen hundred ended the process.
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";

@@ -1,6 +1,6 @@
-// The attacker, with a worker token, stores a blob with a name that is not valid Unicode: half of a surrogate pair, which no header can
-// contain. The server must refuse the name, and not fail when the blob is read. Or the content is one byte and the name has megabytes, which
-// stay in the data file and count for no quota.
+// The attacker, with a worker token, stores a blob with half of a surrogate pair in its name, which no header can contain. The server must
+// refuse the name, and not fail when the blob is read. Or the attacker stores one byte under a name of megabytes, which counted for no
+// quota.
 
 import { expect, it, onTestFinished } from "vitest";
 import { openChannel } from "../../src/net/grpc/client.ts";

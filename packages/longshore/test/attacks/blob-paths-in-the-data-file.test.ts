@@ -1,5 +1,5 @@
-// An operator receives a foreign data folder whose data file names a blob `aa/../../victim`. A hash once became a path without a check, so a
-// backup overwrote files outside its folder, and retention removed files outside the data folder.
+// An operator receives a foreign data folder whose data file names a blob `aa/../../victim`. A hash once became a path without a check. So
+// a backup overwrote files outside its folder, and retention removed files outside the data folder.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,6 +1,5 @@
-// A worker that the server calls over HTTP sends responses that are small on the network and large in memory. Requests to the server's own
-// listener were counted before they were read, but such responses were not: 64 MiB for each of a hundred calls at the same time, with any
-// number of values.
+// A worker that the server calls over HTTP sends responses that are small on the network and large in memory. They were not counted before
+// they were read: 64 MiB for each of a hundred calls at the same time, with any number of values.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WorkerClient } from "../../src/protocols/stepflow/server/http/runtime/client.ts";

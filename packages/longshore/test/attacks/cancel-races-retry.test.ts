@@ -1,6 +1,6 @@
-// A Stepflow run is cancelled, and then, one after the other, the runs that its steps have started. The caller immediately retries the run,
-// or one of the others. The cancelled work belongs to the earlier life: its end must not count in the new life, and the rest of the
-// cancellation must not end any work of the new life.
+// A Stepflow run is cancelled, and then, one after the other, the runs that its steps have started. The caller immediately retries one of
+// these runs. The cancelled work belongs to the earlier life: its end must not count in the new life. The rest of the cancellation must not
+// end any work of the new life.
 
 import { expect, it, vi } from "vitest";
 import type { TaskRow } from "../../src/engine/board/task.ts";
@@ -21,9 +21,7 @@ function afterCancel(server: StepflowServer, runId: string, meanwhile: () => Pro
   });
 }
 
-/**
- * Calls `meanwhile` once: after the runs that are cancelled together with another run were found, and before the first of them is cancelled.
- */
+/** Calls `meanwhile` once: when the runs to be cancelled are known, and none of them is cancelled yet. */
 function afterSearch(server: StepflowServer, meanwhile: () => Promise<void>): void {
   const { reader } = server.engine;
   const search = reader.search.bind(reader);
@@ -116,7 +114,7 @@ it("a run that is retried just before it would be cancelled together with anothe
   await server.complete(task as TaskRow, "of the new life");
 });
 
-/** The step of a run with items stops them when it is notified of the cancellation: here not before `release` is called. */
+/** The step of a run with items stops them when it is notified of the cancellation: here after `release`. */
 function slowToStop(server: StepflowServer): () => void {
   const { runs } = server.engine;
   const cancelFound = runs.cancelFound.bind(runs);

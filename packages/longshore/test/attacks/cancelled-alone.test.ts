@@ -1,6 +1,5 @@
-// A worker cancels an optional step, and its run continues with the next step. When the run was retried, the cancelled step was treated as if
-// it had been cancelled together with its run: it began again at the same time as the next step, and its end began the next step a second
-// time.
+// A worker cancels an optional step, and its run continues with the next step. A retry of the run once treated the cancelled step as if it
+// had been cancelled with its run. It began again at the same time as the next step, and its end began the next step a second time.
 
 import { expect, it } from "vitest";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";

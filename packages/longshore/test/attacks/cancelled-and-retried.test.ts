@@ -1,5 +1,5 @@
-// Stepflow runs with several items, whose steps start further runs with items, are cancelled and retried at random times while workers work
-// on them. In the end the caller lets the run continue. Then the work of every item is done, and no run of the family stays open.
+// Stepflow runs with several items start further runs with items. They are cancelled and retried at random times while workers work on
+// them. In the end the caller lets the run continue. Then the work of every item is done, and no run of the family stays open.
 
 import { expect, it } from "vitest";
 import { type Random, seededRandom } from "../faults/random.ts";

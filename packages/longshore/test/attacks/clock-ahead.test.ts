@@ -1,4 +1,4 @@
-// The wall clock of the server's machine is set ahead by 40 days, for 75 seconds or permanently, or the machine starts with such a clock.
+// The wall clock of the server's machine is 40 days ahead: for 75 seconds, permanently, or already at its start.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

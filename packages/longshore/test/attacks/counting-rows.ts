@@ -1,5 +1,5 @@
-// A database that counts the rows that all requests together read and write in one turn of the event loop, and the characters of the rows
-// that are read.
+// A database that counts, for each turn of the event loop, the rows that are read and written, and the characters of the rows that are
+// read.
 
 import { onTestFinished, vi } from "vitest";
 import { type Database, openDatabase, type SqlRow, type Statement } from "../../src/store/sqlite/driver.ts";

@@ -1,6 +1,6 @@
-// A data file, perhaps from a backup that another program has made, has parts that no server writes. A trigger or view ran inside the server's own
-// statements, where one that never ends held the server without a limit. Rows with values that no server writes ended the start with a stack trace, ended
-// the process when a worker took a task, or let it start and then made every transaction fail.
+// A data file, perhaps from a foreign backup, has parts that no server writes. A trigger or view ran inside the server's own statements,
+// and could hold the server without a limit. Rows with invalid values ended the start with a stack trace, ended the process when a worker
+// took a task, or made every transaction fail.
 
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";

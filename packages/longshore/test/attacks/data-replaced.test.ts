@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { dataFolder, type RunServer, startRunServer } from "../support/run-server.ts";
 
 const starts = 50;
-/** Starts that a server may accept before it checks its folder again, which it does after some milliseconds. */
+/** Starts that a server may accept before it checks its folder again. */
 const unseenMax = 20;
 
 /** Returns how many starts were accepted before the server checked. */

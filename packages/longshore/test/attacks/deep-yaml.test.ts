@@ -1,5 +1,5 @@
 // The attacker holds an operator token, or writes a file that a flow reads, and sends a few kilobytes of YAML with lists inside lists. Node
-// ends the whole process when a regular expression is compiled while the stack of any thread is nearly full: 14 KB once ended the server.
+// ends the whole process when a regular expression is compiled on a stack that is nearly full. 14 KB once ended the server.
 
 import { expect, it, onTestFinished } from "vitest";
 import { parseYaml } from "../../src/protocols/stepflow/server/builtin/yaml-thread.ts";

@@ -1,6 +1,5 @@
-// The attacker is the worker's server, or answers in its place. It begins a response and sends a single byte now and then, so that no pause
-// is too long. Each report that waited for such a response kept its slot for days, until the worker had no free slot. Work for other servers
-// then also stopped.
+// The attacker is the worker's server, or answers in its place. It begins a response and sends a single byte now and then. Each report that
+// waited for such a response kept its slot for days, until the worker had no free slot, not even for other servers.
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

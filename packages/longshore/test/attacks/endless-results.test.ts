@@ -1,5 +1,5 @@
-// The attacker holds a worker token and a durable function, and reports results of megabytes without an end: side effects, and steps that it
-// has given. There was no quota: one function could fill the disk, and from 268 million characters on no worker could replay it.
+// The attacker holds a worker token and a durable function, and reports results of megabytes without an end. There was no quota: one
+// function could fill the disk, and from 268 million characters on no worker could replay it.
 
 import { expect, it } from "vitest";
 import { startFunctions } from "../support/function-world.ts";

@@ -1,5 +1,6 @@
-// The author of a definition writes an expression that spoils the thread for the expressions of others, or gives the server a result or an error that
-// it is slow to read. One value of a hundred levels overwrote the data of jq, and all later expressions of jq failed in that thread.
+// The author of a definition writes an expression that spoils the thread for the expressions of others. One value of a hundred levels
+// overwrote the data of jq, and all later expressions of jq failed in that thread. Or the expression has a result or an error that the
+// server is slow to read.
 
 import { afterAll, expect, it } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
@@ -18,7 +19,8 @@ const jq = (code: string, input?: unknown) => evaluate("jq", code, input);
 
 it("evaluates each expression of jq in a memory of its own", async () => {
   const fails = () => jq("reduce range(50000) as $n (0; [.])");
-  // Compiled code needs less stack than code that V8 has just loaded: then jq gets to the end, and writes a note in place of so many levels.
+  // Compiled code needs less stack than code that V8 has just loaded. Then jq gets to the end, and writes a note in place of so many
+  // levels.
   const failed = expect.stringMatching(/^(jq was ended: Maximum call stack size exceeded|its results are not JSON$)/);
   expect(await Promise.all([fails(), fails(), fails()])).toMatchObject(Array(3).fill({ failed }));
   for (let time = 0; time < 4; time++) expect(await jq(".a", { a: 1 })).toEqual({ output: "[1]" });

@@ -1,7 +1,7 @@
 // Livelock with workers of the reference. An idle worker is killed with -9, a node becomes ready, and a new worker starts when the command
 // for the node has expired several times. This worker runs each command that it reads, also expired ones, and does not stop for a later
-// command. Each expiry once freed the batches that the running attempt had claimed: 348 batches were processed instead of 30, and the run did
-// not end. The test plays such a worker, without its data in MongoDB. test/faults/flowkit-absences.ts tests random absences.
+// command. Each expiry once freed the batches that the running attempt had claimed: 348 batches were processed instead of 30, and the run
+// did not end. The test plays such a worker, without its data in MongoDB. test/faults/flowkit-absences.ts tests random absences.
 
 import { describe, expect, it } from "vitest";
 import type { Bus } from "../../src/bus/bus.ts";

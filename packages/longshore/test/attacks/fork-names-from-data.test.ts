@@ -1,5 +1,5 @@
-// A worker reports the tasks of a dynamic fork. The definition was checked before, so no code checked these names: with half of a surrogate
-// pair in one, the store refused the row of the task, the fork was tried again each second, and the run never ended.
+// A worker reports the tasks of a dynamic fork. No code checked their names. With half of a surrogate pair in one, the store refused the
+// row of the task, the fork was tried again each second, and the run never ended.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";

@@ -1,5 +1,5 @@
 // The attacker may start runs, or is a worker whose outputs another step collects. Each value that is sent is small, but templates make a
-// large value of it: sub-workflows that each repeat their input double it with every step, and one step may read all outputs.
+// large value of it. Sub-workflows that repeat their input double it with every step, and one step may read all outputs.
 
 import { describe, expect, it } from "vitest";
 import { startAdminServer } from "../support/admin.ts";

@@ -1,6 +1,6 @@
-// The attacker begins requests and sends no more, so that each keeps its place and its memory for minutes: a body over HTTP/1.1 or a message
-// over HTTP/2 that stops in the middle, or that continues with single bytes now and then. The attacker holds no token, or a worker token. The
-// server must end requests that have stopped for ten seconds or send almost nothing, but must not end slow ones.
+// The attacker begins requests and sends no more, or single bytes now and then. So each keeps its place and its memory for minutes: a body
+// over HTTP/1.1, or a message over HTTP/2. The attacker holds no token, or a worker token. The server must end requests that have stopped
+// for ten seconds or send almost nothing, but must not end slow ones.
 
 import { expect, it } from "vitest";
 import { unary } from "../../src/net/grpc/service.ts";

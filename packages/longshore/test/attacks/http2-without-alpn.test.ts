@@ -1,5 +1,5 @@
-// A stranger connects with TLS, chooses HTTP/1.1 in the handshake or nothing, and then sends the first bytes of HTTP/2. Node opens no session
-// on such a connection, and the server read a field of the session that was not there: one connection without a token ended the process.
+// A stranger connects with TLS, chooses HTTP/1.1 in the handshake or nothing, and then sends the first bytes of HTTP/2. Node opens no
+// session on such a connection. The server once read a field of the missing session: one connection without a token ended the process.
 
 import { readFileSync } from "node:fs";
 import { connect } from "node:tls";

@@ -1,5 +1,5 @@
 // The attacker holds a worker token and reports results of megabytes to a durable function, or holds a read token and reads the journal of
-// such a run. A page was cut after 2 MB, but all its 200 commands were read before this. One page blocked the event loop for 3.6 s; eight
+// such a run. A page was cut after 2 MB, but all its 200 commands were read before. One page blocked the event loop for 3.6 s; eight
 // blocked it for 35 s and used 1.2 GB.
 
 import { expect, it, vi } from "vitest";

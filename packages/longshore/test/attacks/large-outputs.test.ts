@@ -1,6 +1,6 @@
 // The attacker holds a worker token, completes the tasks of a run with large outputs, and then fails the last task with a report of a few
-// bytes. The output of the run depends on its newest step. So all steps were read with their outputs, in one transaction: with thirty outputs
-// of 8 MB, every other request waited for half a second of processor time. The test counts characters that are read, not time.
+// bytes. The output of the run depends on its newest step. So all steps were read with their outputs, in one transaction. With thirty
+// outputs of 8 MB, every other request waited for half a second of processor time. The test counts characters that are read, not time.
 
 import { expect, it, onTestFinished } from "vitest";
 import { openEnginePort } from "../support/engine-port.ts";

@@ -1,6 +1,6 @@
-// The attacker holds a token and sends values of many megabytes, which are stored with a run. Each is filled into templates and stored in one
-// piece, which takes some hundred milliseconds for 16 MB and many seconds for more, and every other request waits. So every route and gRPC
-// method that accepts a value has a limit. When the output of a Conductor worker is too large, its task fails with this reason.
+// The attacker holds a token and sends values of many megabytes, which are stored with a run. Each is filled into templates and stored in
+// one piece, while every other request waits: some hundred milliseconds for 16 MB. So every route and gRPC method that accepts a value has
+// a limit. When the output of a Conductor worker is too large, its task fails with this reason.
 
 import { request } from "node:http";
 import { connect } from "node:http2";

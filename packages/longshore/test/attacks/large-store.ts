@@ -25,13 +25,13 @@ export interface StoreSize {
   readonly workers: number;
 }
 
-/** Rows that SQLite returns between two checks: a turn may end and another begin between them, and single rows are read without a check. */
+/** Rows that SQLite returns between two checks. Single rows are read without a check. */
 const rowsInTurnMax = 2 * turnRows + 500;
 const workflow = "large";
 /** Fills in the parameters of a path. */
 const placeholders: Readonly<Record<string, string>> = { name: workflow, version: "1", type: workflow, step: "a", reference: "a" };
 
-/** Reads everything that can be read, and checks that no turn of the event loop reads more rows than allowed. */
+/** Reads everything that can be read. Checks that no turn of the event loop reads more rows than allowed. */
 export async function walkAllReads(size: StoreSize): Promise<{ reads: number; rows: number }> {
   const directory = temporaryFolder();
   const { runId, taskId } = await fill(directory, size);

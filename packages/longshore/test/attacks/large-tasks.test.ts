@@ -1,6 +1,5 @@
 // The attacker holds a worker token, fails a Conductor task with outputs of megabytes, and reads this task many times at once. Each row of
-// megabytes must be read in a separate turn of the event loop, for all callers together, and the attempts of the task may be in memory for
-// only one caller at a time.
+// megabytes must be read in a separate turn of the event loop. The attempts of the task may be in memory for only one caller at a time.
 
 import { expect, it, vi } from "vitest";
 import { LocalReader } from "../../src/engine/run/local-reader.ts";

@@ -1,6 +1,6 @@
 // The attacker reaches the port of the owner, or holds the cluster's secret and uses the link in ways that our nodes do not. This must not
-// end the owner, use its memory without a limit, or affect other nodes. Or the attacker holds a read token and follows thousands of runs through
-// a node that stops reading, or dies: this must not hold up the owner.
+// end the owner, use its memory without a limit, or affect other nodes. Or the attacker holds a read token and follows thousands of runs
+// through a node that stops reading, or dies. This must not hold up the owner.
 
 import { connect } from "node:net";
 import { Readable } from "node:stream";

@@ -1,6 +1,6 @@
-// The attacker holds an operator token, or is a durable function with thousands of commands, whose run is then retried or continues as
-// another pass. Each of these read every record of the run in one transaction, also the records of earlier lives: with 20,000 commands, every
-// other request waited for up to half a second. The test counts records that are read in one turn of the event loop, not time.
+// The attacker holds an operator token, or is a durable function with thousands of commands. Its run is retried or continues as another
+// pass. Each of these once read every record of the run in one transaction, also those of earlier lives. With 20,000 commands, every other
+// request waited for up to half a second. The test counts records that are read in one turn of the event loop, not time.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { atOnce } from "../../src/core/slices/slice-work.ts";

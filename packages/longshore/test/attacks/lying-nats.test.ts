@@ -74,7 +74,7 @@ it("a worker pauses when its server ends a request at once", async () => {
   await worker.stop();
 });
 
-/** A server that begins with these bytes, sends the piece again and again, and counts what a client has taken until it disconnects. */
+/** A server that begins with these bytes and sends the piece again and again. Counts what a client has taken until it disconnects. */
 async function flooding(first: string, piece: Buffer, bytesMax: number) {
   let sent = 0;
   const server = createServer((socket) => {

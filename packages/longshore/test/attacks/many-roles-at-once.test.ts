@@ -1,6 +1,6 @@
 // A client that may write to the topic of announcements announces workers with hundreds of roles each. The coordinator opened a connection
-// for each role of each worker, all at the same time, and listed every topic on each connection: its event loop and the broker were busy for
-// minutes.
+// for each role of each worker, all at the same time, and listed every topic on each connection. Its event loop and the broker were busy
+// for minutes.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 // The attackers have no token and open thousands of connections. Then all of them send at the same time: pipelined requests, calls over
-// HTTP/2, many streams on each connection. One turn of the event loop once handled all of it, and a thousand HTTP/2 connections with 250
-// streams each used 1.3 GB. Now one limit applies to the work of all unknown clients in a turn, each of them has a few streams, and a known
+// HTTP/2, many streams on each connection. One turn of the event loop once handled all of it. A thousand HTTP/2 connections with 250
+// streams each used 1.3 GB. Now one limit applies to the work of all unknown clients in a turn, and each of them has a few streams. A known
 // client keeps its own part of each turn.
 
 import { expect, it } from "vitest";

@@ -1,6 +1,6 @@
 // The attacker has no token and floods the server over one HTTP/2 connection: calls that arrive together, streams that are opened and
-// immediately reset, messages in pieces of one byte. The server must begin a limited number of calls in one turn of the event loop, and end a
-// connection that only wastes time.
+// immediately reset, messages in pieces of one byte. The server must begin a limited number of calls in one turn of the event loop. It must
+// end a connection that only wastes time.
 
 import { expect, it } from "vitest";
 import { serverStream, unary } from "../../src/net/grpc/service.ts";

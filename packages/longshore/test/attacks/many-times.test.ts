@@ -1,5 +1,5 @@
 // The attacker holds a read token and sends many requests at once, each for a thousand times of a cron expression in a time zone, or of one
-// that matches once in decades. All of them were computed in one piece, which blocked the event loop: a rare time takes 0.2 ms to compute.
+// that matches once in decades. A rare time takes 0.2 ms to compute. All of them were computed in one piece, which blocked the event loop.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Times } from "../../src/engine/schedule/times.ts";

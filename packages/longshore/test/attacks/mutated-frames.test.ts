@@ -1,6 +1,5 @@
-// The attacker has no token and sends HTTP/2 that is almost correct: frames with wrong lengths, types, flags and streams, incorrectly
-// compressed headers, incomplete messages. Each connection must end, nothing may stay in memory, and other connections must be served as
-// before.
+// The attacker has no token and sends HTTP/2 that is almost correct: wrong lengths, types, flags and streams, wrongly compressed headers,
+// incomplete messages. Each connection must end, nothing may stay in memory, and other connections must be served as before.
 
 import { connect } from "node:net";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
-// The attacker requests large responses and never reads them, so that all of them wait in the server's memory: over HTTP/1.1 by not reading
-// from the socket, over HTTP/2 with a window of 0. The attacker holds a worker token. The server must stay within its memory budget, report
-// this to other callers, and disconnect a reader that reads nothing for half a minute. A slow reader must get its complete response.
+// The attacker requests large responses and never reads them, so that all of them wait in the server's memory. Over HTTP/1.1 it does not
+// read from the socket, over HTTP/2 it has a window of 0. The attacker holds a worker token. The server must stay within its memory budget,
+// report this to other callers, and disconnect a reader that reads nothing for half a minute. A slow reader must get its complete response.
 
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";

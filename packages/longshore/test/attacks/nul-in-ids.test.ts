@@ -1,5 +1,5 @@
-// The attacker holds a worker token and sends ids with a NUL character, which PostgreSQL refuses in every text. A statement with such an id must not
-// fail the statements of other callers that are sent together with it, and data with a NUL must not keep a run from its end.
+// The attacker holds a worker token and sends ids with a NUL character, which PostgreSQL refuses in every text. A statement with such an id
+// must not fail the statements of other callers that are sent together with it. Data with a NUL must not keep a run from its end.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Server, serve } from "../../src/server/index.ts";

@@ -1,5 +1,5 @@
 // The attacker starts runs with inputs of megabytes and leaves them open, or holds tasks with such inputs. Rows of open runs and tasks stay
-// in memory, limited only by their number: a few hundred of these ended the process, and the next process at its start.
+// in memory. Only their number was limited: a few hundred of these ended the process, and the next process at its start.
 
 import { describe, expect, it } from "vitest";
 import { openParts, type Parts, places } from "../support/parts.ts";

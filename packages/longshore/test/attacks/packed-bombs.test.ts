@@ -1,6 +1,6 @@
 // The attacker sends gRPC messages that are small when compressed and huge when unpacked, on many streams at once, to an open method. The
-// attacker holds no token. The server must stop unpacking at the limit of the method, unpack few messages at a time, and count the unpacked
-// bytes as memory that all callers share.
+// attacker holds no token. The server must stop unpacking at the limit of the method, and unpack few messages at a time. Unpacked bytes
+// must count as memory that all callers share.
 
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";

@@ -7,7 +7,7 @@ import { openEngineWithStore } from "../support/engine.ts";
 
 const quotaMissed = { code: "LONGSHORE_LIMIT", detail: { field: "quotas.blobBytes" } };
 
-/** An upload whose next piece arrives with `send`, which resolves when the server wants the piece after it, or has refused the upload. */
+/** An upload. `send` sends its next piece, and resolves when the server wants another one or has refused the upload. */
 function upload(blobs: { put(content: AsyncIterable<Uint8Array>): Promise<{ bytes: number }> }, letter: string) {
   const steps: ((size: number) => void)[] = [];
   let wanted = () => {};

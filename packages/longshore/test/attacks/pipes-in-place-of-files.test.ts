@@ -1,5 +1,5 @@
-// A mistake, or another user with write access to the folder: a file that a command reads is a pipe without a writer, or an endless device.
-// The command once waited for it, and not even a signal could end it.
+// A file that a command reads is a pipe without a writer, or an endless device: by mistake, or because another user may write to the
+// folder. The command once waited for it, and not even a signal could end it.
 
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
-// The attacker holds a read token and reads a run of a large definition whose plan is not in memory, because the server has restarted or
-// other definitions have replaced it. The plan was compiled in one piece: with 10,000 steps, all other requests waited for 130 ms each time.
-// The test counts large definitions that are compiled in one piece.
+// The attacker holds a read token and reads a run of a large definition whose plan is not in memory, for example after a restart. The plan
+// was compiled in one piece: with 10,000 steps, all other requests waited for 130 ms each time. The test counts large definitions that are
+// compiled in one piece.
 
 import { expect, it, onTestFinished } from "vitest";
 import { atOnceCharsMax } from "../../src/engine/run/plan.ts";

@@ -1,6 +1,5 @@
 // The attacker holds a worker or an operator token and stays below the limit of every single request. Many blobs, task definitions, parts,
-// records of the bus, logs or failures, each small enough, fill the disk to which runs are written. Runs that start other runs grow with
-// every level.
+// records of the bus, logs or failures fill the disk to which runs are written. Runs that start other runs grow with every level.
 
 import { expect, it, onTestFinished } from "vitest";
 import { blobFileBytes } from "../../src/engine/blob/local-blobs.ts";

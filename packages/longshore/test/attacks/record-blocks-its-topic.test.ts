@@ -1,6 +1,6 @@
 // The attacker may write to FlowKit's topics: with a worker token on the bus of a server, or as a program with write access at the broker.
 // One record names a worker or a task whose name cannot be looked up. Its reader once retried this record without an end, and so read no
-// later record: no worker could announce itself any more, and no query got a reply.
+// later record. No worker could announce itself any more, and no query got a reply.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Bus, BusRecord } from "../../src/bus/bus.ts";

@@ -1,5 +1,5 @@
 // An operator reruns a run from a step inside a branch of a SWITCH. The step after the SWITCH was treated as following the SWITCH itself,
-// which had kept its result. So it began at once, at the same time as the steps that it waits for, and a second time after them.
+// which had kept its result. So it began at once, beside the steps that it waits for, and a second time after them.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";

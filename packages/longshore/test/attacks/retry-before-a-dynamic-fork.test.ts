@@ -1,6 +1,6 @@
-// An operator retries, reruns or restarts a run that has not come to its FORK_JOIN_DYNAMIC yet, or one in which the fork gets other tasks this
-// time. The counter of the JOIN was set by that order, when the tasks of the fork were not known: so the JOIN ended at once, and the task
-// after it ran without their results.
+// An operator retries, reruns or restarts a run before its FORK_JOIN_DYNAMIC, or one in which the fork gets other tasks this time. That
+// order set the counter of the JOIN, when the tasks of the fork were not known. So the JOIN ended at once, and the task after it ran
+// without their results.
 
 import { expect, it } from "vitest";
 import type { Json } from "../../src/core/json/json.ts";

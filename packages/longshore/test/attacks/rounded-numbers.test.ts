@@ -1,6 +1,6 @@
-// Data can be lost without an attack: a database id or a time in nanoseconds is an integer above 2^53, and every program that reads it as a
-// double silently passes on another number. Each test uses literal bytes of one protocol, from the client that starts a run through two steps
-// to the client that reads the result, and checks the digits at every stage.
+// Data can be lost without an attack. A database id or a time in nanoseconds is an integer above 2^53, and every program that reads it as a
+// double silently passes on another number. Each test uses literal bytes of one protocol, from the client that starts a run through two
+// steps to the client that reads the result. It checks the digits at every stage.
 
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,5 +1,6 @@
-// The author of a definition lets each run start two more of its kind without being their parent: by START_WORKFLOW tasks, by events and their
-// handlers, or after its failure. Only runs of steps that wait for them had a quota, so the number of open runs doubled with every level.
+// The author of a definition lets each run start two more of its kind without being their parent: by START_WORKFLOW tasks, by events and
+// their handlers, or after its failure. Only runs of steps that wait for them had a quota. So the number of open runs doubled with every
+// level.
 
 import { expect, it, onTestFinished } from "vitest";
 import { LocalEvents } from "../../src/engine/event/local-events.ts";

@@ -1,6 +1,6 @@
 // The attacker holds an operator token and creates very many schedules for the same minute. Their runs were started in transactions of 500,
-// and each transaction blocked the event loop for up to 100 ms. After the server was down for a long time, the last time of a rule that
-// matches once in years was searched for in 40 steps, each of which covers years.
+// each of which blocked the event loop for up to 100 ms. After the server was down for a long time, the last time of a rare rule was
+// searched for in 40 steps, each of which covers years.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { LocalRuns } from "../../src/engine/run/local-runs.ts";

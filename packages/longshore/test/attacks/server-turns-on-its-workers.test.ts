@@ -1,6 +1,6 @@
-// The attacker is the worker's server, or any program that calls a Stepflow HTTP worker, which requires no token. It responds with megabytes
-// that become millions of values, sends arbitrary responses to heartbeats, grants leases of zero length, and begins requests that it never
-// ends. This must not block a worker that also has other servers, and must not use up its memory.
+// The attacker is the worker's server, or any program that calls a Stepflow HTTP worker, which requires no token. It responds with
+// megabytes that become millions of values, sends arbitrary responses to heartbeats, grants leases of zero length, and begins requests that
+// it never ends. This must not block a worker that also has other servers. It must not use up its memory.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";

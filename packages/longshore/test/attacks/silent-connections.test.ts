@@ -1,5 +1,5 @@
-// The attacker has no token, opens as many connections as the server accepts, and sends nothing on them: no request, no TLS handshake, or
-// only a health check now and then. Other clients must still be able to connect, and active clients must not be disconnected.
+// The attacker has no token, and opens as many connections as the server accepts. It sends nothing on them: no request, no TLS handshake,
+// or only a health check now and then. Other clients must still be able to connect, and active clients must not be disconnected.
 
 import { readFileSync } from "node:fs";
 import { request } from "node:https";

@@ -1,4 +1,4 @@
-// Not an attack, but a reason why attacks were not noticed: a server once logged nothing when its disk was full, its folder was removed or
+// Not an attack, but a reason why attacks were not noticed. A server once logged nothing when its disk was full, its folder was removed or
 // its callers were refused. Each of these is one log line, and its end is another. A refused caller is shown with the name of its token,
 // never with the secret.
 

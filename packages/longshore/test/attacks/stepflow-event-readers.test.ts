@@ -1,5 +1,5 @@
 // The attacker holds a read token and follows the events of a run on many connections without reading them. Events that wait for such a
-// reader must not keep the inputs and results of the run in memory: a run may have megabytes in each item, and 500 readers may follow.
+// reader must not keep the inputs and results of the run in memory. A run may have megabytes in each item, and 500 readers may follow.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -1,5 +1,5 @@
-// The attacker reads Stepflow runs whose inputs, items or steps have megabytes each, or starts runs with such inputs and waits for their end.
-// The size of a response must be limited before it is in memory, lists must not read texts, and a waiting request must not keep its body in
+// The attacker reads Stepflow runs with megabytes in inputs, items or steps, or starts runs with such inputs and waits for their end. The
+// size of a response must be limited before it is in memory, and lists must not read texts. A waiting request must not keep its body in
 // memory.
 
 import { setFlagsFromString } from "node:v8";

@@ -1,6 +1,6 @@
 // The attacker answers in the place of a service that a worker calls: the blob API of a Stepflow runtime, or a telemetry collector. The
-// response redirects the worker to an address that only the worker can reach, to which it would send its headers, or the response does not
-// end. The worker must not follow redirects, and must read no more than it can use.
+// response does not end, or redirects the worker to an address that only the worker can reach. The worker must not follow redirects,
+// because it would send its headers there. It must read no more than it can use.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { HttpAgent } from "../../src/net/http/agent.ts";

@@ -1,6 +1,6 @@
-// The attacker may publish to the NATS stream from which a worker takes its tasks, and has no token. Each task names the orchestrator to
-// which the worker reports, so the worker once sent its token to the attacker's address when a task named it. Such a task with the id of
-// another orchestrator's task also hid that task, because the worker treated both as the same.
+// The attacker has no token, but may publish to the NATS stream from which a worker takes its tasks. Each task names the orchestrator to
+// which the worker reports. So the worker once sent its token to the attacker's address. A task with the id of another orchestrator's task
+// also hid that task, because the worker treated both as the same.
 
 import { expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";

@@ -10,7 +10,7 @@ import { assignorName, encodeSubscription } from "../../src/net/kafka/assignment
 import { kafkaMissing, sharedKafka, soonHeard } from "../support/kafka.ts";
 import { untilElsewhere as until } from "../support/until.ts";
 
-/** An empty topic without partitions, then a topic whose name has -6 bytes, so that reading continues four bytes before it. */
+/** An empty topic without partitions, then a topic whose name has -6 bytes: reading continues four bytes before it. */
 const backwardsAssignment = Buffer.from(`00007fffffff000000000000fffa${"00".repeat(8)}`, "hex");
 
 type Api = (...args: unknown[]) => void;

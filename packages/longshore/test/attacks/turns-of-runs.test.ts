@@ -1,6 +1,6 @@
-// The author of a definition starts one run with thousands of slow expressions, or of calls to servers that do not answer. The server performs
-// these tasks itself, with two threads and 64 calls at once, in the order of their arrival: the expressions and calls of all other runs waited
-// behind them.
+// The author of a definition starts one run with thousands of slow expressions, or of calls to servers that do not answer. The server
+// performs these tasks itself, with two threads and 64 calls at once. They once ran in the order of their arrival, so those of all other
+// runs waited.
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

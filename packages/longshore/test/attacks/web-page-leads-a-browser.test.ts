@@ -1,5 +1,5 @@
-// The attacker has a web page and no token. A developer with a server on loopback opens the page, and it makes the browser open an address of
-// the server: by a link, a redirect, a form or a frame. Some workers claim tasks with GET, so such a visit claimed a task, and its response
+// The attacker has a web page and no token. A developer with a server on loopback opens the page. It makes the browser open an address of
+// the server: by a link, a redirect, a form or a frame. Some workers claim tasks with GET. So such a visit claimed a task, and its response
 // was lost.
 
 import { expect, it } from "vitest";

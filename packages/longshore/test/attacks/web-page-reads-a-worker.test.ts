@@ -1,6 +1,6 @@
-// The attacker is a web page that a developer has open. The page's host name is changed to resolve to 127.0.0.1, where a worker of the
-// developer serves /metrics and /health, with task names and error texts. For the browser this is the page's own site, so the page could once
-// read them.
+// The attacker is a web page that a developer has open. Its host name is changed to resolve to 127.0.0.1, where a worker of the developer
+// serves /metrics and /health, with task names and error texts. For the browser this is the page's own site, so the page could once read
+// them.
 
 import { request } from "node:http";
 import { expect, it, onTestFinished } from "vitest";

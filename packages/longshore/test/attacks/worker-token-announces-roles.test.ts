@@ -1,5 +1,5 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The server
-// kept a waiting claim for each role, until no claim of another worker could wait, and at each change it counted all roles of all workers.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, and announces workers with hundreds of roles each. The
+// server kept a waiting claim for each role, until no other worker could wait. At each change it counted all roles of all workers.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import { RoleFigures } from "../../src/protocols/flowkit/server/coordinator/role-figures.ts";

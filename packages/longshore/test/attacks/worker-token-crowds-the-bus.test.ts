@@ -1,7 +1,6 @@
-// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. The coordinator reads the
-// attacker's records: records of a megabyte that become hundreds of thousands of values, very many records that wait in a topic until its
-// role is announced, and workers whose names fill the memory. Records were read one after another without a pause, which blocked all other
-// callers for seconds.
+// The attacker holds a worker token of a server that is FlowKit's coordinator, or may write to its topics on Kafka. It sends records of a
+// megabyte that become hundreds of thousands of values, very many records that wait in a topic until its role is announced, and workers
+// whose names fill the memory. The coordinator read them one after another without a pause, which blocked all other callers for seconds.
 
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { BusRecord } from "../../src/bus/bus.ts";

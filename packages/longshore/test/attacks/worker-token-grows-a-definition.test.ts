@@ -1,5 +1,5 @@
-// The attacker holds a worker token and stores a task definition of a megabyte. A run stores the definitions of its tasks, so the next start
-// of a workflow with many such tasks wrote all of them: a thousand of them blocked the event loop for ten seconds and used gigabytes.
+// The attacker holds a worker token and stores a task definition of a megabyte. A run stores the definitions of its tasks. So the start of
+// a workflow with a thousand such tasks wrote all of them: this blocked the event loop for ten seconds and used gigabytes.
 
 import { expect, it } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";

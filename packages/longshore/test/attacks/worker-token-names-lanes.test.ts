@@ -1,6 +1,6 @@
 // The attacker holds a worker token and repeatedly reports an output of megabytes that names a DYNAMIC task, or may start runs with domains
-// of megabytes. The name of every lane stayed in memory and was part of metrics and lists of queues: 26 reports used 800 MB, and one response
-// even more.
+// of megabytes. The name of every lane stayed in memory and was part of metrics and lists of queues. 26 reports used 800 MB, and one
+// response even more.
 
 import { expect, it, onTestFinished } from "vitest";
 import { startConductor } from "../support/conductor-rest.ts";

@@ -1,6 +1,6 @@
 // The attacker holds a worker token, which may not read runs. Conductor has two ways to report on a waiting step that return the whole run.
-// So a worker could once read every run whose id it knew, with inputs and outputs of all its tasks, without changing anything: it reported
-// IN_PROGRESS.
+// So a worker could once read every run whose id it knew, with inputs and outputs of all its tasks. It reported IN_PROGRESS, which changes
+// nothing.
 
 import { expect, it } from "vitest";
 import { startGraphServer } from "../support/workflow-graph.ts";

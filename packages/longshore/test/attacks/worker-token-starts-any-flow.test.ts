@@ -1,6 +1,6 @@
 // The attacker holds a worker token, which REST refuses on /api/v1/flows and /api/v1/runs. But workers may store blobs, and may start runs
-// for their tasks: once this was enough to run any flow. Now a worker can start runs only for a task that it holds, and only flows that an
-// operator stored or that the flow of its run names.
+// for their tasks. Once this was enough to run any flow. Now a worker can start runs only for a task that it holds. Their flow must be one
+// that an operator stored or that the flow of its run names.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";

@@ -1,4 +1,4 @@
-// The group commit on a store whose reads are asynchronous: an operation that misses rows is performed again, and no caller sees effects of
+// The group commit on a store whose reads are asynchronous. An operation that misses rows is performed again, and no caller sees effects of
 // the first time.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// The input of a run and the outputs of workers are never interpreted, also when they look like a template of a dialect: the next worker gets
-// exactly the same data.
+// The input of a run and the outputs of workers are never interpreted, also when they look like a template of a dialect. The next worker
+// gets exactly the same data.
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";

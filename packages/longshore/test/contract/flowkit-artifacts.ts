@@ -1,5 +1,5 @@
-// The contract of every store of artifacts. The caller passes a function that opens a world: a store, and tasks whose nodes a test starts,
-// retries and ends like a coordinator.
+// The contract of every store of artifacts. The caller passes a function that opens a store, and tasks whose nodes a test starts, retries
+// and ends like a coordinator.
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json/json.ts";

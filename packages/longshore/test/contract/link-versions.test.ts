@@ -1,6 +1,6 @@
-// During an update, nodes of two neighbouring versions share a cluster. The other side here has literal bytes of version 1. A test fails when
-// a field was renamed, removed or became required, because then a cluster cannot be updated node by node. Today's code has version 2, which
-// also supports version 1.
+// During an update, nodes of two neighbouring versions share a cluster. Here the other side has literal bytes of version 1, and our side
+// speaks versions 1 and 2. A test fails when a field was renamed, removed or became required: then a cluster cannot be updated node by
+// node.
 
 import { createHmac } from "node:crypto";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";

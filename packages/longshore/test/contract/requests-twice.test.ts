@@ -1,6 +1,6 @@
 // Every request that changes something is performed twice for a node, as after the node has lost its owner before the response. The second
-// response must be the same as the first, and nothing may change. The same is tested with the next owner, and with an owner that died before
-// it could store the response.
+// response must be the same as the first, and nothing may change. The same is tested with the next owner, and after a death before the
+// response was stored.
 
 import { expect, it } from "vitest";
 import type { CarriedReply } from "../../src/cluster/carried-reply.ts";
@@ -9,7 +9,7 @@ import { type Action, actions } from "../../src/core/actions.ts";
 import { LongshoreError } from "../../src/core/errors.ts";
 import { type Asked, carriedOf, type Owner, openOwner, temporaryFolder } from "../support/twice-world.ts";
 
-/** Requests that a worker may repeat: it gets a task each time, and a task that it does not receive is queued again. */
+/** Requests that a worker may repeat: it gets another task each time, and a task that it does not receive is queued again. */
 const handsOut: ReadonlySet<Action> = new Set(["task.claim", "bus.take"]);
 
 /** Reports that the protocol refuses when a client sends them twice. */

@@ -140,10 +140,7 @@ export function checkMemory(store: DataStore, stored: Stored): void {
       throw broken(`memory counts ${store.board.limits.held(key)} held under ${key}, the disk ${count}`);
 }
 
-/**
- * Except for the times of holds and offers, which are set again at the start and written with the next commit, and for the texts of tasks
- * that were held then, which are not in memory.
- */
+/** The exceptions are values that are not in memory or are set again at the start: times of holds and offers, and texts of held tasks. */
 export function sameTask(one: TaskRow, other: TaskRow): boolean {
   // An offer is seen as cancelled once its run has ended, before its row is written again.
   const ofOffers = ["offered", "cancelled"].includes(one.state) ? ["claimBy", "claimedAt"] : [];

@@ -1,5 +1,5 @@
-// The disk of simulated servers: one database in memory, which one life after the other uses, and a mirror of its rows for the checks.
-// SQLite's own change notifications keep the mirror up to date.
+// The disk of simulated servers: one database in memory, which one life after the other uses, and a copy of its rows for the checks.
+// SQLite's own change notifications keep the copy up to date.
 
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { Unwritten } from "../../src/engine/board/unwritten-endings.ts";

@@ -1,7 +1,7 @@
-// Random durable functions on a server and a worker that crash: the result is the one without crashes, each side effect is in the journal once,
-// and the result of each step is accepted once. The functions run in the real driver, on the real board, decider and rows; tasks are reported by
-// this file, which also loses workers, repeats reports, and ends the server before or after a commit. With every second seed, rows are read later
-// and commits take a while, as with a database on another machine.
+// Random durable functions on a server and a worker that crash. The result must be the one without crashes. Each side effect must be in the
+// journal once, and the result of each step accepted once. The functions run in the real driver, on the real board, decider and rows. This
+// file reports tasks, loses workers, repeats reports, and ends the server before or after a commit. With every second seed, rows are read
+// later and commits take a while, as with a database on another machine.
 
 import { writeExact } from "../../src/core/json/json-exact.ts";
 import { Slices } from "../../src/core/slices/slices.ts";
@@ -211,7 +211,7 @@ class Simulation {
     }
   }
 
-  /** Reports a step as a worker does that takes another task: with the turn that the result brings, if it has the function in memory. */
+  /** Reports a step as a worker does that takes another task. Adds the turn that the result brings, if it has the function in memory. */
   async #completeWithTurn(process: Process, task: TaskRow, output: string): Promise<void> {
     const { board } = process;
     const hold = { taskId: task.id, grant: task.grant };

@@ -1,5 +1,5 @@
-// Checks what runs may know about each other: a message about an earlier life must never end a run that was restarted after its end. Every
-// decision is compared with the other run's row on disk.
+// Checks what runs may know about each other. A message about an earlier life must never end a run that was restarted. Every decision is
+// compared with the other run's row on disk.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunEvent } from "../../src/engine/run/decide.ts";
@@ -58,7 +58,10 @@ export class Lives {
     };
   }
 
-  /** A run gets the end of its child only while the child has ended, and not the end of a life after which it began to wait for the next one. */
+  /**
+   * A run gets the end of its child only while the child has ended. It does not get the end of a life after which it began to wait for the
+   * next one.
+   */
   #endOfChild(plan: Plan, run: Run, event: RunEvent): string | null {
     const told =
       event.kind === "done" || (event.kind === "closed" && event.closure.kind === "failed") || (event.kind === "ended" && event.fault);

@@ -21,7 +21,7 @@ export interface KnownHold {
   termEnd: number;
   /** Nothing has happened that could end it: no report with an unknown outcome, no cancel. */
   sure: boolean;
-  /** The server may let it last longer than its holder was told: after a restart, or an extend whose answer was lost. */
+  /** The server may let it last longer than its holder was told: after a restart, or when the answer to an extend was lost. */
   stretched: boolean;
   /** A completion was sent with it that was accepted or whose outcome is unknown. */
   maybeCompleted: boolean;

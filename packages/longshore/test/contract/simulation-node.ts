@@ -1,5 +1,6 @@
-// A node between workers and the owner. Its claims reach the owner as requests, which the real performer performs (cluster/performer.ts). The
-// link breaks before the reply, between the reply and the worker, and before the owner is notified that the worker has the task.
+// A node between workers and the owner. Its claims reach the owner as requests, which the real performer performs (cluster/performer.ts).
+// The link breaks before the reply, or between the reply and the worker. It also breaks before the owner is notified that the worker has
+// the task.
 
 import type { CarriedReply } from "../../src/cluster/carried-reply.ts";
 import type { CarriedRequest } from "../../src/cluster/carried-request.ts";

@@ -1,4 +1,5 @@
-// Faults that are added to an engine, to check that the simulation finds them: mistakes that are possible when a commit takes time.
+// Faults that are added to an engine, to check that the simulation finds them. They are mistakes that are possible when a commit takes
+// time.
 
 import type { GroupCommit } from "../../src/engine/commit.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";

@@ -52,7 +52,7 @@ export interface Process {
   crash(): void;
 }
 
-/** The maximum number of timers that one step may set: far more than needed, and far fewer than an endless loop would set. */
+/** The maximum number of timers that one step may set: far more than needed, and far fewer than an endless loop sets. */
 const timersMax = 10_000;
 
 /** Detects an endless loop of a real machine: a timer that sets itself for the current time again and again. */

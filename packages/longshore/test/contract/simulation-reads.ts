@@ -1,6 +1,5 @@
-// Readers in the middle of commits, loads and takeovers. Every committed state is kept. The result of a read must be a state, or a part of
-// one, that was committed before the answer. It must not be older than the last commit that was acknowledged, or seen by another reader, when
-// the read began.
+// Readers in the middle of commits, loads and takeovers. Every committed state is kept. The result of a read must be a committed state, or
+// a part of one. It must not be older than what was acknowledged, or seen by another reader, when the read began.
 
 import { isDeepStrictEqual } from "node:util";
 import type { TaskRow, TaskRowHead } from "../../src/engine/board/task.ts";

@@ -1,4 +1,4 @@
-// Rows behind a connection that breaks. Writes are collected while the engine makes them, and performed later in one transaction after the
+// Rows behind a connection that breaks. Writes are collected while the engine makes them. One transaction performs them later, after the
 // owner's fence. Reads arrive one after the other, so that commits come between them, and a load may fail when half of it has arrived.
 
 import type { LongshoreError } from "../../src/core/errors.ts";

@@ -1,6 +1,6 @@
-// The board and the decider with a seeded scheduler: workers that disappear, repeat reports and come late, operators that cancel and retry, a
-// clock that jumps, a disk that becomes full, and a server that crashes between any two calls. Only time, chance and the disk's faults are
-// simulated. After every step the model is compared with the stored rows. At the end, without faults, every run must end.
+// The board and the decider with a seeded scheduler. Workers disappear, repeat reports and come late. Operators cancel and retry. The clock
+// jumps, the disk becomes full, and the server crashes between any two calls. Only time, chance and the disk's faults are simulated. After
+// every step the model is compared with the stored rows. At the end, without faults, every run must end.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";

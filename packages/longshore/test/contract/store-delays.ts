@@ -1,4 +1,4 @@
-// Runs that were started with a delay: they begin when it has passed, also after a restart, and can be stopped before.
+// Runs that were started with a delay. They begin when it has passed, also after a restart, and can be stopped before.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";

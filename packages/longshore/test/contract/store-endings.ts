@@ -1,5 +1,5 @@
-// A run with many open tasks ends: its tasks are cancelled in slices, each in its own transaction. From the first slice on, no task of the
-// run is handed out and no report on it is accepted, also while rows are not written yet; another life begins when all slices are done.
+// A run with many open tasks ends. Its tasks are cancelled in slices, each in its own transaction. From the first slice on, no task of the
+// run is handed out and no report on it is accepted, also while rows are not written yet. Another life begins when all slices are done.
 
 import { describe, expect, it } from "vitest";
 import type { Setup } from "./store.ts";

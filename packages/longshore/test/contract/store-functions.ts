@@ -1,4 +1,4 @@
-// Durable functions on the server: turns that are handed out, commands that become tasks, results that wait for the next turn.
+// Durable functions on the server: turns, commands that become tasks, and results that wait for the next turn.
 
 import { describe, expect, it } from "vitest";
 import { functionLane, type TurnNews } from "../../src/core/turn.ts";

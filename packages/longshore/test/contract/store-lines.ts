@@ -1,4 +1,4 @@
-// Which worker gets which task, and in which order: lanes, priorities, delays, limits, and waiting claims.
+// Which worker gets which task, and in which order: lanes, priorities, delays, limits, waiting claims.
 
 import { describe, expect, it } from "vitest";
 import type { Claim } from "../../src/engine/board/board.ts";

@@ -1,4 +1,4 @@
-// Workflows in code that are tied to their children as in Conductor: the failure of a step ends its run at once with all open work, and a
+// Workflows in code that are tied to their children as in Conductor. The failure of a step ends its run at once with all open work. A
 // parent waits again for a child that begins another life.
 
 import type { Dialect } from "../../src/engine/run/dialect.ts";

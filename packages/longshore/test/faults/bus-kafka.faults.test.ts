@@ -1,4 +1,4 @@
-// The bus on Kafka, with a broker that is down for a minute, and one that is killed repeatedly: no published record is lost, and consumers
+// The bus on Kafka, with a broker that is down for a minute, and one that is killed repeatedly. No published record is lost, and consumers
 // continue. Time is real here, because the broker's is.
 import { expect, it, onTestFinished } from "vitest";
 import { openKafkaBus } from "../../src/bus/kafka.ts";

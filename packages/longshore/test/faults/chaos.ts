@@ -7,7 +7,7 @@ import type { ManagedProcess } from "./processes.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 export type Fault =
-  /** Each stumble is a process that is killed this long after its start: in the middle of its recovery, or soon after. */
+  /** Each stumble is a process that is killed this long after its start. */
   | { atMs: number; do: "kill-server"; downMs: number; stumblesMs: number[] }
   /** SIGTERM: a graceful stop. */
   | { atMs: number; do: "end-server"; downMs: number }
@@ -39,7 +39,7 @@ interface ChaosTargets {
   note(kind: "link-silent" | "link-restored" | "link-cut", name: string): void;
 }
 
-/** A process is down for up to about half a term, so that some leases last longer than this and some do not. */
+/** A process is down for up to about half a term: some leases last longer than this and some do not. */
 const DOWN_MS_MAX = 600;
 /** Also when a loaded machine falls behind the schedule, a restarted process has some time before the next fault. */
 const UP_MS_MIN = 400;

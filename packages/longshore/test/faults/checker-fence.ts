@@ -4,7 +4,7 @@ import { accepted, compareAge, type Lease, type Story } from "./story.ts";
 import { CLOCK_TOLERANCE_MS, type Violation, violation } from "./violation.ts";
 
 /**
- * An accepted completion and a newer hold of the same task exclude each other in any order: either a stale completion was accepted, or a
+ * An accepted completion and a newer hold of the same task exclude each other in any order. Otherwise a stale completion was accepted, or a
  * completed task was handed out again. Failures and heartbeats must be refused when a worker has a newer hold.
  */
 export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
@@ -29,7 +29,7 @@ export function theNewestHoldIsObeyed({ tasks }: Story): Violation[] {
   );
 }
 
-/** A request that is first sent after the end of a hold must be refused, also when the server has not yet processed the end. */
+/** A request that is first sent after the end of a hold must be refused. The server may not have processed the end yet. */
 export function nothingIsAcceptedPastItsTerm({ tasks, outages }: Story): Violation[] {
   return [...tasks.values()].flat().flatMap((lease) => {
     const accepts = [

@@ -1,4 +1,4 @@
-// Tests the rules of the checker that are about who holds a task: the newest hold within its term, and no two holds at once.
+// Tests the rules of the checker about who holds a task: the newest hold within its term, and no two holds at once.
 
 import { describe, expect, it } from "vitest";
 import { check } from "./checker.ts";

@@ -1,5 +1,4 @@
-// Tests the checker with correct histories and with histories that are broken in one way each: a checker that never reports a fault would
-// prove nothing.
+// Tests the checker with correct histories and with histories that are broken in one way each.
 import { describe, expect, it } from "vitest";
 import { check, describeViolations } from "./checker.ts";
 import { finished, lostLease, rulesOf, TASK } from "./checker-histories.ts";

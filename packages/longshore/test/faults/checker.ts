@@ -186,13 +186,13 @@ function takenByTwo({ id, task, renewals }: Lease): Violation[] {
 /** A worker has the same name after each restart. */
 const workerOf = (entry: Entry): string => entry.where.slice(0, entry.where.indexOf("."));
 
-/** True when something other than time may have ended a hold before the next one was granted: a report that was not refused, or a cancel. */
+/** True when something other than time may have ended a hold before the next one was granted. */
 function wasOver(held: Lease, granted: number, cancel: Entry | undefined): boolean {
   const before = (entry: Entry | undefined): boolean => entry !== undefined && entry.at <= granted + CLOCK_TOLERANCE_MS;
   return before(cancel) || held.reports.some(({ sent, got }) => before(sent[0]) && (got === undefined || got.status === 200));
 }
 
-/** The latest time that the server promised a hold, and the line that says so: its claim, or a heartbeat answered 200. */
+/** The latest time that the server promised a hold, and the line with it: its claim, or a heartbeat answered 200. */
 function liveUntil(lease: Lease): { until: number; by: Entry } {
   let until = lease.claimGot.offerMs === undefined ? lease.claimGot.expiresAt : 0;
   let by: Entry = lease.claimGot;

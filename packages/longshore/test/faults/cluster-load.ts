@@ -79,7 +79,7 @@ export class Load {
     const workflows = [await this.client.create("chain", chain(3)), await this.client.create("diamond", diamond())];
     const starting = async (start: (workflow: string) => Promise<string>) => {
       for (let turn = 0; !this.#starting.signal.aborted; turn++) {
-        // A start without a key whose node died may have created a run that no client knows, so it is not repeated.
+        // After the death of its node, a start without a key may have created a run that no client knows. So it is not repeated.
         const id = await start(workflows[turn % workflows.length] as string).catch(() => null);
         if (id !== null) this.#runs.push(id);
         await pause(everyMs);

@@ -1,4 +1,4 @@
-// A cluster of real processes that are killed, frozen and restarted under load: no acknowledged data is lost, nothing counts twice, and
+// A cluster of real processes that are killed, frozen and restarted under load. No acknowledged data is lost, nothing counts twice, and
 // clients of running nodes get no error. `npm run faults` runs the long form.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

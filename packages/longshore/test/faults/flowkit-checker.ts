@@ -1,7 +1,7 @@
-// The checker for streams: compares the coordinator's output of every node with the expected output of the graph, and with the records that
-// every worker wrote for each processed batch. A batch may be processed twice, by a worker that died and by the next one, but it must count
-// once. Safety means that nothing is lost, missed or counted twice. Progress means that a node does not begin again and again without a
-// reason. A pure function, like checker.ts.
+// The checker for streams. It compares the coordinator's output of every node with the expected output of the graph, and with the records
+// that every worker wrote for each processed batch. A batch may be processed twice, by a worker that died and by the next one, but it must
+// count once. Nothing may be lost, missed or counted twice, and no node may begin again and again without a reason. A pure function, like
+// checker.ts.
 import { expectedOf, madeOf, reads, type Shape, sumOf } from "./flowkit-shape.ts";
 import type { Entry } from "./history.ts";
 import { type Violation, violation } from "./violation.ts";
@@ -49,7 +49,7 @@ export function checkGraphs(history: readonly Entry[], { shape, fenced, graphs }
 /** Each absence may end one attempt of a node, and one more that began instead before all programs had noticed. */
 const BEGUN_MAX_AN_ABSENCE = 2;
 
-/** A working attempt is not replaced: a node begins once, and again only because a worker, the coordinator or the broker was down. */
+/** A working attempt is not replaced: a node begins again only because a worker, the coordinator or the broker was down. */
 function progress(graph: string, begun: readonly Entry<"node-begun">[], absences: number): Violation[] {
   const max = 1 + BEGUN_MAX_AN_ABSENCE * absences;
   return [...new Set(begun.map(({ node }) => node))].flatMap((node) => {

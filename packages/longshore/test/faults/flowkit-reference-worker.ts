@@ -1,6 +1,6 @@
-// A model of the reference's worker, step by step under a clock of the test, with the habits that matter when something is away: it runs every
-// command that it reads, whatever its epoch; reads the next one when it is done; claims batches without an epoch; believes MongoDB about the
-// end of a source; keeps no partial artifact there, because MongoDB refuses its way of writing; and dies silently.
+// A model of the reference's worker, step by step under a clock of the test. It has the habits that matter when something is away. It runs
+// every command that it reads, whatever its epoch, and reads the next one when it is done. It claims batches without an epoch. It believes
+// MongoDB about the end of a source, and keeps no partial artifact there, because MongoDB refuses its way of writing. It dies silently.
 
 import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { commandGroup, commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";

@@ -1,4 +1,4 @@
-// The worker of FlowKit's fault proof, on the built package: it writes down every batch that it has processed before it says so to anybody.
+// The worker of FlowKit's fault test, on the built package. It writes down every batch that it has processed before it reports it.
 import { randomBytes } from "node:crypto";
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";

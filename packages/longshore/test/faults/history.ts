@@ -1,9 +1,9 @@
-// The history of every process of a fault test: one JSON object on each line, one file for each process (`worker-2.0.jsonl` is the first life
-// of worker-2).
+// The history of every process of a fault test: one JSON object on each line, one file for each process (`worker-2.0.jsonl` is the first
+// life of worker-2).
 //
-// A line is handed to the kernel with one synchronous write before the writer continues, so `kill -9` of the writer loses nothing it had seen.
-// `at` is wall-clock time, to be compared with times the server tells. `tick` is the machine's monotonic clock in microseconds, the same
-// for every process of one machine, and is what puts lines of different files in order.
+// A line is handed to the kernel with one synchronous write before the writer continues, so `kill -9` loses nothing. `at` is wall-clock
+// time, to be compared with times of the server. `tick` is the machine's monotonic clock in microseconds, the same for all its processes.
+// It puts lines of different files in order.
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { basename, join } from "node:path";
 

@@ -1,5 +1,5 @@
 // A network between a worker and the server that can be cut or go silent. While it is silent nothing passes in either direction, not even
-// the end of a connection: what a machine that lost its network looks like from both sides. Afterwards all delayed data arrives.
+// the end of a connection, as when a machine loses its network. Afterwards all delayed data arrives.
 
 import type { AddressInfo } from "node:net";
 import { createServer, connect as dial, type Socket } from "node:net";

@@ -20,7 +20,7 @@ it.each(numbers(CHAOS_ROUNDS))("no promise is broken in round %i of long chaos",
   });
 });
 
-// With jobs that take no time, the server writes without a pause, so that a kill nearly always interrupts a commit with many changes.
+// With jobs that take no time, the server writes without a pause. So a kill nearly always interrupts a commit with many changes.
 it.each(numbers(STORM_ROUNDS))("no promise is broken in storm %i, with the server killed under full load", async (round) => {
   await inArena(async (arena) => {
     const counts = { "kill-server": 10, "end-server": 2, "kill-worker": 4, "cut-link": 8, "cancel-run": 25 };

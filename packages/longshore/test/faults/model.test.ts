@@ -41,10 +41,7 @@ const CAUGHT: [Defect, RuleName][] = [
   ["starts runs twice", "one-run-a-start"],
 ];
 
-/**
- * The checker's findings after as many rounds as are needed to find the broken rule, or after one round when no rule is expected to be
- * broken.
- */
+/** The checker's findings after one round, or after as many rounds as are needed to find the broken rule. */
 async function judge(defect: Defect, looksFor?: RuleName): Promise<Violation[]> {
   const directory = mkdtempSync(join(tmpdir(), "longshore-model-"));
   const server = await startModelServer(defect);

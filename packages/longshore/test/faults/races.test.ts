@@ -52,7 +52,7 @@ it.concurrent("a completion at the very end of its lease either counts or leaves
     const claimOne = (ttlSecs: number): Promise<Claim> =>
       until("a claim", WAIT_MS_MAX, () => claimJob(worker, { workerId: "w", ttlSecs, waitSecs: 1 }));
     const firsts = await Promise.all(Array.from({ length: JOBS }, () => claimOne(1)));
-    // The other worker waits with a claim all the time, so that a lost job is handed over in the same commit that ends its lease.
+    // The other worker waits with a claim all the time. So a lost job is handed over in the commit that ends its lease.
     const seconds = new Map<string, Claim>();
     let open = true;
     const taking = Array.from({ length: JOBS }, async () => {

@@ -1,7 +1,7 @@
 // A worker that sends workflow-graph requests itself and records everything.
 //
-// It misbehaves on purpose: it reports on leases that it has lost, and some of its jobs run longer than their lease without a heartbeat. The
-// server's fence must keep the results correct, not the behaviour of the worker.
+// It misbehaves on purpose: it reports on leases that it has lost, and some of its jobs run longer than their lease without a heartbeat.
+// The server's fence must keep the results correct.
 import { setTimeout as pause } from "node:timers/promises";
 import { claimJob, heartbeat, pushLog, report } from "./api.ts";
 import { type Claim, openHistory, type ReportVerb } from "./history.ts";

@@ -1,5 +1,4 @@
-// Single kills at the worst time: of the server right after a response, of the server while leases are valid, of a worker in the middle of a
-// job.
+// Single kills at the worst time: of the server right after a response or while leases are valid, and of a worker in the middle of a job.
 import { expect, it } from "vitest";
 import { claimJob, heartbeat, readRun, readTasks, report } from "./api.ts";
 import { inArena } from "./arena.ts";

@@ -1,4 +1,4 @@
-// Runs that are restarted directly after their end, before their parent run is notified, while the server is killed again and again.
+// Runs that are restarted directly after their end, before their parent run is notified. The server is killed again and again.
 import { Agent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";

@@ -80,7 +80,7 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   const counts = { ...NO_FAULTS, ...options.counts };
   const faults = planFaults({ seed, durationMs, workers, links: arena.links.length, termMs: options.termMs ?? TTL_SECS * 1000, counts });
   const note = (kind: "link-silent" | "link-restored" | "link-cut", name: string): void => arena.note({ kind, name });
-  // Before a run is acknowledged, which may take long on a busy machine, there is no promise that a fault could break.
+  // Before a run is acknowledged, there is no promise that a fault could break.
   await startOne();
   const over = new AbortController();
   const beside = options.beside?.(over.signal);

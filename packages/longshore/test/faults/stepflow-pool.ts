@@ -1,5 +1,5 @@
-// Two servers with separate stores, and one NATS stream and one pool of workers for both: everything may be killed, and each server is
-// checked with its own history.
+// Two servers with separate stores, and one NATS stream and one pool of workers for both. Everything may be killed. Each server is checked
+// with its own history.
 import type { TestNats } from "../support/nats.ts";
 import { inArena, type Verdict } from "./arena.ts";
 import { type FaultCounts, killAgainAndAgain } from "./chaos.ts";

@@ -18,7 +18,7 @@ export interface FinalTask {
   state: string;
   ended: boolean;
   completed: boolean;
-  /** The `token` output of the completion that was recorded, null when the task has none, undefined when the server does not tell. */
+  /** The `token` output of the completion that was recorded. Null when the task has none, undefined when the server does not report it. */
   token?: string | null | undefined;
   /** How many failures the server counted; undefined when it does not report this. */
   failures?: number | undefined;

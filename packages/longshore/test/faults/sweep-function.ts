@@ -10,7 +10,7 @@ import type { OpenEngine } from "../support/engine.ts";
 export const PASSES = [0, 1] as const;
 export const NAP_MS = 1_000;
 
-/** Everything that a function can wait for, twice: a side effect, a step, a signal, a sleep, a child run; then it continues as another. */
+/** Everything that a function can wait for, twice. Then it continues as another. */
 export const travel = workflow("travel", async (w, pass: number) => {
   const noted = await w.local("noted", () => `noted ${pass}`);
   await w.call("worked", noted);

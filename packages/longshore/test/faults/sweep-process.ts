@@ -1,4 +1,4 @@
-// The process whose system calls are recorded: `sweep-process.ts DATA LEDGER ROUNDS`. Lines of the ledger are written at once, so that the
+// The process whose system calls are recorded: `sweep-process.ts DATA LEDGER ROUNDS`. Lines of the ledger are written at once: the
 // recording shows what had been answered before each write of the store.
 import { openSync, writeSync } from "node:fs";
 import { playWorkload } from "./sweep-workload.ts";

@@ -1,4 +1,4 @@
-// Reads what strace wrote about a process: every change of its data folder, and every line of its ledger, in the order in which they happened.
+// Reads what strace wrote about a process: every change of its data folder and every line of its ledger, in order.
 
 export type Op =
   | { kind: "create"; path: string; empties: boolean }

@@ -41,7 +41,7 @@ export function violation(rule: RuleName, subject: string, message: string, evid
 }
 
 /**
- * All processes and the server read one machine's clock, so this covers only rounding to milliseconds and the slewing of that clock between
- * two readings. It is small beside the shortest term of a lease in these tests, one second.
+ * All processes and the server read one machine's clock. So this covers only rounding to milliseconds, and corrections of that clock
+ * between two readings. It is small beside the shortest term of a lease in these tests, one second.
  */
 export const CLOCK_TOLERANCE_MS = 50;

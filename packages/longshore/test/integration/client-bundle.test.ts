@@ -1,4 +1,4 @@
-// Bundles `longshore/client` for a browser, from the built files that are published: checks its content, and that it works with only the
+// Bundles `longshore/client` for a browser, from the built files that are published. Checks its content, and that it works with only the
 // functions of browsers.
 
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
-// What the dashboard's pages read and change through a node that does not own the data: the owner responds, and the changes stay when another
-// server opens the data.
+// What the dashboard's pages read and change through a node that does not own the data. The changes stay when another server opens the
+// data.
 
 import { describe, expect, it } from "vitest";
 import { task } from "../../src/core/task.ts";

@@ -1,5 +1,5 @@
-// A Conductor server whose data file fails on request: once or permanently, before a write or right after it, as when the process is
-// killed. The next server opens the files of a killed one.
+// A Conductor server whose data file fails on request: once or permanently, before a write or right after it. The next server opens the
+// files of a killed one.
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-// A whole server with a data file, a free loopback port and a test clock, and operators and workers that send it literal Conductor requests.
+// A whole server with a data file, a free loopback port and a test clock. Operators and workers send it literal Conductor requests.
 
 import { Agent } from "node:http";
 import { onTestFinished } from "vitest";

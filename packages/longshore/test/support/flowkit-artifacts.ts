@@ -1,5 +1,4 @@
-// Our own store of artifacts on a whole engine, with tasks whose nodes a test drives: steps of a workflow in code, as FlowKit's worker
-// may do them as well.
+// Our own store of artifacts on a whole engine. The tasks are steps of a workflow in code, and a test drives their nodes.
 
 import type { Clock } from "../../src/core/clock.ts";
 import { taskIdOf } from "../../src/engine/run/run.ts";

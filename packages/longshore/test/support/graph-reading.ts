@@ -1,5 +1,5 @@
-// A simple reference model of graphs whose steps wait for others: which steps must have begun, given the records of those that they wait for.
-// It does not use plans, counters and lives.
+// A simple reference model of graphs whose steps wait for others: which steps must have begun, given the records of the others. It does not
+// use plans, counters and lives.
 
 import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Run } from "../../src/engine/run/run.ts";

@@ -1,4 +1,4 @@
-// A listener under test on a free loopback port, and two ways to talk to it: by requests, and by bytes where the bytes are the point.
+// A listener under test on a free loopback port, and two ways to talk to it: by requests, and by bytes.
 
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -27,7 +27,7 @@ export function groupOf(name: string, routes: readonly Route[]): RouteGroup {
   };
 }
 
-/** A route written as "METHOD /path". For workers, so for anyone where there are no tokens, and with a text body unless it is a GET, when nothing else is said. */
+/** A route written as "METHOD /path". Default: for workers, and with a text body unless it is a GET. */
 export function route(text: string, handle: Route["handle"], more: Partial<Route> = {}): Route {
   const [method, path] = text.split(" ") as [Route["method"], string];
   return {

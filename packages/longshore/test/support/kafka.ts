@@ -1,5 +1,5 @@
-// A real Apache Kafka for tests: one broker for all test files of a run, with different names for each test, or a separate broker that the
-// test may kill.
+// A real Apache Kafka for tests. One broker serves all test files of a run, with different names for each test; a test may have a separate
+// broker that it kills.
 import { randomUUID } from "node:crypto";
 import { inject, onTestFinished } from "vitest";
 import { JavaKafka, javaMissing } from "./java-service.ts";

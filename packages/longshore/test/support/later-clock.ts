@@ -2,7 +2,7 @@
 
 import { TestClock as ClockAtHand } from "../../src/testing/clock.ts";
 
-/** Turns of the event loop for work that takes one when rows are in memory: several reads, one after the other, and a commit. */
+/** Turns of the event loop for work that takes one when rows are in memory: several reads and a commit. */
 const laterTurns = 30;
 
 export class TestClock extends ClockAtHand {

@@ -1,5 +1,5 @@
-// In place of store/sqlite/row-store.ts where a store is opened, when tests run with LONGSHORE_TEST_ROWS=later (vitest.config.ts): no row is
-// at hand, and each commit takes some turns of the event loop.
+// Replaces store/sqlite/row-store.ts when tests run with LONGSHORE_TEST_ROWS=later (vitest.config.ts). No row is at hand, and each commit
+// takes some turns of the event loop.
 
 import type { LongshoreError } from "../../src/core/errors.ts";
 import type { RowStore } from "../../src/engine/rows.ts";

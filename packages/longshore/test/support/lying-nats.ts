@@ -1,4 +1,4 @@
-// A server that greets like NATS and sends what its test has scripted: what a broken server, or one that is not NATS, may send.
+// A server that greets like NATS and sends what its test has scripted.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";

@@ -1,6 +1,6 @@
-// In place of server/index.ts and server/server.ts where a test imports them, when tests run with LONGSHORE_TEST_SERVER=node (vitest.config.ts): the
-// server that a test opens is the node of a cluster on PostgreSQL that does not own the data. Everything that clients send and receive
-// passes over the link.
+// Replaces server/index.ts and server/server.ts when tests run with LONGSHORE_TEST_SERVER=node (vitest.config.ts). The server that a test
+// opens is then a node of a cluster on PostgreSQL that does not own the data. Everything that clients send and receive passes over the
+// link.
 
 import type { ServeOptions } from "../../src/server/config.ts";
 import type { Server } from "../../src/server/handle.ts";

@@ -1,7 +1,7 @@
-// Definitions under any operator commands: workers that report, fail, repeat reports, come late or disappear; operators that pause, skip, end
-// steps, cancel, retry, rerun and restart; concurrent calls; and a server that is stopped and started. After each event, a simple reference
-// model and the published checker check every run, and no task may be handed out again after its completion. At the end, without further
-// commands, every run must end.
+// Definitions under any operator commands. Workers report, fail, repeat reports, come late or disappear. Operators pause, skip, end steps,
+// cancel, retry, rerun and restart. Calls are concurrent, and the server is stopped and started. After each event, a simple reference model
+// and the published checker check every run. No task may be handed out again after its completion. At the end, without further commands,
+// every run must end.
 
 import { expect, it } from "vitest";
 import type { FailureReport } from "../../src/engine/board/board.ts";

@@ -1,10 +1,10 @@
 // Checks whether one of our regular expressions can need more than linear time for some text. Node's engine backtracks: when two paths
-// through an expression match the same repeated text, it tries all combinations before it gives up, and one request can block the server.
+// through an expression match the same repeated text, it tries all combinations. So one request can block the server.
 //
 // An expression is converted to the machine of linear-pattern.ts. Two different states are suspicious when one text leads from each of them
-// back to itself, and also from the first to the second: then such a text can be divided between them in many ways. For each suspicion, the
-// check makes a text and counts the steps of backtracking, for one length and for twice this length. It reports only growth that is faster
-// than the text. An expression that is not anchored is tried from every position, which is also a loop.
+// back to itself, and also from the first to the second. Such a text can be divided between them in many ways. For each suspicion, the
+// check makes a text and counts the steps of backtracking, for one length and for twice this length. It reports growth that is faster than
+// the text. An expression that is not anchored is tried from every position, which is also a loop.
 
 import { type Place, parsePattern } from "../../src/core/pattern/pattern-parser.ts";
 
@@ -55,7 +55,7 @@ interface Graph {
   readonly samples: readonly number[];
 }
 
-/** Characters that tell the places of an expression apart: those that it names, their neighbours, and some of each common class. */
+/** Characters that distinguish the places of an expression: those that it names, their neighbours, and some of each common class. */
 function samplesOf(source: string): number[] {
   const named = [...source].map((char) => char.codePointAt(0) as number);
   const common = [..."aAzZ09_ -\n\t.,:;/@{}[]()\"'\\$%+=!é"].map((char) => char.codePointAt(0) as number);

@@ -3,18 +3,18 @@
 import { createServer, connect as dial } from "node:net";
 
 /**
- * A port for a server that comes later, or goes away and comes back. Below the range that the kernel gives to outgoing connections, or a
- * client that dials while no server listens could be given the very port, connect to itself, and keep the server from it.
+ * A port for a server that comes later, or goes away and comes back. It is below the range that the kernel gives to outgoing connections.
+ * From that range, a client that dials while no server listens could be given the same port and connect to itself.
  */
 const portMin = 20_000;
 const portMax = 32_000;
-/** Processes that may ask beside each other: those of the test runner, which numbers them from 1, and the one that starts them. */
+/** Processes that may ask at the same time: those of the test runner, which numbers them from 1, and the one that starts them. */
 const askersMax = 6;
 const shareOfEach = (portMax - portMin) / askersMax;
 
 /**
- * A port is free until its server listens, and again while that is away; so no other test may be given it meanwhile. Each process of the
- * test runner has a share of its own, and goes through it in order, beginning anywhere: another run may be in progress on the same machine.
+ * A port is free until its server listens, and again while the server is away. No other test may be given it meanwhile. So each process of
+ * the test runner has a share of its own. It begins anywhere in its share, because another run may be in progress on the same machine.
  */
 const first = portMin + (Number(process.env.VITEST_POOL_ID ?? 0) % askersMax) * shareOfEach;
 let next = Math.floor(Math.random() * shareOfEach);

@@ -1,5 +1,5 @@
-// A small workflow-graph server that behaves as the reference does on its worker endpoints: statuses, empty bodies, the literal `null`,
-// 409 for every unknown lease. It keeps everything in memory, records every request, and can misbehave on request.
+// A small workflow-graph server that behaves as the reference does on its worker endpoints: statuses, empty bodies, the literal `null`, 409
+// for every unknown lease. It keeps everything in memory and records every request. It can misbehave on request.
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";

@@ -1,4 +1,4 @@
-// Calls every route of a table without rights: every route that is not open must refuse callers without a token or with a token that allows
+// Calls every route of a table without rights. Every route that is not open must refuse callers without a token or with a token that allows
 // too little.
 
 import { actions, type TokenScope } from "../../src/core/actions.ts";
@@ -24,8 +24,8 @@ const lesser: Readonly<Record<TokenScope | "anyone", readonly TokenScope[]>> = {
 };
 
 /**
- * Calls every route without a token, with an unknown one and with each lesser scope, and answers how many calls were made and which did not
- * get 401 or 403. `tokens` holds one secret of each scope that the server at `url` knows; `headersOf` says how one is shown.
+ * Calls every route without a token, with an unknown one and with each lesser scope. Returns the number of calls, and those that did not
+ * get 401 or 403. `tokens` has one secret of each scope that the server at `url` knows. `headersOf` returns the headers for a secret.
  */
 export async function walkRouteTable(
   groups: readonly RouteGroup[],

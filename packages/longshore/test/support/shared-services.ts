@@ -1,5 +1,5 @@
-// Set up once before the integration tests: services that are slow to start are started when the first test asks for one, shared by all
-// tests of the run, and ended after the last. Test files run in processes of their own, so they ask over a loopback socket.
+// Services that are slow to start, shared by all integration tests of a run. Each is started when the first test asks for it, and ended
+// after the last test. Test files run in processes of their own, so they ask over a loopback socket.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestProject } from "vitest/node";

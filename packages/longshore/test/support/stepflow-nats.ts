@@ -1,5 +1,5 @@
-// A queue's tasks on a real NATS server, and a worker that takes them from there as the reference's does: one message at a time,
-// acknowledged when it is received.
+// A queue's tasks on a real NATS server. A worker takes them from there as the reference's does: one message at a time, acknowledged when
+// it is received.
 
 import { type Consumer, jetstream } from "@nats-io/jetstream";
 import { onTestFinished } from "vitest";

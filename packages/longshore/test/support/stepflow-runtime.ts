@@ -1,5 +1,5 @@
-// The runtime's side of Stepflow over HTTP, as the reference plays it: one POST a message, an SSE parser that is no more than it must be,
-// and an answer to each call of a component in a POST of its own.
+// The runtime's side of Stepflow over HTTP, as the reference plays it: one POST for each message, a minimal SSE parser, and an answer to
+// each call of a component in a POST of its own.
 
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import type { Task } from "../../src/core/task.ts";

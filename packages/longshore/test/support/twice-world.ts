@@ -1,5 +1,4 @@
-// Requests as an owner performs them for other nodes, on an engine that can be closed and opened again on the same data, as when another node
-// takes over.
+// Requests as an owner performs them for other nodes. The engine can be closed and opened again on the same data, as at a take-over.
 
 import { createHash } from "node:crypto";
 import { onTestFinished } from "vitest";

@@ -1,5 +1,4 @@
-// A whole server with a data file, a free loopback port and a test clock, and operators and workers that send it literal workflow-graph
-// requests.
+// A whole server with a data file, a free loopback port and a test clock. Operators and workers send it literal workflow-graph requests.
 
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { onTestFinished } from "vitest";

@@ -202,7 +202,6 @@ export class Wire {
 
   #armPing(): void {
     this.#stopPings = this.#clock.at(this.#clock.now() + this.#limits.pingMs, () => {
-      // Counts intervals instead of reading the clock. After a pause of this process, it first reads the bytes that arrived meanwhile, and
       // Counts intervals instead of reading the clock. So after a pause of this process, bytes that arrived meanwhile are read first.
       this.#quiet = this.#heard ? 0 : this.#quiet + 1;
       this.#heard = false;

@@ -144,7 +144,7 @@ async function seen(c: ConductorServer, id: string, root = id): Promise<object> 
     }
     const child = await c.run(task.subWorkflowId as string);
     expect(child.parentWorkflowTaskId).toBe(task.taskId);
-    // A step that was cancelled together with its run gets no notification of its child, which may have ended differently just before.
+    // A step that was cancelled together with its run gets no notification of its child, which may have ended just before.
     if (task.status !== "COMPLETED_WITH_ERRORS" && task.status !== "CANCELED") expect(task.status).toBe(endings[child.status]);
     if (task.status === "CANCELED") expect(run.status).not.toBe("RUNNING");
     children.push(await seen(c, child.workflowId, root));

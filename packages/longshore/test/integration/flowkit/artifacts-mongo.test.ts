@@ -1,4 +1,5 @@
-// The contract of artifacts in MongoDB, on a server that behaves like MongoDB, and rules that apply only when foreign workers share it.
+// The contract of artifacts in MongoDB, on a server that behaves like MongoDB. Also tests rules that apply only when foreign workers share
+// it.
 
 import { MongoNetworkError } from "mongodb";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -48,7 +49,7 @@ describe.skipIf(mongoMissing)(`MongoDB${mongoMissing ? `: ${mongoMissing}` : ""}
   it("[A03] returns a part that is written between a read and the end of the source", async () => {
     const { db, store, source, sink, read } = await setup();
     await store.putPartials(source, [{ uid: "b0", meta: {} }]);
-    // Because of a wrong clock or a slow writer, the part is older than the part that was read before it.
+    // Because of a wrong clock or a slow writer, this part is older than the one that was read before it.
     const late = { task_id: source.taskId, node_id: "up", batch_uid: "late", status: "partial", meta: {}, created_at: new Date(0) };
     const uids: string[] = [];
     const options = { pollMs: 2, backoffMaxMs: 8, eofOnTaskDone: true, signal: new AbortController().signal };

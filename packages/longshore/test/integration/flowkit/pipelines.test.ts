@@ -1,5 +1,5 @@
-// Whole pipelines: our workers and our coordinator together, on the embedded bus and on a real Kafka, also when every record comes twice and
-// a worker leaves in the middle.
+// Whole pipelines: our workers and our coordinator together, on the embedded bus and on a real Kafka. Every record may come twice, and a
+// worker may leave in the middle.
 
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -81,10 +81,7 @@ const pipeline = (roles = { indexer: "indexer", enricher: "enricher", analyzer: 
   ],
 });
 
-/**
- * The shape of the reference's own pipeline: a stream that is enriched, read, and analysed together with a result that was merged without a
- * worker.
- */
+/** The shape of the reference's own pipeline: a stream that is enriched, read, and analysed together with a merged result. */
 const smoke = () => {
   const onBatch = (from: string, to: string) => ({ from, to, mode: "async", trigger: "on_batch" });
   const together = { input_adapter: "pull.from_artifacts", input_args: { from_nodes: ["w5", "w3"], poll_ms: 25 } };

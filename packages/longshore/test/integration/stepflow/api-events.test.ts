@@ -1,4 +1,4 @@
-// The events of a run: in order, with strictly rising numbers, and the same during the run, after its end and after a restart.
+// The events of a run: in order, with strictly rising numbers, and always the same, also after its end and after a restart.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/core/json/json.ts";

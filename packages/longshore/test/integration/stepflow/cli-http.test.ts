@@ -1,5 +1,5 @@
-// `longshore work FILE --port N`, as an orchestrator of Stepflow's HTTP releases starts it: a process with almost no environment, whose port
-// is read from its standard output.
+// `longshore work FILE --port N`, as an orchestrator of Stepflow's HTTP releases starts it. The process has almost no environment, and its
+// port is read from its standard output.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -222,7 +222,7 @@ routes:
     const runId = await run(chain("/python/die"), {});
     const marked = (mark: string) => readFileSync(marks, "utf8").split(mark).length - 1;
     await untilElsewhere(() => marked("died") === 1);
-    // The hold ends after 5 s, the step is retried 1 s later, and the plugin starts another process after the first one has ended.
+    // The hold ends after 5 s, the step is retried 1 s later, and the plugin starts another process.
     const startMs = clock.now();
     await untilElsewhere(async () => {
       await clock.advance(500);

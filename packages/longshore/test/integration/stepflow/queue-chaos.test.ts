@@ -1,6 +1,6 @@
-// Workers with all kinds of faults on one queue, with a seeded scheduler: they claim late or never, disappear with their streams, report
-// twice, fail, become silent, and report on tasks that they have lost. In all cases, each task ends once, with the result of the worker whose
-// report was accepted.
+// Workers with all kinds of faults on one queue, with a seeded scheduler. They claim late or never, disappear with their streams, report
+// twice, fail, become silent, and report on tasks that they have lost. In all cases, each task ends once, with the result of the worker
+// whose report was accepted.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode, type GrpcError } from "../../../src/net/grpc/status.ts";

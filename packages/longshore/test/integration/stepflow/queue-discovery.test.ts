@@ -1,5 +1,5 @@
-// The components that workers list, and the names with which they are called: releases name them differently, and each worker is called with
-// its own names.
+// The components that workers list, and the names with which they are called. Releases name them differently, and each worker is called
+// with its own names.
 
 import { describe, expect, it } from "vitest";
 import { GrpcCode } from "../../../src/net/grpc/status.ts";

@@ -1,4 +1,4 @@
-// Flows whose steps are done by workers of queues: where their tasks are sent, and what happens to them when workers or the server end.
+// Flows whose steps are done by workers of queues: where their tasks are sent, and what happens when workers or the server end.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -302,8 +302,8 @@ describe("workflows", () => {
 
   it("[G15] returns 100 workflows by default, and never more than 1000", async () => {
     const { create, get } = await startGraphServer();
-    // Not all at the same time: server and client share a process, and a connection that sends nothing for ten seconds because the process is
-    // busy is closed.
+    // Not all at the same time: server and client share a process. While it is busy, a connection sends nothing, and is closed after ten
+    // seconds.
     for (let made = 0; made < 1_010; made += 101) await Promise.all(Array.from({ length: 101 }, () => create(job("a"))));
     const count = async (query: string) => (JSON.parse((await get(`/api/workflows${query}`)).text) as unknown[]).length;
     expect(await count("")).toBe(100);
