@@ -43,7 +43,7 @@ async function inline(input: JsonObject, evaluate: (code: string) => Promise<Eva
   const { evaluatorType = "javascript", expression } = input;
   if (typeof expression !== "string" || expression.trim() === "")
     throw refusal("Empty 'expression' in Inline task's input parameters. A non-empty String value must be provided.");
-  if (evaluatorType === "value-param") return { result: input[expression] ?? null };
+  if (evaluatorType === "value-param") return { result: Object.hasOwn(input, expression) ? (input[expression] as Json) : null };
   if (!isScript(javaText(evaluatorType))) throw refusal(`Unknown evaluator '${javaText(evaluatorType)}' in INLINE task.`);
   return { result: resultOf(await evaluate(expression), false) };
 }
