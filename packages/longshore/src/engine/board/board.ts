@@ -342,8 +342,8 @@ export class Board {
     });
   }
 
-  #checkLanes({ lanes }: NewTaskRow): void {
-    const refused = this.reserved.refusedPost(lanes);
+  #checkLanes(row: NewTaskRow): void {
+    const refused = this.reserved.refusedPost(row);
     if (refused !== undefined) throw new LongshoreError("LONGSHORE_BAD_INPUT", refused, { detail: { field: "name" } });
   }
 }

@@ -17,6 +17,11 @@ export interface Reservation {
   readonly isForWorkers?: boolean;
 }
 
+interface Posted {
+  readonly lanes: readonly Lane[];
+  readonly limits?: readonly { readonly key: string }[];
+}
+
 export class ReservedLanes {
   readonly #reservations: readonly Reservation[];
 
@@ -34,14 +39,18 @@ export class ReservedLanes {
   }
 
   /**
-   * Why a task of this dialect may not be posted to these lanes: a lane is too large, or reserved for another dialect. Undefined when it
-   * may be posted. Without a dialect every reserved lane is refused.
+   * Why a task of this dialect may not be posted to these lanes: a lane is too large, or reserved for another dialect. Or the task would count
+   * against a limit of the server's own tasks, which would then wait for it. Undefined when it may be posted. Without a dialect every reserved
+   * lane is refused.
    */
-  refusedPost(lanes: readonly Lane[], dialect?: string): string | undefined {
+  refusedPost({ lanes, limits = [] }: Posted, dialect?: string): string | undefined {
     const beyond = beyondBounds(lanes);
     if (beyond !== undefined) return beyond;
     const foreign = lanes.find(({ name }) => this.has(name) && !this.#belongsTo(name, dialect));
-    return foreign === undefined ? undefined : reservedForServer(foreign.name);
+    if (foreign !== undefined) return reservedForServer(foreign.name);
+    const limit = limits.find(({ key }) => key.startsWith(ownMark));
+    if (limit === undefined || lanes.every(({ name }) => this.has(name))) return undefined;
+    return `No task may have the limit ${JSON.stringify(limit.key)}: this key is reserved for the server. Give the limit another key.`;
   }
 
   /**

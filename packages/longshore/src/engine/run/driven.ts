@@ -195,7 +195,7 @@ class Driven {
     const base = { kind: "post" as const, node, ordinal: 0, input, step };
     const placement = kind === "step" ? workPlacement(command) : waitPlacement(totalMs);
     if (kind === "step") {
-      const refused = this.#draft.reserved.refusedPost(placement.lanes);
+      const refused = this.#draft.reserved.refusedPost(placement);
       if (refused !== undefined) return this.#record({ ...command, error: refused }, step, input);
     }
     if (kind === "sleep") this.#draft.change({ ...base, placement, wakeAt: wakeAtOf(command, this.#draft.now) });

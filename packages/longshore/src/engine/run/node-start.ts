@@ -172,7 +172,7 @@ export class NodeStart {
     if (placed === null) return;
     if ("becomes" in placed) return this.#begin(at, placed.becomes, input, attempt);
     const { placement, given } = placed;
-    const refused = this.#draft.reserved.refusedPost((placement ?? node).lanes, this.#draft.dialect.name);
+    const refused = this.#draft.reserved.refusedPost(placement ?? node, this.#draft.dialect.name);
     if (refused !== undefined) return this.#failAtOnce(at, { failed: refused }, text);
     this.#post(at, given === undefined ? text : writeExact(given), placement === undefined ? {} : { placement });
   }
