@@ -26,6 +26,8 @@ async function finish(world: World): Promise<string | null> {
   return task.runId;
 }
 
+const ref = (...path: string[]) => ({ $ref: { path } });
+
 const waits = { state: "running", active: 0, endBy: null };
 
 export function limitContract(setup: Setup): void {
@@ -221,6 +223,62 @@ export function limitContract(setup: Setup): void {
       expect(await finish(world)).not.toBeNull();
       await turns();
       expect((await world.run(parent.id)).state).toBe("succeeded");
+    });
+
+    it("lets a child run begin beside the run that started it while there is room, and cancels no run that waits for it", async () => {
+      const world = await setup();
+      const walk = [step("next", { workflow: "walk", input: ref("next"), when: ref("goOn") })];
+      await world.define("walk", [], { limit: { runs: 2 } });
+      const input = { goOn: true, next: { goOn: false } };
+      const run = await world.start("walk", walk, { limit: { runs: 2 }, input });
+      await turns();
+      expect((await world.run(run.id)).state).toBe("succeeded");
+      await world.define("walk", [], { limit: { overlap: "cancel-previous" } });
+      const alone = await world.start("walk", walk, { limit: { overlap: "cancel-previous" }, input });
+      await turns();
+      const error = `step next failed: it would cancel run ${alone.id}, which waits for it: one run of walk at a time`;
+      expect(await world.run(alone.id)).toMatchObject({ state: "failed", error });
+    });
+
+    it("fails a step whose child run would wait for a run whose own child run waits for it", async () => {
+      const world = await setup();
+      const limit: StartLimit = { key: "account" };
+      await world.define("move", [step("a")], { limit });
+      const move = [step("a"), step("other", { workflow: "move", input: ref("next"), when: ref("isFirst"), after: ["a"] })];
+      await world.define("move", move, { limit });
+      const start = async (account: number, nextAccount: number) => {
+        const input = JSON.stringify({ account, isFirst: true, next: { account: nextAccount, isFirst: false } });
+        return (await world.runs.start({ workflow: "move", input })).run;
+      };
+      const [one, two, three] = [await start(1, 2), await start(2, 3), await start(3, 1)];
+      for (const { id } of [one, two, three]) {
+        expect(await finish(world)).toBe(id);
+        await turns();
+      }
+      const rule = "one run of move at a time for account 1";
+      expect(await world.run(three.id)).toMatchObject({
+        state: "failed",
+        error: `step other failed: it would wait for run ${one.id}, which waits for it: ${rule}`,
+      });
+      // The others continue, from the last to the first.
+      while ((await finish(world)) !== null) await turns();
+      expect([(await world.run(two.id)).state, (await world.run(one.id)).state]).toEqual(["succeeded", "succeeded"]);
+    });
+
+    it("makes a child run wait while one of the runs before it can end", async () => {
+      const world = await setup();
+      const limit: StartLimit = { runs: 2 };
+      await world.define("move", [step("a")], { limit });
+      await world.define("move", [step("again", { workflow: "move", input: { isFirst: false }, when: ref("isFirst") }), step("a")], {
+        limit,
+      });
+      const other = await world.runs.start({ workflow: "move", input: '{"isFirst":false}' });
+      const first = await world.runs.start({ workflow: "move", input: '{"isFirst":true}' });
+      await turns();
+      expect((await world.run(first.run.id)).state).toBe("running");
+      expect(await finish(world)).toBe(other.run.id);
+      while ((await finish(world)) !== null) await turns();
+      expect((await world.run(first.run.id)).state).toBe("succeeded");
     });
 
     it("fails a step whose child run would wait for its own parent, or is skipped", async () => {

@@ -7,12 +7,14 @@ import { farDeadlinePrefix } from "../../src/engine/board/local-deadlines.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { brainOf } from "../../src/engine/run/brain.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
+import type { Gate } from "../../src/engine/run/gate.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
 import { LocalHistory } from "../../src/engine/run/local-history.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { Runs } from "../../src/engine/run/runs.ts";
 import type { Order } from "../../src/engine/run/store.ts";
+import { gateTable } from "../../src/engine/tables/gate.ts";
 import { runOf } from "../../src/engine/tables/run.ts";
 import { taskOf } from "../../src/engine/tables/task.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
@@ -83,6 +85,7 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
   });
 
   const everyRun = memory.prepare(`SELECT * FROM run ORDER BY id`);
+  const everyGate = memory.prepare(`SELECT * FROM gate ORDER BY name`);
   const records = memory.prepare(`SELECT * FROM task WHERE id > ? AND id < ?`);
   const messages = memory.prepare("SELECT count(*) AS count FROM message");
   const definitions = memory.prepare("SELECT dialect, source FROM definition WHERE id = ?");
@@ -129,6 +132,8 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
       await life.runs.tell(id, { kind, ...(step === "" ? {} : { node, ...given }) } as Order);
       await world.settle();
     },
+    /** The gates of start limits and debounced starts as they are stored. */
+    gates: (): Gate[] => everyGate.all().map((row) => gateTable.of(row)),
     /** All runs as they are stored. */
     allRuns: (): Run[] => everyRun.all().map(runOf),
     /** Everything that is recorded about the steps of a run, in the order of their nodes. */

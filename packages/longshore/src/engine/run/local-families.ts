@@ -26,7 +26,7 @@ export class Families {
 
   /** Throws LONGSHORE_LIMIT when the family is full. Uncommitted runs of the current batch are not counted. */
   admit(tx: ReadTx, rootId: string): void {
-    if (this.#openBelow(tx, rootId) < this.#max) return;
+    if (this.openBelow(tx, rootId) < this.#max) return;
     const message = `Run ${rootId} has the maximum of ${this.#max} open runs that it started, directly or through others.`;
     const detail = { field: "rootId", expected: `at most ${this.#max} open runs below one root` };
     throw new LongshoreError("LONGSHORE_LIMIT", `${message} Wait until some have ended, or start fewer at once.`, { detail });
@@ -40,7 +40,8 @@ export class Families {
     if (difference !== 0) this.#open.set(rootId, open + difference);
   }
 
-  #openBelow(tx: ReadTx, rootId: string): number {
+  /** Uncommitted runs of the current batch are not counted. */
+  openBelow(tx: ReadTx, rootId: string): number {
     const known = this.#open.get(rootId);
     const open = known ?? this.#runs.total(tx, { by: ["root_id"], equal: [rootId], having: "root_id", without: "ended_at" }).rows;
     this.#open.delete(rootId);

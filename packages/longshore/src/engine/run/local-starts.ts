@@ -14,6 +14,7 @@ import type { Tx } from "../tx.ts";
 import type { Decisions } from "./decisions.ts";
 import type { Definitions } from "./definitions.ts";
 import { gateName, limitText } from "./gate.ts";
+import { WaitCircles } from "./local-circles.ts";
 import { LocalDebounce } from "./local-debounce.ts";
 import { Families } from "./local-families.ts";
 import { type Entry, LocalGates } from "./local-gates.ts";
@@ -23,9 +24,6 @@ import { newRun } from "./new-run.ts";
 import { keyTaken, refuseUnfit } from "./refuse-input.ts";
 import { hasBegun, isRunOpen, type Run, rootFrom } from "./run.ts";
 import type { NewRun, Started } from "./store.ts";
-
-/** How many levels of parents are searched for a run that its own descendant would wait for. */
-const levelsMax = 100;
 
 export interface LocalStartsDeps {
   readonly store: RowStore;
@@ -49,6 +47,7 @@ export class LocalStarts {
   readonly #keys: Additions<StartKey>;
   readonly #families: Families;
   readonly #debounce: LocalDebounce;
+  readonly #circles: WaitCircles;
 
   constructor(deps: LocalStartsDeps) {
     const { store, commit, runs, definitions, cancel, messages } = deps;
@@ -61,6 +60,11 @@ export class LocalStarts {
     this.gates = new LocalGates({
       ...{ store, commit, runs, definitions, cancel, messages },
       begin: (tx, run) => this.#beginInTurn(tx, run),
+    });
+    this.#circles = new WaitCircles({
+      ...{ store, runs, tasks: deps.tasks },
+      openBelow: (tx, rootId) => this.#families.openBelow(tx, rootId),
+      gateOf: (tx, name) => this.gates.of(tx, name),
     });
   }
 
@@ -175,27 +179,27 @@ export class LocalStarts {
   #enter(tx: Tx, wanted: NewRun, gate: string, limit: CheckedLimit): Entry {
     const { id, parentTaskId = null, startAt = null } = wanted;
     this.gates.refuseFull(tx, gate, limit);
-    const ancestor = parentTaskId === null ? undefined : this.#ancestor(tx, parentTaskId, new Set(this.gates.of(tx, gate).open));
-    const rule = limitText({ name: gate, runs: limit.runs });
-    if (ancestor !== undefined)
-      throw new LongshoreError("LONGSHORE_LIMIT", `it would wait for run ${ancestor}, which waits for it: ${rule}`);
+    if (parentTaskId !== null) this.#refuseCircle(tx, parentTaskId, gate, limit);
     if (startAt !== null) return begins;
     const entry = this.gates.enter(tx, id, gate, limit);
     if (entry.kind === "skipped" && parentTaskId !== null)
-      throw new LongshoreError("LONGSHORE_LIMIT", `it was skipped because run ${entry.by} is open: ${rule}`);
+      throw new LongshoreError(
+        "LONGSHORE_LIMIT",
+        `it was skipped because run ${entry.by} is open: ${limitText({ name: gate, runs: limit.runs })}`,
+      );
     return entry;
   }
 
-  /** The one of these runs that has started the run of this step, directly or through others. */
-  #ancestor(tx: Tx, parentTaskId: string, open: ReadonlySet<string>): string | undefined {
-    const { tasks, runs } = this.#deps;
-    let taskId: string | null = parentTaskId;
-    for (let level = 0; taskId !== null && level < levelsMax; level++) {
-      const runId: string | null = tasks.get(tx, taskId)?.runId ?? null;
-      if (runId !== null && open.has(runId)) return runId;
-      taskId = runId === null ? null : (runs.get(tx, runId)?.parentTaskId ?? null);
-    }
-    return undefined;
+  /** Throws LONGSHORE_LIMIT when a child run of this step would wait without end, or would cancel a run that waits for it. */
+  #refuseCircle(tx: Tx, parentTaskId: string, gate: string, { runs, overlap }: CheckedLimit): void {
+    const { open } = this.gates.of(tx, gate);
+    if (open.length < runs || overlap === "skip") return;
+    const above = this.#circles.ancestors(tx, parentTaskId);
+    const cancelled = overlap === "queue" ? undefined : open.slice(0, open.length + 1 - runs).find((id) => above.has(id));
+    const stuck = overlap === "queue" ? this.#circles.closing(tx, parentTaskId, gate, runs) : undefined;
+    if (cancelled === undefined && stuck === undefined) return;
+    const what = cancelled === undefined ? `wait for run ${stuck}` : `cancel run ${cancelled}`;
+    throw new LongshoreError("LONGSHORE_LIMIT", `it would ${what}, which waits for it: ${limitText({ name: gate, runs })}`);
   }
 
   /** A paused run takes its turn, and begins when it is resumed, as after a delay. */
