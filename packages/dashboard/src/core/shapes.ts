@@ -41,7 +41,7 @@ export type RunList = RunListBody;
 export type Run = z.output<typeof runShape>;
 
 export type Step = z.output<typeof stepShape>;
-export type Task = z.output<typeof taskShape>;
+export type TaskView = z.output<typeof taskShape>;
 export type Attempt = z.output<typeof attemptShape>;
 export type Counts = z.output<typeof countsShape>;
 export type Stats = z.output<typeof statsShape>;

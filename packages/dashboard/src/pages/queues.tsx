@@ -5,7 +5,7 @@ import { countText, durationText, now } from "../core/format.ts";
 import { touchesTasks } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href, search, setQuery } from "../core/router.ts";
-import type { Page, Queue, Task } from "../core/shapes.ts";
+import type { Page, Queue, TaskView } from "../core/shapes.ts";
 import { Why } from "../run/why.tsx";
 import { Button, Empty, Facts, PageHead, Problem, Time } from "../ui/parts.tsx";
 import { State } from "../ui/states.tsx";
@@ -105,7 +105,7 @@ export function QueuesPage() {
 }
 
 function Lane({ lane, onDone }: { lane: Queue; onDone: () => void }) {
-  const tasks = useApi<Page<Task>>(`/tasks?state=queued&limit=50&lane=${encodeURIComponent(lane.lane)}`, {
+  const tasks = useApi<Page<TaskView>>(`/tasks?state=queued&limit=50&lane=${encodeURIComponent(lane.lane)}`, {
     on: touchesTasks,
   });
   const waiting = (tasks.data.value?.items ?? []).filter(({ labels }) => labels.join() === lane.labels.join());

@@ -4,7 +4,7 @@ import { durationText, timeText } from "../core/format.ts";
 import { type Change, touchesRun } from "../core/live.ts";
 import { useApi } from "../core/resource.ts";
 import { href } from "../core/router.ts";
-import type { Attempt, Page, Run, RunGraph, Step, Task } from "../core/shapes.ts";
+import type { Attempt, Page, Run, RunGraph, Step, TaskView } from "../core/shapes.ts";
 import { Json } from "../ui/json.tsx";
 import { Button, Copy, Elapsed, Facts, Problem, Tabs, Time } from "../ui/parts.tsx";
 import { isOver, State } from "../ui/states.tsx";
@@ -30,7 +30,7 @@ interface StepPanelProps {
 export function StepPanel({ runId, runState, step, graph, at, tab, attempt, onTab, onAttempt, onClose }: StepPanelProps) {
   const on = (change: Change) => change.id === step.taskId || (change.kind === "tick" && touchesRun(change, runId));
   const path = step.taskId === null ? null : `/tasks/${encodeURIComponent(step.taskId)}`;
-  const task = useApi<Task>(path, { on, gapMs: 500, everyMs: 5_000 });
+  const task = useApi<TaskView>(path, { on, gapMs: 500, everyMs: 5_000 });
   const attempts = useApi<Page<Attempt>>(path === null ? null : `${path}/attempts`, { on, gapMs: 500 });
   const row = task.data.value;
   const list = attempts.data.value?.items ?? [];
@@ -70,7 +70,7 @@ export function StepPanel({ runId, runState, step, graph, at, tab, attempt, onTa
   );
 }
 
-function StepFacts({ runId, runState, step, row }: { runId: string; runState: Run["state"]; step: Step; row: Task | undefined }) {
+function StepFacts({ runId, runState, step, row }: { runId: string; runState: Run["state"]; step: Step; row: TaskView | undefined }) {
   const error = step.error ?? step.lastError;
   return (
     <>

@@ -11,7 +11,7 @@ import type { queueShape, workerShape } from "../protocols/longshore/wire/worker
 export type BulkJob = z.output<typeof bulkShape>;
 export type Run = z.output<typeof runShape>;
 export type Step = z.output<typeof stepShape>;
-export type Task = z.output<typeof taskShape>;
+export type TaskView = z.output<typeof taskShape>;
 export type Signal = z.output<typeof signalShape>;
 export type SentSignal = z.output<typeof sentSignalShape>;
 export type Definition = z.output<typeof listedDefinitionShape>;

@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { formatDuration } from "../core/duration.ts";
 import { counted } from "../core/text.ts";
 import { isRunOpen } from "../engine/run/run.ts";
-import type { Run, Step, Task } from "./api.ts";
+import type { Run, Step, TaskView } from "./api.ts";
 import { type Client, connect } from "./client.ts";
 import { CommandFailure } from "./failure.ts";
 import { type ConnectionOptions, parseCount, parseRepeated, withConnection, withExamples, withJson } from "./options.ts";
@@ -95,9 +95,9 @@ function parentLine({ parentTaskId }: Run, paint: Paint): string[] {
 }
 
 /** The inputs and outputs of the steps that have begun, by their tasks. */
-async function valuesOf(client: Client, runId: string): Promise<ReadonlyMap<string, Pick<Task, "input" | "output">>> {
+async function valuesOf(client: Client, runId: string): Promise<ReadonlyMap<string, Pick<TaskView, "input" | "output">>> {
   const path = `/runs/${encodeURIComponent(runId)}/tasks`;
-  const { items } = await readList<Task>(client, { path, cursor: "after", limit: valuesMax });
+  const { items } = await readList<TaskView>(client, { path, cursor: "after", limit: valuesMax });
   return new Map(items.map(({ id, input, output }) => [id, { input, output }]));
 }
 
