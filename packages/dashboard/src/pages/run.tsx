@@ -10,7 +10,7 @@ import type { Run, Step } from "../core/shapes.ts";
 import { GraphView } from "../graph/graph-view.tsx";
 import { askCancel, askPause, askRemove, askRerun, askRestart, askRetry, askSignal, blockedOrder } from "../run/actions.tsx";
 import { askExport } from "../run/export-dialog.tsx";
-import { foreseenStates } from "../run/foreseen.ts";
+import { foreseenStates } from "../run/order-preview.ts";
 import { Gantt } from "../run/gantt.tsx";
 import { HistoryPane } from "../run/history-pane.tsx";
 import { JournalPane } from "../run/journal.tsx";

@@ -14,7 +14,7 @@ import { ActionRow, Confirm, Dialog, openDialog } from "../ui/dialog.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { isOver } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
-import { foreseen } from "./foreseen.ts";
+import { foreseen } from "./order-preview.ts";
 
 type Ordered = Pick<Run, "id" | "state">;
 

@@ -26,6 +26,7 @@ import type {
   WorkflowVersion,
 } from "./client.ts";
 import { withDeadline } from "./deadline.ts";
+import { type Ending, endWaitMs, untilEnded } from "./end-poll.ts";
 import { newId } from "./new-id.ts";
 import { pagesOf } from "./pages.ts";
 import { Requests } from "./requests.ts";
@@ -34,7 +35,6 @@ import { HttpRun } from "./run-handle.ts";
 import type { DefinedSchedule, ScheduleFilter, ScheduleHandle, ScheduleInfo } from "./schedule.ts";
 import { HttpSchedule, schedulePath } from "./schedule-handle.ts";
 import { timers } from "./timers.ts";
-import { type Ending, endWaitMs, untilEnded } from "./until-ended.ts";
 
 /** The options of `connect()`. */
 export interface ConnectOptions {

@@ -3,12 +3,12 @@
 import { toJson } from "../core/json/to-json.ts";
 import type { RequestOptions, RunHandle, RunStatus, SentSignal, SignalOptions, WaitOptions } from "./client.ts";
 import { withDeadline } from "./deadline.ts";
+import { untilEnded } from "./end-poll.ts";
 import { newId } from "./new-id.ts";
 import type { Requests } from "./requests.ts";
 import type { RunEvent } from "./run-event.ts";
 import { runEvents } from "./run-events.ts";
 import { outputOf } from "./run-failed.ts";
-import { untilEnded } from "./until-ended.ts";
 
 export class HttpRun<Output> implements RunHandle<Output> {
   readonly id: string;

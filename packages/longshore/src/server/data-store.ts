@@ -13,7 +13,7 @@ import type { WorkListener } from "../engine/board/work-listener.ts";
 import { GroupCommit } from "../engine/commit.ts";
 import { LocalEvents } from "../engine/event/local-events.ts";
 import { LocalParts } from "../engine/part/local-parts.ts";
-import { Performed } from "../engine/performed.ts";
+import { Performed } from "../engine/request-marks.ts";
 import type { RowStore } from "../engine/rows.ts";
 import { LocalDocuments } from "../engine/run/local-documents.ts";
 import { LocalRuns } from "../engine/run/local-runs.ts";

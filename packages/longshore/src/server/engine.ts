@@ -22,7 +22,7 @@ import type { WorkListener } from "../engine/board/work-listener.ts";
 import { LocalBulk } from "../engine/bulk/local-bulk.ts";
 import { Logs } from "../engine/log/log.ts";
 import type { LogStore } from "../engine/log/store.ts";
-import type { Performed } from "../engine/performed.ts";
+import type { Performed } from "../engine/request-marks.ts";
 import type { RowStore } from "../engine/rows.ts";
 import { brainOf } from "../engine/run/brain.ts";
 import type { Definition, Dialect } from "../engine/run/dialect.ts";
@@ -47,7 +47,7 @@ import { openSideStores } from "./side-stores.ts";
 import { attemptSpan, writeSpans } from "./spans.ts";
 import { tableSizesBy } from "./table-sizes.ts";
 import { taskOriginBy } from "./task-origin.ts";
-import { unreadable } from "./unreadable.ts";
+import { unreadable } from "./unreadable-rows.ts";
 
 export interface EngineOptions {
   /**

@@ -11,12 +11,12 @@ import type { Run, RunState } from "../engine/run/run.ts";
 import { taskOfStep } from "../engine/run/step-task.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
 import type { Transport, TransportSource } from "../runner/transport.ts";
-import type { Define } from "./defining.ts";
 import { endWorkers } from "./ended-workers.ts";
 import type { Engine } from "./engine.ts";
 import { type FailureNews, watchFailures } from "./failed-runs.ts";
 import { localTransport } from "./local.ts";
 import { LocalClient } from "./local-client.ts";
+import type { Define } from "./program-definitions.ts";
 import { type WaitingNews, watchWaiting } from "./waiting-tasks.ts";
 import type { LoadedWorkflows } from "./workflows.ts";
 

@@ -27,10 +27,10 @@ import { looseTask } from "../engine/board/loose-task.ts";
 import { checkEvent } from "../engine/event/store.ts";
 import type { Definition } from "../engine/run/dialect.ts";
 import type { Workflow } from "../workflow-value.ts";
-import { type Define, defining } from "./defining.ts";
 import type { Engine } from "./engine.ts";
 import { LocalRun, statusOf } from "./local-run.ts";
 import { LocalSchedule, scheduleInfo } from "./local-schedule.ts";
+import { type Define, defining } from "./program-definitions.ts";
 
 /** The page size: few reads for a long list, and little in memory. */
 const pageItems = 200;

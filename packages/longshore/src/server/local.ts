@@ -18,7 +18,7 @@ import type { Workers } from "../engine/board/workers.ts";
 import type { Logs } from "../engine/log/log.ts";
 import type { PartStore } from "../engine/part/store.ts";
 import type { JournalReader } from "../engine/run/journal.ts";
-import { type Foreseen, foresightOf, type StepHandOut } from "../runner/function/foreseen.ts";
+import { type Foreseen, foresightOf, type StepHandOut } from "../runner/function/foreseen-turns.ts";
 import type { WorkTrace } from "../runner/telemetry.ts";
 import type {
   Assignment,

@@ -9,10 +9,10 @@ import type { Definition } from "../engine/run/dialect.ts";
 import { defineFile, type FileDefinition } from "../engine/schedule/define-file.ts";
 import type { RouteGroup } from "../net/http/http.ts";
 import type { ProtocolHandles } from "../protocols/index.ts";
-import { defining } from "./defining.ts";
 import { endWorkers } from "./ended-workers.ts";
 import type { Engine } from "./engine.ts";
 import { clientMethods, type ProgramSide } from "./handle.ts";
+import { defining } from "./program-definitions.ts";
 import { ownAddress, routeFetch } from "./route-fetch.ts";
 
 /** The routes of a node, and what its protocols add to the server. */

@@ -8,7 +8,7 @@ import { type ProtocolHandles, protocols } from "../protocols/index.ts";
 import type { FileDescription, OpenProtocol, PreparedProtocol, Preparing, ProtocolEngine, Serving } from "../protocols/server-half.ts";
 import { directoryOf, type ServeOptions } from "./config.ts";
 import { FailureLog } from "./failure-log.ts";
-import { unreadable } from "./unreadable.ts";
+import { unreadable } from "./unreadable-rows.ts";
 
 /** The names of lanes that protocols reserve. */
 export const reservedLanes = new ReservedLanes(protocols.flatMap(({ reserved }) => reserved ?? []));

@@ -7,7 +7,7 @@ import { task } from "../../src/core/task.ts";
 import { TaskAssignment } from "../../src/protocols/stepflow/wire/messages.ts";
 import { loadNats } from "../../src/protocols/stepflow/wire/nats/client.ts";
 import { ensureConsumer } from "../../src/protocols/stepflow/wire/nats/consumer.ts";
-import { deliveriesMax } from "../../src/protocols/stepflow/worker/nats/later.ts";
+import { deliveriesMax } from "../../src/protocols/stepflow/worker/nats/redelivery.ts";
 import { stepflowNats } from "../../src/protocols/stepflow/worker/nats/worker.ts";
 import { work } from "../../src/work.ts";
 import { natsMissing, TestNats } from "../support/nats.ts";

@@ -15,7 +15,7 @@ import { LocalJournal } from "../../src/engine/run/local-journal.ts";
 import { isRunOpen } from "../../src/engine/run/run.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 import { driverTasks } from "../../src/runner/function/driver.ts";
-import { foresightOf } from "../../src/runner/function/foreseen.ts";
+import { foresightOf } from "../../src/runner/function/foreseen-turns.ts";
 import { sqliteRows } from "../../src/store/sqlite/row-store.ts";
 import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";

@@ -7,7 +7,7 @@ import type { Verdict } from "../../core/verdict.ts";
 import { type Audit, unaudited } from "../audit/local-audit.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import { type RowStore, Taken } from "../rows.ts";
 import type { Closure } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";

@@ -6,7 +6,7 @@ import type { AuditValue } from "../audit/audit.ts";
 import type { Audit } from "../audit/local-audit.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import type { Once } from "../performed.ts";
+import type { Once } from "../request-marks.ts";
 import { lastText, type RowStore, type TableRows } from "../rows.ts";
 import { type Property, propertyTable } from "../tables/endings.ts";
 import type { Tx } from "../tx.ts";

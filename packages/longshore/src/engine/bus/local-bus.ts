@@ -18,7 +18,7 @@ import { LongshoreError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
 import { isQuotaReached } from "../../core/quotas.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import type { RowStore } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import type { ReadTx, Tx } from "../tx.ts";

@@ -5,7 +5,7 @@ import type { Slices } from "../../core/slices/slices.ts";
 import type { Amount } from "../amounts.ts";
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import type { RowStore } from "../rows.ts";
 import type { Room, StoredBytes } from "../stored-bytes.ts";
 import { type LogRow, logHeadTable, logTable, packed } from "../tables/log.ts";

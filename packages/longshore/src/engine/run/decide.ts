@@ -8,8 +8,8 @@ import { cancelledAlone, type EndState, type Fault, type Lane, type TaskRow } fr
 import type { LongWork, NewDefinition } from "./dialect.ts";
 import type { DocumentKey } from "./documents.ts";
 import type { Rules } from "./draft.ts";
-import { decideDriven } from "./driven.ts";
 import type { JournalChange, NextJournal } from "./driven-journal.ts";
+import { decideDriven } from "./driver.ts";
 import type { Placement, Plan, PlanNode, RetryPolicy } from "./plan.ts";
 import { Propagation } from "./propagation.ts";
 import type { RestartOptions, RestartPlan } from "./restart-plan.ts";

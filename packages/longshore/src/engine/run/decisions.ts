@@ -20,7 +20,7 @@ import type { Change, Decision, Need, RunEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import { driverNode, journalKey, nextJournal } from "./driven-journal.ts";
 import type { Considered } from "./foresight.ts";
-import { documentKey, Loaded } from "./loaded.ts";
+import { documentKey, Loaded } from "./loaded-rows.ts";
 import type { LocalDocuments } from "./local-documents.ts";
 import { LongWorks } from "./local-works.ts";
 import { OpenTasks } from "./open-tasks.ts";

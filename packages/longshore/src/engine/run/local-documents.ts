@@ -8,7 +8,7 @@ import type { Amount } from "../amounts.ts";
 import { type Audit, unaudited } from "../audit/local-audit.ts";
 import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import type { Enough, RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { documentTable } from "../tables/document.ts";

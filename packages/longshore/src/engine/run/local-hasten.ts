@@ -1,7 +1,7 @@
 // Ends the delays of the queued tasks of a run, in slices.
 
 import type { GroupCommit } from "../commit.ts";
-import type { Once } from "../performed.ts";
+import type { Once } from "../request-marks.ts";
 import type { Tx } from "../tx.ts";
 
 export interface Hastening {

@@ -19,7 +19,7 @@ import type { EndState, TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { LocalTriggers } from "../event/local-triggers.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import type { RowStore } from "../rows.ts";
 import { LocalSignals } from "../signal/local-signals.ts";
 import { joinRows, runRows } from "../tables/run.ts";

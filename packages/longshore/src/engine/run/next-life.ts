@@ -2,10 +2,10 @@
 
 import type { TaskRow } from "../board/task.ts";
 import type { Draft } from "./draft.ts";
-import { dueIn } from "./due.ts";
 import type { Joins } from "./joins.ts";
 import { countsAlways, requiredOf } from "./plan.ts";
 import { recordHeads } from "./records-view.ts";
+import { dueIn } from "./remaining-work.ts";
 import { backlogOf } from "./run.ts";
 import type { Skips } from "./skips.ts";
 

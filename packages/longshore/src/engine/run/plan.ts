@@ -242,7 +242,7 @@ export interface Plan {
   readonly waitsTakeReports: boolean;
   /**
    * The only node is the driver: a task whose worker decides, turn by turn, which commands follow. Each command becomes a node of that run
-   * (driven.ts).
+   * (driver.ts).
    */
   readonly driven: boolean;
   /** The JSON Schema of the input: a start with an input that does not fit is refused. */

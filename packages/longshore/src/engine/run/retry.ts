@@ -1,5 +1,5 @@
 // Decides whether another attempt follows a closed one, and when. Pure policy. board/task-life.ts calls it for a task without a run,
-// decide.ts for a step of a run, and driven.ts for a durable function and its steps.
+// decide.ts for a step of a run, and driver.ts for a durable function and its steps.
 
 import { backoffMs } from "../../core/backoff.ts";
 import type { Deadline, Fault, Lane } from "../board/task.ts";

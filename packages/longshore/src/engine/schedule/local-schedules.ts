@@ -7,7 +7,7 @@ import { Slices } from "../../core/slices/slices.ts";
 import type { Overlap } from "../../core/start-limit.ts";
 import { type Audit, unaudited } from "../audit/local-audit.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import type { LocalRuns } from "../run/local-runs.ts";
 import { pageAtOnceCharsMax } from "../run/reader.ts";

@@ -14,7 +14,7 @@ import type { LocalBoard } from "../board/local-board.ts";
 import type { TaskRow } from "../board/task.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
-import { type Once, unmarked } from "../performed.ts";
+import { type Once, unmarked } from "../request-marks.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
 import { noSuchRun } from "../run/no-such-run.ts";
 import type { Plan } from "../run/plan.ts";

@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { actions } from "../../core/actions.ts";
 import { createRouter } from "../../net/listener/router.ts";
 import { serve } from "../../server/index.ts";
+import { unservedCalls } from "./server/missing-endpoints.ts";
 import { shapeOf } from "./server/monitoring.ts";
 import { type RealOperation, realOperations } from "./server/operations.ts";
 import { type ConductorDeps, conductorRoutes } from "./server/routes.ts";
-import { unservedCalls } from "./server/unserved.ts";
 
 const page = new URL("../../../../../docs/reference/conductor-endpoints.md", import.meta.url);
 

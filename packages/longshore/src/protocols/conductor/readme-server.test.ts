@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { section, sectionsOf, unquoted } from "../../../test/support/markdown.ts";
 import { exchangesIn, expectAnswer, play } from "../../../test/support/readme-exchange.ts";
 import { serve } from "../../server/index.ts";
+import { unservedCalls } from "./server/missing-endpoints.ts";
 import { type ConductorDeps, conductorRoutes } from "./server/routes.ts";
-import { unservedCalls } from "./server/unserved.ts";
 
 const page = section(readFileSync(new URL("README.md", import.meta.url), "utf8"), "Server").text;
 const parts = sectionsOf(page, 3);

@@ -19,7 +19,7 @@ import {
   type TurnReport,
 } from "../../core/turn.ts";
 import { stackOf } from "../stack.ts";
-import { type DriverTask, foreseenCharsMax } from "./foreseen.ts";
+import { type DriverTask, foreseenCharsMax } from "./foreseen-turns.ts";
 import { waitsElsewhere } from "./function-end.ts";
 import { readJournal } from "./read-journal.ts";
 import { FunctionReplay } from "./replay.ts";

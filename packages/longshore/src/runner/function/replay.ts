@@ -13,12 +13,12 @@ import type { Json } from "../../core/json/json.ts";
 import type { ValueSize } from "../../core/text-size.ts";
 import { type Command, type CommandResult, commandText, type JournalEntry, type TurnEnd } from "../../core/turn.ts";
 import { blocked, Continued, doneWith, failedWith } from "./function-end.ts";
-import { handled } from "./handled.ts";
 import type { Asked, Beginning, Flush, LocalResult } from "./replay-parts.ts";
 import { ServerTime } from "./server-time.ts";
 import { SideEffects } from "./side-effects.ts";
 import { StepError } from "./step-error.ts";
-import { Unreported } from "./unreported.ts";
+import { handled } from "./unawaited-promises.ts";
+import { Unreported } from "./unreported-commands.ts";
 import { tooLarge, type ValueLimit } from "./value-limit.ts";
 
 interface Waiting {

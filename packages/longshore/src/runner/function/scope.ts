@@ -13,9 +13,9 @@ import type { Task } from "../../core/task.ts";
 import { type TaskStepOptions, taskStepSettings } from "../../core/task-step.ts";
 import { type Command, definesCharsMax, definesMax } from "../../core/turn.ts";
 import { type Member, reportedDefinitions } from "../../core/workflow-family.ts";
-import { handled } from "./handled.ts";
 import type { FunctionReplay } from "./replay.ts";
 import type { Asked, LocalResult } from "./replay-parts.ts";
+import { handled } from "./unawaited-promises.ts";
 
 /** The options of a step of a durable function. */
 export interface CommandOptions extends TaskStepOptions {

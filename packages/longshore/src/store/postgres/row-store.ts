@@ -6,7 +6,7 @@ import { Missing } from "../../core/missing.ts";
 import type { Row, RowStore, Scan, TableRows, TableSpec, Value } from "../../engine/rows.ts";
 import type { ReadTx } from "../../engine/tx.ts";
 import { boundsOf, limitOf, type SelectSql, selectSql, shapeOf } from "../scan-sql.ts";
-import { storable, storableText } from "../storable.ts";
+import { storable, storableText } from "../storable-values.ts";
 import { ArrayEncoder, type ColumnType, decode } from "./binary.ts";
 import { hasUnstorableText } from "./errors.ts";
 import type { Call } from "./link.ts";

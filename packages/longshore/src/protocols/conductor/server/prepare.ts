@@ -27,7 +27,7 @@ export function prepare({ environment }: Pick<Preparing, "environment">): Prepar
         registry ??= import("./registry.ts").then((module) => new module.Registry(documents, runs));
         return registry;
       };
-      const named = async () => (await import("./named.ts")).namedWorkflows(await known());
+      const named = async () => (await import("./named-workflows.ts")).namedWorkflows(await known());
       runs.namesFor(dialectName, {
         define: async (source) => (await named()).define(source),
         start: async (name, input) => (await named()).start(name, input),

@@ -27,6 +27,7 @@ import { executeRoute } from "./execute.ts";
 import { Files, fileBytesMax } from "./files.ts";
 import { TaskLogs } from "./logs.ts";
 import { Metadata } from "./metadata.ts";
+import { unserved, unservedCalls } from "./missing-endpoints.ts";
 import { Monitoring, type MonitoringDeps } from "./monitoring.ts";
 import type { OpenStarter } from "./open-starter.ts";
 import { Queues } from "./queues.ts";
@@ -38,7 +39,6 @@ import { Scheduler } from "./scheduler.ts";
 import { Search } from "./search.ts";
 import { Tasks } from "./tasks.ts";
 import { TestRuns } from "./test-run.ts";
-import { unserved, unservedCalls } from "./unserved.ts";
 import { Workflows } from "./workflows.ts";
 
 /** What this protocol needs of the server. */

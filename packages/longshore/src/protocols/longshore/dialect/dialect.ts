@@ -10,7 +10,7 @@ import { nodesMax, type Plan, type PlanNode } from "../../../engine/run/plan.ts"
 import { stepPlacement } from "../../../engine/run/step-placement.ts";
 import { isSignalName, signalNameMax } from "../../../engine/signal/signal.ts";
 import { explainItem, itemPlacement, listDefinition, listPlan, mapNode, mapReferences } from "./list.ts";
-import { checkReported } from "./reported.ts";
+import { checkReported } from "./reported-definition.ts";
 import { WakeTime } from "./sleep.ts";
 import { type ListSource, references, type StepSource, type Value, type WorkflowSource } from "./source.ts";
 import { resolve } from "./template.ts";

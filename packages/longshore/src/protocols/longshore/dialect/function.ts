@@ -1,5 +1,5 @@
 // The dialect of durable functions. The server stores only the name and the limits of a function; its code is in the workers. The plan has
-// one node, the driver: the other nodes of a run are the commands that the function gives (engine/run/driven.ts).
+// one node, the driver: the other nodes of a run are the commands that the function gives (engine/run/driver.ts).
 
 import type { Json } from "../../../core/json/json.ts";
 import { functionLane } from "../../../core/turn.ts";
@@ -7,7 +7,7 @@ import type { Dialect } from "../../../engine/run/dialect.ts";
 import { driverRetry } from "../../../engine/run/driver-retry.ts";
 import { makePlan } from "../../../engine/run/make-plan.ts";
 import type { Plan } from "../../../engine/run/plan.ts";
-import { checkReported } from "./reported.ts";
+import { checkReported } from "./reported-definition.ts";
 import type { FunctionSource } from "./source.ts";
 
 const functionDialectName = "function";

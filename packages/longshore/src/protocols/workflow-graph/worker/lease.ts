@@ -10,7 +10,7 @@ import type { Task } from "../../../core/task.ts";
 import { cutMiddle } from "../../../core/text.ts";
 import type { SpanIds } from "../../../core/trace.ts";
 import { commandsQuestion, journalQuestion } from "../../../core/turn.ts";
-import type { DriverTask } from "../../../runner/function/foreseen.ts";
+import type { DriverTask } from "../../../runner/function/foreseen-turns.ts";
 import type { WorkTrace } from "../../../runner/telemetry.ts";
 import type { Assignment, BeatAnswer, Call, Control, HoldTerms, LogEntry, Outcome, ReportAnswer } from "../../../runner/transport.ts";
 import {

@@ -8,7 +8,7 @@
 import { type Backoff, backoffMs } from "../../../core/backoff.ts";
 import { pause } from "../../../core/clock.ts";
 import { agentText } from "../../../core/worker-agent.ts";
-import { foresightOf } from "../../../runner/function/foreseen.ts";
+import { foresightOf } from "../../../runner/function/foreseen-turns.ts";
 import { poll } from "../../../runner/poll.ts";
 import type { Capabilities, LogBatch, Transport, TransportHost } from "../../../runner/transport.ts";
 import { type ClaimRequest, handlerLabelPrefix, waitSecsMax } from "../wire/shapes.ts";

@@ -9,7 +9,7 @@ import { enumIn, invalid } from "../refuse.ts";
 import { listComponents } from "./components.ts";
 import { withMappedErrors } from "./error-mapping.ts";
 import { follow } from "./events.ts";
-import { gathered } from "./gathered.ts";
+import { gathered } from "./gathered-entries.ts";
 import { healthOf } from "./health.ts";
 import type { Services } from "./services.ts";
 

@@ -16,7 +16,7 @@ import type { Observability } from "../../wire/observability.ts";
 import { denied } from "../refuse.ts";
 import { wireRunId } from "../run-id.ts";
 import type { Flows } from "./flows.ts";
-import { gathered } from "./gathered.ts";
+import { gathered } from "./gathered-entries.ts";
 import { flowIdOf, type Item, type Renderer, type Summary } from "./render.ts";
 import { timeText } from "./rest-json.ts";
 import type { RunService, WaitOptions } from "./run-service.ts";

@@ -19,9 +19,9 @@ import { liveness } from "../../wire/nats/servers.ts";
 import { addressOf } from "../orchestrators.ts";
 import { type QueueSource, queueTransport } from "../queue-transport.ts";
 import { type Delivery, QueueWorker } from "../queue-worker.ts";
-import { delayAfter, deliveriesIn } from "./later.ts";
 import { type NatsSettings, natsSettings, type StepflowNatsOptions } from "./options.ts";
 import { PullConnection } from "./pull-connection.ts";
+import { delayAfter, deliveriesIn } from "./redelivery.ts";
 
 /**
  * `await work({ tasks, on: stepflowNats("nats://localhost:4222", { stream: "STEPFLOW_TASKS" }) })`. By default the address is

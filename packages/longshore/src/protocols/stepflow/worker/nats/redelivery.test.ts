@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { delayAfter, deliveriesIn, deliveriesMax } from "./later.ts";
+import { delayAfter, deliveriesIn, deliveriesMax } from "./redelivery.ts";
 
 it("a message is delivered again after growing pauses for more than an hour, and then given up", () => {
   let sumMs = 0;
