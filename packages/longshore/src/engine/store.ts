@@ -15,9 +15,9 @@ export interface Lease {
   readonly msLeft: number;
 }
 
-/** One part of the stored data, and how many bytes it takes. */
-export interface StorePart {
-  readonly part: string;
+/** A file, or a table with its indexes, and how many bytes it takes. */
+export interface StoredSize {
+  readonly name: string;
   readonly bytes: number;
 }
 
@@ -36,10 +36,10 @@ export interface Store {
   readonly contents: BlobContents;
   /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;
-  /** The bytes that it takes, by part; absent for a store in memory. */
-  size?(): Promise<readonly StorePart[]>;
+  /** The bytes that it takes; absent for a store in memory. */
+  size?(): Promise<readonly StoredSize[]>;
   /** The bytes of each table with its indexes; absent for a store in memory. It may take seconds, but does not hold up the process. */
-  tableSizes?(): Promise<readonly StorePart[]>;
+  tableSizes?(): Promise<readonly StoredSize[]>;
   /** Adds advice to an error during the start, if the machine caused the error. */
   inWords(error: unknown): unknown;
   /** Called once, after the last commit. */

@@ -139,8 +139,8 @@ export interface ServerFacts {
   readonly startedAt: number;
   /** The name of the store in logs: `the data file`, `PostgreSQL`. */
   readonly store: string;
-  /** The bytes of the store by part; empty for one in memory. */
-  readonly parts: readonly { readonly part: string; readonly bytes: number }[];
+  /** The bytes of the store, by file or kind of data; empty for one in memory. */
+  readonly sizes: readonly { readonly name: string; readonly bytes: number }[];
   /** The bytes stored by kind, and the quota of each kind. */
   readonly stored: readonly { readonly kind: string; readonly used: number; readonly max: number; readonly refused: number }[];
   /** How long ended runs and tasks are kept, and how many. */

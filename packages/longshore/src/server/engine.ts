@@ -36,7 +36,7 @@ import { scheduleDeadlinePrefix } from "../engine/schedule/local-ticks.ts";
 import type { Outcome } from "../engine/schedule/schedule.ts";
 import { LocalRing } from "../engine/stats/local-ring.ts";
 import { keptSamples, LocalStatistics } from "../engine/stats/local-statistics.ts";
-import type { Store, StorePart } from "../engine/store.ts";
+import type { Store, StoredSize } from "../engine/store.ts";
 import { StoreState } from "../engine/store-state.ts";
 import type { ChangeListener, NodeView, ProtocolEngine } from "../protocols/server-half.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/store.ts";
@@ -106,8 +106,8 @@ export interface Engine extends ProtocolEngine {
   openRuns(): number;
   /** Calls the listener until the returned function is called. */
   listenToWork(listener: WorkListener): () => void;
-  /** The bytes of the store by part, such as the data file and its write-ahead log; empty for one in memory. */
-  size(): Promise<readonly StorePart[]>;
+  /** The bytes of the store, such as those of the data file and its write-ahead log; empty for one in memory. */
+  size(): Promise<readonly StoredSize[]>;
   /** How many schedules there are. */
   scheduleCount(): number;
   /** The stored answers to requests that other nodes passed on. */
@@ -260,7 +260,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     facts: async () => ({
       startedAt,
       store: opened.shown,
-      parts: (await opened.size?.()) ?? [],
+      sizes: (await opened.size?.()) ?? [],
       stored: [...store.stored.all()],
       kept: options.retention ?? retentionDefault,
     }),

@@ -31,11 +31,11 @@ export interface ServerPortDeps {
   readonly watch?: Stopwatch;
 }
 
-export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort> {
-  const { engine, options, tokens, logger, metrics } = parts;
+export async function openServerPort(deps: ServerPortDeps): Promise<ServerPort> {
+  const { engine, options, tokens, logger, metrics } = deps;
   const { host, hosts, origins, insecure, limits, tls } = options;
   const auth = createAuth(tokens);
-  const { served, groups, methods, fallback } = await tableOf({ ...parts, auth, hasPages: options.ui !== false });
+  const { served, groups, methods, fallback } = await tableOf({ ...deps, auth, hasPages: options.ui !== false });
   instrument(engine, metrics);
   const listener = await listen({
     groups: options.ui === false ? groups : [...groups, pageRoutes()],
@@ -44,7 +44,7 @@ export async function openServerPort(parts: ServerPortDeps): Promise<ServerPort>
     port: options.port ?? portDefault,
     auth,
     clock: engine.clock,
-    ...{ host, hosts, origins, insecure, limits, tls, metrics, logger, watch: parts.watch },
+    ...{ host, hosts, origins, insecure, limits, tls, metrics, logger, watch: deps.watch },
   });
   const close = async (deadlineMs?: number) => {
     for (const each of served) each.dismiss?.();

@@ -68,7 +68,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     for (const { message } of workflows.bad) logger.error(message);
     if (options.sample) await defineSampleIfEmpty(engine, prepared);
     const door =
-      metrics === undefined ? null : await openDoorFor({ engine, protocols: protocols.list, options, tokens, logger, metrics, watch });
+      metrics === undefined ? null : await openPortFor({ engine, protocols: protocols.list, options, tokens, logger, metrics, watch });
     const close = closing({ engine, door, protocols, logger, watch, telemetry: options.telemetry });
     watch?.begin();
     logger.info("The server is ready", { url: door?.url ?? null });
@@ -92,9 +92,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
 /**
  * Imports the module only here: a program without a socket needs neither the protocols nor the HTTP API, which take half of the start time.
  */
-async function openDoorFor(parts: ServerPortDeps): Promise<ServerPort> {
+async function openPortFor(deps: ServerPortDeps): Promise<ServerPort> {
   const { openServerPort } = await import("./server-port.ts");
-  return openServerPort(parts);
+  return openServerPort(deps);
 }
 
 /** What must be closed with the server. */

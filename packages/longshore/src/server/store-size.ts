@@ -1,14 +1,14 @@
 // The size of the store, for metrics.
 
 import type { Sample } from "../core/metrics.ts";
-import type { StorePart } from "../engine/store.ts";
+import type { StoredSize } from "../engine/store.ts";
 
 export class StoreSize {
-  readonly #read: () => Promise<readonly StorePart[]>;
-  #parts: readonly StorePart[] = [];
+  readonly #read: () => Promise<readonly StoredSize[]>;
+  #sizes: readonly StoredSize[] = [];
   #looking: Promise<void> | null = null;
 
-  constructor(read: () => Promise<readonly StorePart[]>) {
+  constructor(read: () => Promise<readonly StoredSize[]>) {
     this.#read = read;
   }
 
@@ -21,15 +21,15 @@ export class StoreSize {
   }
 
   samples(): Sample[] {
-    return this.#parts.map(({ part, bytes }) => ({ labels: [part], value: bytes }));
+    return this.#sizes.map(({ name, bytes }) => ({ labels: [name], value: bytes }));
   }
 
   async #lookNow(): Promise<void> {
     try {
-      this.#parts = await this.#read();
+      this.#sizes = await this.#read();
     } catch {
       // When the store does not respond, only this metric is missing, and not the others.
-      this.#parts = [];
+      this.#sizes = [];
     }
   }
 }

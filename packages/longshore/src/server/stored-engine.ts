@@ -57,7 +57,7 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
   const needsOwner = (): never => {
     throw new NeedsOwner();
   };
-  const guarded = Object.fromEntries(ofOwner.map((part) => [part, guard(idle[part], isIdle)]));
+  const guarded = Object.fromEntries(ofOwner.map((port) => [port, guard(idle[port], isIdle)]));
   const reader = new LocalReader({ store, read, slices, ...rows });
   const runReads: Partial<Runs> = {
     run: (id) => reader.run(id),
@@ -91,12 +91,12 @@ export function storedEngine({ idle, dialects: known, shared, isIdle }: StoredEn
   };
 }
 
-/** Returns `part` with a guard: while the node serves, every use of it throws `NeedsOwner`, except for the members in `allowed`. */
-function guard<T extends object>(part: T, isIdle: () => boolean, allowed: Partial<T> = {}): T {
+/** Returns `port` with a guard: while the node serves, every use of it throws `NeedsOwner`, except for the members in `allowed`. */
+function guard<T extends object>(port: T, isIdle: () => boolean, allowed: Partial<T> = {}): T {
   const refuse = () => {
     if (!isIdle()) throw new NeedsOwner();
   };
-  return new Proxy(part, {
+  return new Proxy(port, {
     get(target, name) {
       if (Object.hasOwn(allowed, name)) return Reflect.get(allowed, name);
       refuse();

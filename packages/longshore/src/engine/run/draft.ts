@@ -59,7 +59,7 @@ export interface Failing {
 }
 
 /** `ordinal`: its place among the run's records, when that is not the next one. */
-interface PostParts {
+interface PostFields {
   placement?: Placement;
   wakeAt?: number;
   signal?: string;
@@ -119,8 +119,8 @@ export class Draft {
     return all || restart !== null || journal !== null || lists > 0;
   }
 
-  update(parts: Partial<Run>): void {
-    Object.assign(this.#own(), parts);
+  update(fields: Partial<Run>): void {
+    Object.assign(this.#own(), fields);
   }
 
   #own(): { -readonly [Field in keyof Run]: Run[Field] } {
@@ -184,17 +184,17 @@ export class Draft {
     return this.plan.nodes[node]?.placeless ? 0 : this.nextOrdinal();
   }
 
-  post(node: number, input: string, { ordinal = this.#placeOf(node), ...parts }: PostParts = {}): void {
-    this.change({ kind: "post", node, ordinal, input, ...parts });
+  post(node: number, input: string, { ordinal = this.#placeOf(node), ...fields }: PostFields = {}): void {
+    this.change({ kind: "post", node, ordinal, input, ...fields });
     this.spend(Math.floor(input.length / stepChars));
     this.enter();
   }
 
-  record(node: number, parts: Recorded, ordinal: number = this.nextOrdinal()): void {
-    const { input = "null", output = null } = parts;
-    this.change({ kind: "record", node, ordinal, ...parts });
-    const record = { ...this.blank(node, input), ...parts, ordinal, input, output };
-    this.known.add(node, { ...record, fault: parts.fault ?? null, endedAt: this.now });
+  record(node: number, fields: Recorded, ordinal: number = this.nextOrdinal()): void {
+    const { input = "null", output = null } = fields;
+    this.change({ kind: "record", node, ordinal, ...fields });
+    const record = { ...this.blank(node, input), ...fields, ordinal, input, output };
+    this.known.add(node, { ...record, fault: fields.fault ?? null, endedAt: this.now });
   }
 
   forget(node: number): void {
@@ -321,11 +321,11 @@ export class Draft {
   }
 
   /** Starts another life of the run. */
-  revive(parts: Partial<Run>): void {
+  revive(fields: Partial<Run>): void {
     const { parentTaskId: taskId, parentAttempt: attempt, state } = this.run;
     if (taskId !== null && this.plan.reopensParent && !isRunOpen(state)) this.tell({ kind: "reopen-task", taskId, attempt });
     const life = { state: "running" as const, error: null, output: null, endedAt: null, failed: 0, active: 0 };
-    this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...parts });
+    this.update({ ...life, retries: this.run.retries + 1, ...this.counted(), ...fields });
   }
 
   /** Restarts the run's timeout, if the run has begun. */

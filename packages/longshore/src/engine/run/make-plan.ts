@@ -32,14 +32,14 @@ interface PlanFields {
   origin?: unknown;
 }
 
-export function makePlan(parts: PlanFields): Plan {
-  return atOnce(makePlanInSlices(parts));
+export function makePlan(fields: PlanFields): Plan {
+  return atOnce(makePlanInSlices(fields));
 }
 
 /** Builds a plan. `nodes` must name only existing nodes in `after`, without cycles: dialects check that with `findCycle` first. */
-export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
-  const unique = yield* mapInSlices(parts.nodes, withoutRepeats);
-  const nodes = parts.wanted === undefined ? unique : yield* markDemanded(unique, parts.wanted);
+export function* makePlanInSlices(fields: PlanFields): Sliced<Plan> {
+  const unique = yield* mapInSlices(fields.nodes, withoutRepeats);
+  const nodes = fields.wanted === undefined ? unique : yield* markDemanded(unique, fields.wanted);
   const dependents: number[][] = nodes.map(() => []);
   const index = new Map<string, number>();
   yield* eachInSlices(nodes, ({ id, after }, at) => {
@@ -48,28 +48,28 @@ export function* makePlanInSlices(parts: PlanFields): Sliced<Plan> {
   });
   yield;
   return {
-    dialect: parts.dialect,
+    dialect: fields.dialect,
     nodes,
     index,
     dependents,
     onFirstPart: yield* onFirstPartOf(nodes),
     starters: yield* startersOf(nodes, dependents),
-    output: parts.output,
-    lazy: parts.wanted !== undefined,
-    timeoutMs: parts.timeoutMs ?? null,
-    outputAlways: parts.outputAlways ?? false,
-    judgedByOutput: parts.judgedByOutput ?? false,
-    successor: parts.successor ?? false,
-    keepsCounting: parts.keepsCounting ?? false,
-    reopensParent: parts.reopensParent ?? false,
-    waitsTakeReports: parts.waitsTakeReports ?? false,
-    driven: parts.driven ?? false,
-    inputSchema: parts.inputSchema,
-    inputForm: parts.inputForm ?? parts.inputSchema,
-    events: parts.events,
-    debounce: parts.debounce,
-    limit: parts.limit && withDefaults(parts.limit),
-    origin: parts.origin,
+    output: fields.output,
+    lazy: fields.wanted !== undefined,
+    timeoutMs: fields.timeoutMs ?? null,
+    outputAlways: fields.outputAlways ?? false,
+    judgedByOutput: fields.judgedByOutput ?? false,
+    successor: fields.successor ?? false,
+    keepsCounting: fields.keepsCounting ?? false,
+    reopensParent: fields.reopensParent ?? false,
+    waitsTakeReports: fields.waitsTakeReports ?? false,
+    driven: fields.driven ?? false,
+    inputSchema: fields.inputSchema,
+    inputForm: fields.inputForm ?? fields.inputSchema,
+    events: fields.events,
+    debounce: fields.debounce,
+    limit: fields.limit && withDefaults(fields.limit),
+    origin: fields.origin,
   };
 }
 

@@ -273,13 +273,13 @@ export class NodeStart {
     if ("needs" in output) return;
     this.#draft.leave();
     const failed = "failed" in output;
-    const parts = {
+    const fields = {
       state: failed ? ("failed" as const) : ("done" as const),
       error: failed ? output.failed : (output.warning ?? null),
       output: failed ? (output.output === undefined ? null : writeExact(output.output)) : writeExact(output.value),
     };
-    this.#draft.change({ kind: "settle", node: at, ...parts, ...(failed ? { fault: output.fault ?? ("failed" as const) } : {}) });
-    this.#draft.known.end(at, { ...parts, endedAt: this.#draft.now });
+    this.#draft.change({ kind: "settle", node: at, ...fields, ...(failed ? { fault: output.fault ?? ("failed" as const) } : {}) });
+    this.#draft.known.end(at, { ...fields, endedAt: this.#draft.now });
     if (failed) this.#onward.failed(at, { state: "failed", error: output.failed, fault: output.fault ?? "failed", attempt: 0 });
     else this.#onward.settled({ node: at, succeeded: true });
   }
@@ -301,13 +301,13 @@ export class NodeStart {
     this.#onward.failed(at, { state: "failed", error: how.failed, fault, attempt: 0, output });
   }
 
-  #post(node: number, input: string, parts: { placement?: Placement; wakeAt?: number; signal?: string } = {}): void {
-    this.#draft.post(node, input, { ...parts, ordinal: this.#reserved.get(node) });
+  #post(node: number, input: string, fields: { placement?: Placement; wakeAt?: number; signal?: string } = {}): void {
+    this.#draft.post(node, input, { ...fields, ordinal: this.#reserved.get(node) });
   }
 
-  #record(node: number, parts: Recorded): void {
+  #record(node: number, fields: Recorded): void {
     const place = this.#draft.plan.nodes[node]?.placeless ? 0 : this.#reserved.get(node);
-    this.#draft.record(node, parts, place);
+    this.#draft.record(node, fields, place);
   }
 }
 

@@ -26,8 +26,8 @@ export class StepStates {
     this.#fresh.set(node, record);
   }
 
-  end(node: number, parts: Partial<TaskRow>): void {
-    this.#ends.set(node, { ...this.#ends.get(node), ...parts });
+  end(node: number, fields: Partial<TaskRow>): void {
+    this.#ends.set(node, { ...this.#ends.get(node), ...fields });
   }
 
   forget(node: number): void {

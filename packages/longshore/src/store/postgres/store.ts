@@ -26,8 +26,8 @@ export async function openPostgres({ url, leaseMs, node = nodeName(), warn = () 
     const { rows, blobs, clock, lease, wasServed, weaknesses, query, close } = await openDatabase({ url, leaseMs, node });
     for (const weakness of weaknesses) warn(`PostgreSQL at ${address.shown}: ${weakness}`);
     const inWords = (error: unknown) => startError(error, address);
-    const size = async () => [{ part: "tables", bytes: Number((await query(tableBytes))[0]?.[0] ?? 0) }];
-    const tableSizes = async () => (await query(bytesByTable)).map(([part, bytes]) => ({ part: String(part), bytes: Number(bytes) }));
+    const size = async () => [{ name: "tables", bytes: Number((await query(tableBytes))[0]?.[0] ?? 0) }];
+    const tableSizes = async () => (await query(bytesByTable)).map(([name, bytes]) => ({ name: String(name), bytes: Number(bytes) }));
     const sizes = { size, tableSizes };
     return { shown: "PostgreSQL", wasServed, rows, contents: blobs, clock, lease, checkRest: () => {}, ...sizes, inWords, close };
   } catch (error) {

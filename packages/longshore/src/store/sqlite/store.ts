@@ -2,7 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Store, StorePart } from "../../engine/store.ts";
+import type { Store, StoredSize } from "../../engine/store.ts";
 import { BlobFiles } from "./blob-files.ts";
 import { runChild } from "./child.ts";
 import { type DataFile, type DataFileOptions, inWords, openDataFile } from "./data-file.ts";
@@ -52,16 +52,16 @@ function storeOn({ db, wasServed, isGone, checkRest, close }: DataFile, director
 }
 
 function sizesOf(file: string): Required<Pick<Store, "size" | "tableSizes">> {
-  return { size: () => sizeOf(file), tableSizes: () => runChild<StorePart[]>(tableSizesProgram, [file]).done };
+  return { size: () => sizeOf(file), tableSizes: () => runChild<StoredSize[]>(tableSizesProgram, [file]).done };
 }
 
 /** The data file and its write-ahead log. Blobs are counted as stored bytes. */
-async function sizeOf(file: string): Promise<StorePart[]> {
+async function sizeOf(file: string): Promise<StoredSize[]> {
   const { size } = await stat(file);
   // There is no log before the first write.
   const log = await stat(`${file}-wal`).catch(() => ({ size: 0 }));
   return [
-    { part: "file", bytes: size },
-    { part: "wal", bytes: log.size },
+    { name: "file", bytes: size },
+    { name: "wal", bytes: log.size },
   ];
 }

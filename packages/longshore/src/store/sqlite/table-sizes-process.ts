@@ -4,8 +4,8 @@ import { answerParent } from "./child.ts";
 import { openDatabase } from "./driver.ts";
 
 const sizes = `
-  SELECT coalesce(tbl_name, 'sqlite_schema') AS part, sum(pgsize) AS bytes
-  FROM dbstat LEFT JOIN sqlite_schema USING (name) WHERE aggregate = TRUE GROUP BY part ORDER BY bytes DESC`;
+  SELECT coalesce(tbl_name, 'sqlite_schema') AS name, sum(pgsize) AS bytes
+  FROM dbstat LEFT JOIN sqlite_schema USING (name) WHERE aggregate = TRUE GROUP BY 1 ORDER BY bytes DESC`;
 
 await answerParent(async (file) => {
   const db = await openDatabase(file as string, { readOnly: true });
@@ -13,7 +13,7 @@ await answerParent(async (file) => {
     return db
       .prepare(sizes)
       .all()
-      .map(({ part, bytes }) => ({ part: String(part), bytes: Number(bytes) }));
+      .map(({ name, bytes }) => ({ name: String(name), bytes: Number(bytes) }));
   } finally {
     db.close();
   }

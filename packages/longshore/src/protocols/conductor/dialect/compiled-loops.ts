@@ -83,13 +83,13 @@ export class CompiledLoops {
   }
 
   /** The node that decides what follows an iteration, and the node that ends the loop after it. */
-  #turn(loop: Loop, iteration: number, after: readonly number[], parts: { demanded?: boolean }): number {
+  #turn(loop: Loop, iteration: number, after: readonly number[], fields: { demanded?: boolean }): number {
     const about = { loop: loop.ref, iteration };
     const id = inIteration(loop.ref, iteration);
     const within = this.#nodes.within;
     this.#nodes.within = { loop, iteration };
     const grows = { grows: { kind: "more-iterations", ...about } satisfies ConductorTemplate };
-    const at = this.#nodes.hidden(`turn ${id}`, { after, onFailure: "end", ...parts, ...grows });
+    const at = this.#nodes.hidden(`turn ${id}`, { after, onFailure: "end", ...fields, ...grows });
     const end = this.#nodes.hidden(`end ${id}`, { after: [], demanded: true, onFailure: "end" });
     this.#nodes.within = within;
     loop.ends[iteration] = end;

@@ -34,9 +34,9 @@ export class CompiledNodes {
     return this.within === null ? ref : inIteration(ref, this.within.iteration);
   }
 
-  hidden(id: string, parts: Partial<InstantNode> & { after: readonly number[] }): number {
-    const waitsFor = parts.after.length > 1 ? ("any" as const) : ("done" as const);
-    const node = { origin: null, ...unseen, kind: "instant" as const, input: nothing, output: nothing, timeouts: {}, waitsFor, ...parts };
+  hidden(id: string, fields: Partial<InstantNode> & { after: readonly number[] }): number {
+    const waitsFor = fields.after.length > 1 ? ("any" as const) : ("done" as const);
+    const node = { origin: null, ...unseen, kind: "instant" as const, input: nothing, output: nothing, timeouts: {}, waitsFor, ...fields };
     return this.add({ ...node, id: this.hiddenId("", id) });
   }
 

@@ -31,17 +31,17 @@ export function jsonText(body: string | LongBytes): HttpReply {
 export class Refused extends Error {
   readonly reply: HttpReply;
 
-  constructor(status: number, message: string, parts: Partial<ErrorBody> = {}) {
+  constructor(status: number, message: string, fields: Partial<ErrorBody> = {}) {
     super(message);
-    this.reply = refusal(status, message, parts);
+    this.reply = refusal(status, message, fields);
   }
 }
 
 /** Clients expect a name here. Conductor sends its host name. This server does not, because unauthenticated callers get this reply too. */
 const instance = "longshore";
 
-export function refusal(status: number, message: string, parts: Partial<ErrorBody> = {}): HttpReply {
-  const body: ErrorBody = { status, message, instance, retryable: false, ...parts };
+export function refusal(status: number, message: string, fields: Partial<ErrorBody> = {}): HttpReply {
+  const body: ErrorBody = { status, message, instance, retryable: false, ...fields };
   return { status, headers: jsonHeaders, body: JSON.stringify(body) };
 }
 

@@ -148,8 +148,8 @@ export class PolledWork implements Assignment {
   #bodyOf(outcome: Outcome): string {
     if (this.#reported?.outcome === outcome) return this.#reported.body;
     const { clock, config, error } = this.#around;
-    const parts = { workerId: config.workerId, logs: this.#logs, amendments: this.#amendments, nowMs: clock.now() };
-    const body = JSON.stringify(resultOf(this.#task, outcome, parts));
+    const fields = { workerId: config.workerId, logs: this.#logs, amendments: this.#amendments, nowMs: clock.now() };
+    const body = JSON.stringify(resultOf(this.#task, outcome, fields));
     this.#reported = { outcome, body };
     // A cancel is not counted as a failure.
     if (outcome.kind === "failed" && !outcome.retryable && outcome.error.code !== "LONGSHORE_CANCELLED") {

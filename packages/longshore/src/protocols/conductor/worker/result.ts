@@ -40,11 +40,11 @@ export interface ResultFields {
   readonly nowMs: number;
 }
 
-export function resultOf(task: PolledTask, outcome: Outcome, parts: ResultFields): TaskResult {
-  const { amendments, workerId } = parts;
+export function resultOf(task: PolledTask, outcome: Outcome, fields: ResultFields): TaskResult {
+  const { amendments, workerId } = fields;
   const { taskId, workflowInstanceId } = task;
   const ids = { taskId, workflowInstanceId, workerId };
-  const logs = logsOf(task, outcome, parts);
+  const logs = logsOf(task, outcome, fields);
   if (isShutdown(outcome)) return { ...givenBack(task, workerId), ...(logs.length === 0 ? {} : { logs }) };
   const callbackAfterSeconds = callbackOf(outcome, amendments);
   const reason = outcome.kind === "failed" ? { reasonForIncompletion: cutMiddle(outcome.error.message, reasonCharsMax) } : {};

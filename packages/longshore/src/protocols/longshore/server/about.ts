@@ -56,11 +56,14 @@ function whoamiBody(caller: Caller, tokensRequired: boolean) {
 }
 
 async function infoBody({ clock, facts, reader, storage, version }: AboutDeps) {
-  const { startedAt, store, parts, stored, kept } = await facts();
+  const { startedAt, store, sizes, stored, kept } = await facts();
   const { unavailable } = storage;
   return {
     ...{ version, node: process.version, host: hostname(), pid: process.pid, startedAt, now: clock.now() },
-    store: { name: store, writable: unavailable === null, problem: unavailable?.message ?? null, parts },
+    store: {
+      ...{ name: store, writable: unavailable === null, problem: unavailable?.message ?? null },
+      parts: sizes.map(({ name, bytes }) => ({ part: name, bytes })),
+    },
     stored: stored.map(({ kind, used, max, refused }) => ({ kind, bytes: used, max, refused })),
     kept: {
       runs: keepBody(kept.runs),

@@ -204,14 +204,14 @@ class Compiler {
     return { after: new Set([merge]), demands: new Set([chooser]) };
   }
 
-  #hide(parts: Pick<PlanNode, "after" | "demands" | "waitsFor"> & { choice?: (PlanNode & { kind: "instant" })["choice"] }): number {
+  #hide(fields: Pick<PlanNode, "after" | "demands" | "waitsFor"> & { choice?: (PlanNode & { kind: "instant" })["choice"] }): number {
     if (this.#nodes.length >= nodesMax)
       throw new LongshoreError("LONGSHORE_BAD_DEFINITION", `The flow has more than ${nodesMax} steps and choices between steps.`, {
         detail: { field: "steps", expected: `at most ${nodesMax}` },
       });
     const template = { kind: "nothing" } satisfies FlowTemplate;
     const worked = { input: template, output: template, timeouts: {} };
-    return this.#nodes.push({ ...parts, ...worked, kind: "instant", id: this.#hiddenId(), hidden: true }) - 1;
+    return this.#nodes.push({ ...fields, ...worked, kind: "instant", id: this.#hiddenId(), hidden: true }) - 1;
   }
 
   #hiddenId(): string {
@@ -229,14 +229,14 @@ function isNone({ after, demands }: Needs): boolean {
   return after.size === 0 && demands.size === 0;
 }
 
-function union(parts: readonly Needs[]): Needs {
-  const full = parts.filter((part) => !isNone(part));
+function union(needs: readonly Needs[]): Needs {
+  const full = needs.filter((need) => !isNone(need));
   if (full.length <= 1) return full[0] ?? none;
   const after = new Set<number>();
   const demands = new Set<number>();
-  for (const part of full) {
-    for (const at of part.after) after.add(at);
-    for (const at of part.demands) demands.add(at);
+  for (const need of full) {
+    for (const at of need.after) after.add(at);
+    for (const at of need.demands) demands.add(at);
   }
   return { after, demands };
 }

@@ -58,9 +58,9 @@ export function diagnostic(
   kind: DiagnosticKind,
   at: JsonPath,
   message: string,
-  parts: Partial<Pick<Diagnostic, "experimental" | "expected">> = {},
+  fields: Partial<Pick<Diagnostic, "experimental" | "expected">> = {},
 ): Diagnostic {
   const code = diagnosticCodes[kind];
   const level = code >= 3_000 ? "fatal" : code >= 2_000 ? "error" : "warning";
-  return { kind, code, level, message, at, path: pathText(at), experimental: false, ...parts };
+  return { kind, code, level, message, at, path: pathText(at), experimental: false, ...fields };
 }

@@ -85,8 +85,8 @@ export class Client {
     });
   }
 
-  #post(path: string, body: string, parts: Pick<HttpCall, "headers" | "signal" | "bytesMax"> = {}): Promise<Reply> {
-    return this.#http.send({ method: "POST", path, body, ...parts });
+  #post(path: string, body: string, fields: Pick<HttpCall, "headers" | "signal" | "bytesMax"> = {}): Promise<Reply> {
+    return this.#http.send({ method: "POST", path, body, ...fields });
   }
 
   /** Returns the longest long poll the server offers, in seconds; 0 for none. */

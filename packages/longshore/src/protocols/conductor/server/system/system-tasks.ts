@@ -68,11 +68,11 @@ export class SystemTasks {
     });
   }
 
-  #open(lane: string, slots: number, parts: Pick<LaneOptions, "perform" | "isLeftOpen">): void {
+  #open(lane: string, slots: number, fields: Pick<LaneOptions, "perform" | "isLeftOpen">): void {
     const { engine, failed } = this.#deps;
     const { board, workers, clock } = engine;
     const options = { board, workers, clock, lane, holder: systemHolder, protocol: "local", own: true, slots, failed };
-    this.#lanes.set(lane, new LaneWorker({ ...options, ...parts }));
+    this.#lanes.set(lane, new LaneWorker({ ...options, ...fields }));
   }
 
   /** Takes back what the last process held. Then each lane begins with its first task. */

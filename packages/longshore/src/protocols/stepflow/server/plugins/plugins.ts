@@ -29,9 +29,9 @@ interface Running {
 }
 
 /** Throws LONGSHORE_BAD_CONFIG, before anything is started, when a program is missing or a worker could not reach the server. */
-export async function startPlugins(config: StepflowConfig, parts: PluginsHost): Promise<Plugins> {
-  const url = parts.url === null ? null : fromHere(parts.url);
-  const host: PluginHost = { ...parts, url, groups: new ProcessGroups(), directory: config.directory, blobApi: config.blobApi };
+export async function startPlugins(config: StepflowConfig, deps: PluginsHost): Promise<Plugins> {
+  const url = deps.url === null ? null : fromHere(deps.url);
+  const host: PluginHost = { ...deps, url, groups: new ProcessGroups(), directory: config.directory, blobApi: config.blobApi };
   for (const plugin of config.plugins.values()) checkLaunch(plugin, host);
   const running = new Map<string, Running>();
   for (const plugin of config.plugins.values()) {
