@@ -11,7 +11,7 @@ export interface ProducedMessage extends BatchMessage {
   readonly topic: string;
   /** The partition is `place` modulo the number of partitions. */
   readonly place: number;
-  /** The partitions to choose from; all of them when absent. */
+  /** The partitions to choose from, as far as they exist; all of them when absent. */
   readonly among?: readonly number[];
 }
 
@@ -66,8 +66,7 @@ export class Produce {
     const byLeader = new Map<number, Map<string, Batch>>();
     for (const message of pending.messages) {
       const topic = metadata.topics.get(message.topic);
-      const { place, among } = message;
-      const index = (among && (among[place % among.length] as number)) ?? place % (topic?.partitionsCount ?? 1);
+      const index = partitionOf(message, topic?.partitionsCount ?? 1);
       const leader = topic?.partitions[index]?.leader ?? -1;
       const batches = byLeader.get(leader) ?? new Map<string, Batch>();
       if (batches.size === 0) byLeader.set(leader, batches);
@@ -171,6 +170,16 @@ export class Produce {
       });
     });
   }
+}
+
+/**
+ * Members of a group may keep reading partitions for minutes that are gone: the topic was made again with fewer. Without one that is still
+ * there, all are chosen from.
+ */
+function partitionOf({ place, among = [] }: ProducedMessage, count: number): number {
+  // They are in order.
+  const there = (among.at(-1) ?? 0) < count ? among : among.filter((index) => index < count);
+  return there[place % there.length] ?? place % count;
 }
 
 function nameOf(topic: string, index: number): string {

@@ -115,6 +115,33 @@ describe.skipIf(kafkaMissing !== undefined)(`Kafka's bad days${kafkaMissing === 
     await third.close();
   });
 
+  it.each([
+    ["without readers", false],
+    ["for a group that has read more partitions", true],
+  ])("publishes to a topic that was made again with fewer partitions, %s", async (_name, isRead) => {
+    const { brokers, prefix } = await sharedKafka();
+    const [topic, group] = [`${prefix}shrinks`, `${prefix}g`];
+    const admin = new Admin({ clientId: "test", bootstrapBrokers: [...brokers] });
+    onTestFinished(() => admin.close());
+    await admin.createTopics({ topics: [topic], partitions: 8, replicas: 1 });
+    const bus = await open({ brokers, partitions: 1, patienceMs: 2_000, ...(isRead ? { readersOf: () => group } : {}) });
+    if (isRead) {
+      const reader = await open({ brokers, partitions: 1 });
+      await reader.subscribe({ group, topics: [topic], from: "earliest", handle: async () => {} }).ready;
+    }
+    const publish = () => bus.publish(range(40).map((at) => ({ topic, key: `k${at}`, value: String(at) })));
+    await publish();
+    await admin.deleteTopics({ topics: [topic] });
+    await until(async () => !(await admin.listTopics()).includes(topic));
+    await admin.createTopics({ topics: [topic], partitions: 2, replicas: 1 });
+    await until(() =>
+      publish().then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
   it("reads partitions that are added while it runs, from their beginning", async () => {
     const { brokers, prefix } = await sharedKafka();
     const topic = `${prefix}grows`;
