@@ -90,7 +90,7 @@ export function takeAnswerBody({ taken, records }: TakeAnswer): string {
   });
 }
 
-/** Checks only that there is a list of records, each with a value: a program that is not a bus has another response. */
+/** Checks only that there is a list of records, each with a value: a program that is not a bus returns something else. */
 export function readTakeAnswer(answer: unknown): TakeAnswer {
   const { taken, records } = (isObject(answer) ? answer : {}) as {
     taken: number | null;

@@ -55,7 +55,7 @@ export interface OutboxOptions {
   readonly backoffMsMin?: number;
   readonly backoffMsMax?: number;
   readonly trouble?: FailureListener;
-  /** Returns true for topics in which only the newest message of a key matters: an unsent message is dropped when the next one arrives. */
+  /** Returns true for topics in which only the newest message of a key matters. There, the next message replaces an unsent one. */
   newestOnly?(topic: string): boolean;
   /** Called when a message was given up. */
   failed?(message: OutboxMessage, error: string): void;

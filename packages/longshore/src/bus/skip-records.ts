@@ -16,7 +16,7 @@ export class NoRoom extends Error {
   override readonly name: string = "NoRoom";
 }
 
-/** Whether a later try may succeed: there is no room now, the store or a server is unavailable or refuses a token, or the process stops. */
+/** Whether a later try may succeed: for lack of room, an unavailable store or server, a refused token, or because the process stops. */
 export function mayPass(error: unknown): boolean {
   return error instanceof NoRoom || isTransient(error) || isClosing(error) || codeOf(toError(error)) === "LONGSHORE_UNAUTHORIZED";
 }

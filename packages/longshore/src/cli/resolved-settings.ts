@@ -26,7 +26,7 @@ export interface ResolvedSettings {
   readonly list: readonly Resolved[];
   /** The settings that were given and that the command does not use. */
   readonly unused: readonly Resolved[];
-  /** Their values by name. */
+  /** The values of the settings, by name. */
   readonly values: Readonly<Record<string, unknown>>;
   /** The file that was read. */
   readonly file: string | undefined;

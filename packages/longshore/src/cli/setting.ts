@@ -12,7 +12,7 @@ export interface Setting {
   readonly flag: string;
   /** The name of its value among the options of a command. */
   readonly name: string;
-  /** Its key in a configuration file. */
+  /** The key of the setting in a configuration file. */
   readonly key: string;
   readonly variable: string;
   /** The variable that is read when the setting's own variable is absent. */

@@ -40,8 +40,8 @@ export interface Client {
   /** Runs one task by its name; a worker of any protocol may have it. */
   call<Output = unknown>(task: string, input?: unknown, options?: CallOptions): Promise<Output>;
   /**
-   * Runs one task durably, without a workflow, and resolves with its output. Rejects with LONGSHORE_TASK_FAILED when it has failed for
-   * good. The task continues when the caller stops waiting. `retry` and `timeout` of a task value apply unless the options have others.
+   * Runs one task durably, without a workflow, and resolves with its output. Rejects with LONGSHORE_TASK_FAILED when it has failed. The
+   * task continues when the caller stops waiting. `retry` and `timeout` of a task value apply unless the options have others.
    */
   call<Input, Output>(task: string | Task<Input, Output>, input: NoInfer<Input>, options?: CallOptions): Promise<Output>;
   /** Stores a workflow, or a new version of it, so that it can be started by name. The workflows that it runs are stored before it. */
@@ -234,7 +234,7 @@ export interface RunStatus<Output = unknown> {
 
 /** The state of a signal. */
 export interface SentSignal {
-  /** Its place among the signals of the run, from 1. */
+  /** The signal's place among the signals of the run, from 1. */
   readonly number: number;
   readonly name: string;
   /** `kept`: no step has taken it yet. `taken`: a step has it, or its value did not fit the schema of the step that waited. */

@@ -5,7 +5,7 @@ import type { RequestOptions, RunHandle } from "./client.ts";
 /** One schedule, by its name. Its methods reject with LONGSHORE_NOT_FOUND when there is no such schedule. */
 export interface ScheduleHandle {
   readonly name: string;
-  /** Its rules, its last 20 ticks and its next ten. */
+  /** The schedule's rules, last 20 ticks and next ten. */
   status(options?: RequestOptions): Promise<ScheduleStatus>;
   /** Pauses it: until it is resumed, only `run()` starts runs. */
   pause(reason: string, options?: RequestOptions): Promise<ScheduleStatus>;
@@ -106,7 +106,7 @@ export interface ScheduleTick {
   readonly decidedAt: number;
   /** `present`: a run with the key of this tick existed already. `missed`: no server was running at its time. */
   readonly outcome: "started" | "present" | "queued" | "skipped" | "missed" | "failed";
-  /** Its run. For `skipped` and `queued`: the open run that kept the tick from starting. */
+  /** The run of the tick. For `skipped` and `queued`: the open run that kept the tick from starting. */
   readonly runId: string | null;
   readonly reason: string | null;
   /** How many ticks were missed; not more than 100 are counted. */

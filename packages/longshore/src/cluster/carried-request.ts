@@ -79,7 +79,7 @@ const callersMax = 10_000;
 /** What performing a carried request needs besides its fields. */
 export interface Performing {
   readonly caller: Caller;
-  /** Its signal is made on first use. */
+  /** The signal of the call is made on first use. */
   readonly call: { readonly signal: AbortSignal };
   readonly stream: Readable;
   /** The limits of bodies that the route reads as text: bytes for all bodies, and JSON values for each body. */

@@ -66,7 +66,7 @@ export class Forwarder {
     }
   }
 
-  /** This node closes: its requests wait no longer at the owner. */
+  /** This node closes: its requests must not wait at the owner any more. */
   dismiss(): void {
     // An owner of an earlier version does not know this call; then the requests wait until the listener ends them.
     this.#deps.owner.call("dismiss", null).catch(() => {});

@@ -210,10 +210,7 @@ export class ClusterNode {
     return elsewhere();
   }
 
-  /**
-   * When this node loses the data, its event streams must end, so that their readers connect again. `gone` aborts then: the route must not wait for
-   * room in a stream that has ended.
-   */
+  /** When this node loses the data, its event streams must end, so that their readers connect again. `gone` aborts then. */
   #ending(reply: HttpReply): HttpReply {
     const { events } = reply;
     if (events === undefined) return reply;

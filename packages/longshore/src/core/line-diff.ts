@@ -1,6 +1,6 @@
-// The difference between two texts, line by line: what a reader has to look at, with some lines around it.
+// The difference between two texts, line by line, with some unchanged lines around it.
 //
-// Myers' algorithm: it looks for the shortest list of changes, and its work grows with the number of changes and not with the length of the texts.
+// Myers' algorithm: it looks for the shortest list of changes. Its work grows with the number of changes, not with the length of the texts.
 
 import type { Sliced } from "./slices/slice-work.ts";
 

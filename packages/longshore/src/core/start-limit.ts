@@ -14,7 +14,7 @@ export interface StartLimit {
   /** How many runs may be open at once. Default: 1. */
   readonly runs?: number;
   /**
-   * The field of the input that the runs are counted by, such as `customer.id`: each value has its own runs. A dot separates the names of
+   * The field of the input by which the runs are counted, such as `customer.id`: each value has its own runs. A dot separates the names of
    * nested fields. Runs without the field are counted together. Default: all runs of the workflow are counted together.
    */
   readonly key?: string;

@@ -19,9 +19,8 @@ export class TokenPlaces {
   }
 
   /**
-   * Throws LONGSHORE_LIMIT when the caller gets no place. The returned function takes the place until the signal aborts, or until the
-   * function that it returns is called. `token` is the name of the caller's token; on a server without tokens, all callers share all
-   * places.
+   * Throws LONGSHORE_LIMIT when the caller gets no place. The returned function takes the place until the signal aborts or the caller
+   * leaves. `token` is the name of the caller's token. On a server without tokens, all callers share all places.
    */
   enter(token: string | undefined): (gone: AbortSignal) => () => void {
     if (this.#used >= this.#max)

@@ -36,7 +36,7 @@ const kinds: ReadonlySet<string> = new Set<CommandKind>(["step", "run", "sleep",
 
 /** One thing that a function asks for. The fields of `TaskStepSettings` are for steps; a child run and a wait have only `totalMs`. */
 export interface Command extends TaskStepSettings {
-  /** Its number in the run, from 1. */
+  /** The command's number in the run, from 1. */
   readonly node: number;
   readonly kind: CommandKind;
   /** The task, workflow, signal, side effect or change; empty for a sleep. */
@@ -59,7 +59,7 @@ export interface Command extends TaskStepSettings {
   readonly output?: Json;
   /** Of a `local` command: its error. Of any other command: why the worker could not give it. Such a command has failed. */
   readonly error?: string;
-  /** The same, when the function has received its result already: the number of the result, and when it had it. */
+  /** For a result that the function has received already: its number, and when the function received it. */
   readonly place?: number;
   readonly at?: number;
 }
@@ -67,7 +67,7 @@ export interface Command extends TaskStepSettings {
 /** The result of a command. */
 export interface CommandResult {
   readonly node: number;
-  /** Its number among the results. */
+  /** The result's number among the results. */
   readonly place: number;
   readonly state: "done" | "failed" | "cancelled";
   readonly at: number;
@@ -166,7 +166,7 @@ export interface JournalEntry {
 export interface JournalPage {
   readonly runId?: string;
   /**
-   * The input, the start and the number of this pass of the function: the first is 0, and `continueAs` and a restart begin the next. Only
+   * The input, the start and the number of this pass of the function. The first pass is 0; `continueAs` and a restart begin the next. Only
    * on the first page, with `runId`.
    */
   readonly input?: Json;
@@ -239,7 +239,7 @@ export function readReport(value: Json): TurnReport {
   if (!Array.isArray(commands) || commands.length > commandsMax) throw bad("commands", commands, `a list of at most ${commandsMax}`);
   if (received !== undefined) whole(received, "received", 0);
   const ending = end === undefined ? undefined : readEnd(end);
-  // Such commands would be in no journal: the run begins again with an empty one.
+  // The run begins again with an empty journal, so such commands would be in none.
   if (ending?.kind === "continued" && commands.length > 0)
     throw bad("commands", commands, "an empty list, because the function continues as another");
   return {

@@ -22,7 +22,7 @@ export interface StoredSize {
 }
 
 export interface Store {
-  /** Its name in logs: `the data file`, `PostgreSQL`. */
+  /** The store's name in logs: `the data file`, `PostgreSQL`. */
   readonly shown: string;
   /** True when a server has written to this store before: it may be an older copy of data that changed later. */
   readonly wasServed: boolean;

@@ -16,15 +16,15 @@ export interface Protocol<Options extends object = object, Handle extends object
   readonly name: string;
   /** Reads its configuration before the server opens anything: a mistake must not leave a server half started. */
   prepare(options: Options, around: Preparing): Promise<PreparedProtocol<Handle>>;
-  /** Its files that no definition may read. */
+  /** Files of the protocol that no definition may read. */
   secretPaths?(options: Options): readonly string[];
   /** Lanes that are not for workers of other protocols. */
   readonly reserved?: readonly Reservation[];
-  /** Its format of definition files. */
+  /** The protocol's format of definition files. */
   readonly format?: FileDescription & { load(): Promise<DefinitionFormat> };
-  /** Its options of the commands that start a server. */
+  /** The protocol's options of the commands that start a server. */
   readonly flags?: ServerFlags<Options>;
-  /** Its ways to get tasks in `longshore work`. */
+  /** The protocol's ways to get tasks in `longshore work`. */
   readonly workers?: readonly WorkerProtocol[];
   /** For `longshore verify`: the row to which the ids of this protocol belong. Default: the row of the lease. */
   readonly recordedAddress?: ReadAddress;
@@ -48,7 +48,7 @@ export interface ServerFlag {
   readonly isList?: true;
   /** The name, in camel case, of a flag that cannot be used together with it. */
   readonly conflicts?: string;
-  /** Its environment variable. Default: `LONGSHORE_` and its name, such as `LONGSHORE_STEPFLOW_CONFIG`. */
+  /** The flag's environment variable. Default: `LONGSHORE_` and the flag's name, such as `LONGSHORE_STEPFLOW_CONFIG`. */
   readonly variable?: string;
   /** True when its value is not printed. */
   readonly isSecret?: true;

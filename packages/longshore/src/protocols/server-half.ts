@@ -279,9 +279,9 @@ export interface ServedProtocol {
 
 /** What a definition file of a protocol looks like, for the description of the API. */
 export interface FileDescription {
-  /** Such as "A flow of ...". */
+  /** A title such as "A flow of ...". */
   readonly title: string;
-  /** Its JSON Schema, limited to the keys that distinguish it from other files. */
+  /** The JSON Schema of such a file, limited to the keys that distinguish it from other files. */
   readonly schema: JsonObject;
 }
 

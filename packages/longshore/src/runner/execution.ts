@@ -129,8 +129,8 @@ export class Execution {
   }
 
   /**
-   * The result is about to be reported. From here on, the reply to the report decides whether the result counts. After a peer has accepted
-   * the result, it also reports that the lease is over.
+   * The result is about to be reported. From here on, the reply to the report decides whether the result counts: a peer that has accepted
+   * it reports the lease as over, too.
    */
   beginReport(): void {
     this.#reporting = true;

@@ -202,9 +202,7 @@ export interface Assignment {
 export type ReportTries =
   /** The delays before the second try, the third and so on; there is one more try than delays. */
   | { readonly pausesMs: readonly number[]; readonly patienceMs?: undefined }
-  /**
-   * Tries for this long, with growing delays. For protocols in which only the orchestrator ends a lease, so that its length is not known.
-   */
+  /** Tries for this long, with growing delays. For protocols in which only the orchestrator ends a lease: there its length is not known. */
   | { readonly patienceMs: number; readonly pausesMs?: undefined };
 
 /** Reads the parts of one step, a page at a time. */

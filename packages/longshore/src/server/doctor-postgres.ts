@@ -7,7 +7,10 @@ import { examinePostgres, type PostgresData, type PostgresExamination } from "..
 import { weaknessesOf } from "../store/postgres/settings.ts";
 import { type Finding, nodeVersion } from "./doctor.ts";
 
-/** Maximum difference between both clocks. Programs on this machine show times of PostgreSQL, so a larger difference confuses people. */
+/**
+ * Maximum difference between PostgreSQL's clock and that of this machine. Programs here show times of PostgreSQL, so a larger difference
+ * confuses people.
+ */
 const clockMsMax = 1_000;
 
 export async function diagnosePostgres(url: string): Promise<Finding[]> {

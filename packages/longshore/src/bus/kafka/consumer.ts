@@ -205,7 +205,7 @@ export class KafkaConsumer implements BusConsumer {
       await this.#handleAll(generation);
     } finally {
       generation.end();
-      // This rejection is the cause of the other errors, so it is the one to report.
+      // This rejection causes the other errors, so it is the one to report.
       await beats;
     }
   }

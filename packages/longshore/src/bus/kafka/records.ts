@@ -31,7 +31,7 @@ export class Fetched {
     return this.#records;
   }
 
-  /** Returns itself when it has at most `max` records; else removes its first `max` records and returns them. */
+  /** Returns itself when it has at most `max` records. Otherwise removes its first `max` records and returns them. */
   split(max: number): Fetched {
     if (this.#records.length <= max) return this;
     const first = this.#records.slice(0, max);

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import zlib from "node:zlib";
 import type { KafkaModule } from "./client.ts";
 
-/** The limit of a request to the server. Producers with usual settings close a batch at 1 MiB before packing. */
+/** As large as a request to the server may be. Producers with usual settings close a batch at 1 MiB before packing. */
 export const unpackedBytesMax = 16 * 1024 * 1024;
 
 /** The codecs of a batch, by the number in its attributes. */

@@ -1,5 +1,5 @@
-// The answers of one link. Thousands of calls may end together. Their answers are not made in one turn of the event loop: a limited number of
-// characters and answers is, for this link and for all links of the owner, and the others wait as values for later turns.
+// The answers of one link. Thousands of calls may end together. In one turn of the event loop, a limited number of answers and characters
+// is made, for this link and for all links of the owner. The others wait as values for later turns.
 
 import type { Json } from "../../core/json/json.ts";
 import type { LoopTurns, Share } from "../../core/slices/loop-turns.ts";
@@ -7,8 +7,8 @@ import { sizeOf } from "../../core/text-size.ts";
 import { messageValues } from "./frames.ts";
 
 /**
- * The characters that count as one unit, as each answer does. So a link makes 1,024 answers or 1 MiB in a turn, and all links together make twice as
- * many: that takes about 4 ms, and is far more than a working node causes.
+ * The characters that count as one unit, as each answer does. So a link makes 1,024 answers or 1 MiB in a turn, and all links together make
+ * twice as many. That takes about 4 ms.
  */
 const unitChars = 1_024;
 
@@ -32,7 +32,7 @@ interface Waiting {
 export class Answers {
   readonly #options: AnswersOptions;
   readonly #share: Share;
-  /** Answers in the order in which their calls ended, of which the first `#made` were made. */
+  /** Answers in the order in which their calls ended. The first `#made` of them were made. */
   #waiting: Waiting[] = [];
   #made = 0;
   /** The characters of those that wait. */

@@ -129,7 +129,7 @@ export class LinkClient {
       if (this.#closing.signal.aborted) return reject(closed());
       if (signal?.aborted) return reject(signal.reason);
       const id = ++this.#lastId;
-      // Throws, and so rejects, for a value that JSON cannot carry.
+      // Throws for a value that JSON cannot carry; the promise is then rejected.
       const text = requestOf(kinds.call, id, name, args);
       if (exceeds(text, args, this.#limits.frameBytes)) return reject(tooLarge(`The call ${name}`, this.#limits.frameBytes));
       const wire = this.#link?.wire;

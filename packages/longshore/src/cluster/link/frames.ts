@@ -11,7 +11,7 @@ const lengthBytes = 4;
 
 /**
  * The values of one frame as JsonScan counts them, and its levels: parsing them takes up to 50 ms. A frame of 64 MiB may have 20 million
- * values, which take half a minute and gigabytes. Requests and replies carry their values as texts, each of which counts as one.
+ * values: half a minute and gigabytes. Requests and replies carry their values as texts, each of which counts as one.
  */
 const frameValues = 1_048_576;
 const frameLevels = 10_000;

@@ -89,7 +89,7 @@ export class PendingCalls {
     this.#linked = false;
     const now = this.#clock.now();
     for (const [id, call] of [...this.#calls]) {
-      // Its caller has aborted it, and the owner aborts all calls of a link that breaks.
+      // The caller has aborted the call, and the owner aborts all calls of a link that breaks.
       if (call.signal?.aborted) this.take(id)?.reject(call.signal.reason);
       else if (!call.repeat) this.take(id)?.reject(unknownOutcome(reason));
       else call.waitsFromMs = now;

@@ -40,7 +40,7 @@ export class Wire {
   readonly #reader: FrameReader;
   readonly #share: Share;
   #events: WireEvents;
-  /** Messages that have arrived, of which the first `#delivered` were delivered. */
+  /** Messages that have arrived. The first `#delivered` of them were delivered. */
   #arrived: unknown[] = [];
   #delivered = 0;
   /** Why the link is cut after the messages that wait; undefined while more may arrive. */

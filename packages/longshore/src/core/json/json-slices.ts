@@ -17,7 +17,7 @@ export interface Parsed {
   readonly fault?: JsonFault;
 }
 
-/** Shared by all bodies of the process: each turn of the event loop reads one slice, however many bodies arrive at once. */
+/** Shared by all bodies of the process: each turn of the event loop reads one slice in all. */
 const bodies = new Slices();
 
 /**

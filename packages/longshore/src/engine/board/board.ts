@@ -295,7 +295,7 @@ export class Board {
     return holder !== null && this.#store.halts.cordonOf(holder) !== undefined;
   }
 
-  /** A cordoned worker waits as if there were no task, so that it does not poll again at once; and no longer than it is cordoned. */
+  /** A cordoned worker waits as if there were no task, so that it does not poll again at once. It waits no longer than it is cordoned. */
   #waitForNothing(holder: string | null, waitMs: number, signal: AbortSignal | undefined): Promise<TaskRow[]> {
     this.#waiting++;
     return new Promise((resolve) => {

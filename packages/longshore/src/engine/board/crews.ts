@@ -100,7 +100,7 @@ export class Crews {
 interface Roll {
   live: number;
   readonly byName: Map<string, WorkerView[]>;
-  /** Workers that have not claimed since the server started, and so may claim any name. */
+  /** Workers that have not claimed since the server started: each may claim any name. */
   readonly others: WorkerView[];
 }
 

@@ -11,9 +11,7 @@ interface Entry {
 
 /** Maximum number of due ids in one call of `fire`, so that a burst of expiries does not block other work. */
 const dueMax = 500;
-/**
- * Leftover entries are removed from the heap when there are at least `leftoversMin` of them, and this many times as many as valid entries.
- */
+/** Outdated entries are removed from the heap when there are at least `leftoversMin` of them, and this many for each valid entry. */
 const leftoversFactor = 4;
 const leftoversMin = 1_000;
 

@@ -27,13 +27,14 @@ export interface LaneOptions {
    */
   readonly lentMax?: number;
   /**
-   * True when this process itself does the work, which then ends with the process. No lease is needed: the holds do not expire and need no
-   * heartbeats. `recover` gives back what the last process left.
+   * True when this process itself does the work, which ends with the process. Then the holds do not expire and need no heartbeats.
+   * `recover` gives back what the last process left.
    */
   readonly own?: boolean;
   /**
-   * Returns the output, or throws. A LaneFailure contains the failure to report; NotBegun gives the task back; LeftOpen leaves it to
-   * a client to report. Any other error is a mistake of this server: it is reported as final, or as a lost hold when the store could not be written.
+   * Returns the output, or throws. A LaneFailure contains the failure to report. NotBegun gives the task back. LeftOpen leaves it to a
+   * client to report. Any other error is a mistake of this server. It is reported as final, or as a lost hold when the store could not be
+   * written.
    */
   perform(work: LaneWork): Promise<Json>;
   /** Whether `perform` has left this held task open. Required when it throws LeftOpen, because a lane that starts again must know it. */

@@ -43,7 +43,7 @@ function readyIn({ name }: Lane): LaneQueue["ready"] {
     : new Heap(goesBefore);
 }
 
-/** The id of the run of a step, or what the ids of tasks without a run have in common before their last part. */
+/** The id of the run of a step. For tasks without a run: the common beginning of their ids. */
 function turnOfTask({ id }: Place): string {
   return id.slice(0, Math.max(id.lastIndexOf("."), id.lastIndexOf("-"), 0));
 }
@@ -115,7 +115,7 @@ export class Lanes implements GroupKeeper {
     this.paused.delete(key);
     const queue = this.#lanes.get(key);
     if (queue === undefined) return;
-    // Its place in the tree may have been removed in the meantime.
+    // The lane's place in the tree may have been removed in the meantime.
     queue.node = this.#nodeOf(lane);
     queue.node.queue = queue;
     const first = queue.ready.peek();

@@ -59,7 +59,7 @@ export class LocalExpiry {
     if (passed === null && task.state === "queued" && task.lane === null && task.dueAt <= now && !isDriver(task))
       life.wake(tx, task, closing);
     else if (passed === null) {
-      // Its delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
+      // The task's delay has ended, or the window that it was parked for has opened. A deadline that was moved is only registered again.
       if (task.state === "queued" && task.dueAt <= now) queues.due(tx, task, now);
       const next = nextDeadline(task, now);
       if (next !== null) tx.after(() => deadline(id, next));

@@ -23,7 +23,7 @@ export interface QueueState {
   readonly polledAt: number;
 }
 
-/** Tasks of a lane that were sent to workers that do not poll, and that no worker has taken yet. */
+/** Tasks of a lane that were sent to workers, and that no worker has taken yet. These workers do not poll. */
 export interface SentTasks {
   readonly lane: Lane;
   readonly count: number;

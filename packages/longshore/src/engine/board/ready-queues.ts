@@ -223,7 +223,7 @@ export class ReadyQueues {
     if (task.limits.length === 0) return;
     if (task.state === "queued") {
       this.#unpark(tx, task);
-      // It may have been the next task to try.
+      // The removed task may have been the next one to try.
       return this.#wakeAlike(tx, task, now);
     }
     limits.giveBack(task.limits);

@@ -54,8 +54,8 @@ export class ReservedLanes {
   }
 
   /**
-   * Why a claim is refused: it names a reserved lane other than `serves`, the lane that the server made the claim for. Undefined when it is
-   * accepted.
+   * Why a claim is refused, or undefined when it is accepted. It must name no reserved lane except `serves`, the lane that the server made
+   * the claim for.
    */
   refusedClaim(names: readonly string[], serves: string | undefined): LongshoreError | undefined {
     for (const name of names) {

@@ -29,7 +29,7 @@ export class RunTasks {
 
   /** Puts a new task on its lane, or stores a record when it has no lane. `again`: the task may exist from an earlier life of its run. */
   place(tx: Tx, task: TaskRow, again: boolean, keepsCounting = false): void {
-    // Its row may still describe an earlier life of the run.
+    // The task's row may still describe an earlier life of the run.
     if (again && task.runId !== null && this.#deps.unwritten.forgotten.get(task.runId) !== undefined)
       this.#forgetLast(tx, task.runId, task);
     this.#deps.life.place(tx, task, again, keepsCounting);

@@ -25,10 +25,7 @@ interface Queueing {
   claimBy?: number | null;
 }
 
-/**
- * The limit of the time to be claimed of a task that returns unseen several times, in periods. It covers a few lost workers, and not any
- * number of them.
- */
+/** The limit of the time to be claimed for a task that returns unseen several times, in periods. It covers a few lost workers. */
 const unseenClaimsMax = 3;
 
 /** The name of the amount; migrations fill it. */
@@ -101,8 +98,8 @@ export class TaskLife {
   }
 
   /**
-   * Queues the task as if it had not been handed out, with its full time to be claimed. This is bounded; otherwise a task that crashes
-   * every worker would never end.
+   * Queues the task as if it had not been handed out, with its full time to be claimed. This happens a limited number of times: a task that
+   * crashes every worker must end.
    */
   #comeBackUnseen(tx: Tx, task: TaskRow, closing: Closing): void {
     const { claimMs, dueAt } = task;

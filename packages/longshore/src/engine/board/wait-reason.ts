@@ -8,9 +8,9 @@ import type { Limits } from "./limits.ts";
 import { isDriver, type TaskRowHead, type TaskState } from "./task.ts";
 
 export type WaitReason =
-  /** Its delay has not ended. */
+  /** The task's delay has not ended. */
   | "not-due"
-  /** Its lane is paused. */
+  /** The task's lane is paused. */
   | "paused"
   /** A limit key that it names is used up. */
   | "limit"
@@ -22,15 +22,15 @@ export type WaitReason =
   | "next"
   /** The transport to its workers cannot be reached. */
   | "unreachable"
-  /** It was sent to its workers, and no worker has taken it. */
+  /** The task was sent to its workers, and no worker has taken it. */
   | "sent"
-  /** It waits for a signal. */
+  /** The record waits for a signal. */
   | "signal"
   /** The run waits for its turn, because its workflow has a start limit. */
   | "turn"
-  /** It waits for a time. */
+  /** The record waits for a time. */
   | "sleeping"
-  /** It is a record, not work for a worker: it waits for something else, such as a child run. */
+  /** A record that waits for something else, such as a child run, and not for a worker. */
   | "record";
 
 export interface Waiting {
@@ -103,8 +103,8 @@ export function shownState(task: Pick<TaskRowHead, "state" | "lane" | "step" | "
 }
 
 /**
- * A signal with the name of the step may end a wait for a time, so this is shown as a wait for the time. A wait that names another signal
- * is shown as a wait for that signal.
+ * A signal with the name of the step may also end a wait for a time. Such a wait is shown as a wait for the time. A wait that names another
+ * signal is shown as a wait for that signal.
  */
 function whatRecordAwaits(task: TaskRowHead, now: number): Waiting {
   const { signal, dueAt } = task;

@@ -25,7 +25,7 @@ export interface WorkerHold {
 }
 
 export interface WorkerView extends Registration {
-  /** It gets no more tasks. */
+  /** The worker gets no more tasks. */
   readonly cordoned: Halt | undefined;
   /** False for a worker that only claimed; its `registeredAt` is when it was first seen. */
   readonly registered: boolean;

@@ -155,7 +155,7 @@ export class Workers {
     if (worker !== undefined) worker.left = true;
   }
 
-  /** Its process has ended: a worker that holds nothing is removed from the list. */
+  /** The worker's process has ended: a worker that holds nothing is removed from the list. */
   ended(id: string): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
@@ -259,7 +259,7 @@ export class Workers {
     return { registrations, forgotten: [...this.#forgotten] };
   }
 
-  /** These changes are durable. What has changed since `unwritten` returned them has to be written again. */
+  /** To be called with changes that are durable now. What has changed since `unwritten` returned them has to be written again. */
   written({ registrations, forgotten }: Unwritten): void {
     for (const { id, protocol, labels, registeredAt, seenAt } of registrations) {
       const worker = this.#workers.get(id);

@@ -66,7 +66,7 @@ export class LogReads {
     const found = await this.#read((tx) =>
       collectBack(this.#rows.scan(tx, { ...scan, enough }), before ?? Number.POSITIVE_INFINITY, limit),
     );
-    // Nothing is before a page for which neither the number of rows, nor their bytes, nor the limit was too small.
+    // When no limit has cut the page, nothing is before it.
     const isAll = heads.length <= limit && heads.reduce((sum, { bytes }) => sum + bytes, 0) < pageBytesMax && !found.isCut;
     return { chunks: found.chunks, next: isAll ? null : (found.chunks[0]?.position ?? null) };
   }

@@ -27,8 +27,8 @@ export function brainOf(dialects: ReadonlyMap<string, Dialect>, { slices = new S
 }
 
 /**
- * Compiles in slices, whatever the size of the source: a short source that has grown in a run may have a plan of thousands of nodes. A plan
- * of a single slice is compiled at once.
+ * Compiles in slices, whatever the size of the source: a short source may have grown in a run to thousands of nodes. A plan of a single
+ * slice is compiled at once.
  */
 export async function compileInTurns(dialect: Dialect, source: string, slices: Slices): Promise<Plan> {
   const work = dialect.compileInSlices?.(source);

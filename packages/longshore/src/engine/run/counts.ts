@@ -110,7 +110,7 @@ export class Counts {
     for (let above: Value[] = [-1, ""]; ; count += sliceMax) {
       const mark = await this.#commit.read((tx) => {
         const [last] = rows.scan(tx, { ...scan, above, offset: sliceMax - 1, limit: 1 });
-        // Both are read together, so that no change happens in between.
+        // The last row and the total are read together, so that no change happens in between.
         if (last === undefined) done(count + rows.total(tx, { ...scan, above }).rows);
         return last;
       });

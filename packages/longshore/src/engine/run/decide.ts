@@ -107,9 +107,7 @@ export type Change =
       ordinal: number;
       input: string;
       placement?: Placement;
-      /**
-       * For a record that waits: when it ends by itself, and the name of the signal that ends it. The default name is the id of its step.
-       */
+      /** For a record that waits: when it ends by itself, and the name of the signal that ends it. Default: the id of its step. */
       wakeAt?: number;
       signal?: string;
       step?: PostedStep;

@@ -316,7 +316,7 @@ interface About {
   plan: Plan;
   now: number;
   again: boolean;
-  /** The step whose attempt is being closed: the board ends it after the decision, and would otherwise return its permits twice. */
+  /** The step whose attempt is being closed. The board ends it after the decision: its permits must not be returned twice. */
   closing: number | null;
   /** Names of the signals for which this decision has posted records that wait. */
   signals: string[];

@@ -95,10 +95,7 @@ export class Definitions {
     return this.#keepPlan(definition, this.#brain.plan(definition));
   }
 
-  /**
-   * For use outside of operations. A caller that got the definition from this store has already waited for its plan, and the plan stays in
-   * memory for a long time.
-   */
+  /** For use outside of operations. A caller that got the definition from this store has already waited for its plan. */
   planNow(definition: Definition): Plan {
     return this.#plans.get(definition.id) ?? this.#keepPlan(definition, this.#brain.plan(definition));
   }

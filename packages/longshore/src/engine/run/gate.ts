@@ -8,7 +8,7 @@ import { parseExact, writeExact } from "../../core/json/json-exact.ts";
 import { valueAt } from "../../core/json/value-at.ts";
 import { shown } from "../../core/text.ts";
 
-/** Maximum number of runs that wait at one gate. They cost rows and no memory, but a caller that starts so many does not wait for them. */
+/** Maximum number of runs that wait at one gate. They cost rows and no memory. */
 export const waitingRunsMax = 100_000;
 /** A longer value is replaced by its hash: the name of a gate is part of an index. */
 const valueCharsMax = 200;

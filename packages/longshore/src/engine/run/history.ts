@@ -82,7 +82,7 @@ export interface RunHistory {
   readonly endedAt: number | null;
   /** When a run that was started with a delay begins; null once it has begun. Servers of earlier versions do not report it. */
   readonly startAt?: number | null;
-  /** Its place among the runs that wait for their turn. */
+  /** The run's place among the runs that wait for their turn. */
   readonly turn?: number | null;
   /** Nodes that have started and not settled, as counted by the store. */
   readonly active: number;

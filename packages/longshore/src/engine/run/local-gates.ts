@@ -29,7 +29,7 @@ export interface LocalGatesDeps {
   readonly messages: Pick<Messages, "leave">;
 }
 
-/** What a run does that wants to begin. `by`: the open run because of which it is skipped. */
+/** What happens to a run that wants to begin. `by`: the open run that is the reason for skipping it. */
 export type Entry =
   | { readonly kind: "begins" }
   | { readonly kind: "waits"; readonly turn: number }

@@ -32,7 +32,7 @@ export async function searchRuns({ store, read, slices }: ReadDeps, search: RunS
   const candidates = store.table(search.text === undefined ? candidateTable : candidateTextTable);
   for await (const ids of idsInSlices({ store, read, slices }, search)) {
     for (const candidate of await read((tx) => readAll(ids, (id) => candidates.get(tx, id)))) {
-      // It may have been removed since.
+      // The run may have been removed since.
       if (candidate === null || !matches(candidate)) continue;
       if (search.text !== undefined && !(await hasAnywhere(candidate.texts, search.text, slices))) continue;
       hits.push({ id: candidate.id, key: by === "created" ? null : candidate[orders[by]] });

@@ -90,7 +90,7 @@ export class LocalSummaries implements RunSummaries {
         if (items.length === limit) return done(cursor);
         looked++;
         cursor = slice.cursors[at] as string;
-        // It may have been removed since.
+        // The run may have been removed since.
         if (row === null) continue;
         const definition = definitions.get(row.definitionId);
         if (!matches(row, definition) || !(await this.#hasTexts(row, query))) continue;

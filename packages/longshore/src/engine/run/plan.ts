@@ -92,7 +92,7 @@ interface NodeBase {
   readonly skipsWith?: readonly number[];
   /** The dialect added this node; it is not shown to people. */
   readonly hidden?: boolean;
-  /** Its record takes no place among the records of the run: the records of other nodes are numbered without it. */
+  /** The node's record takes no place among the records of the run: other nodes are numbered without it. */
   readonly placeless?: boolean;
   /** What the dialect made it from. Only the dialect reads it. */
   readonly origin?: unknown;
@@ -108,7 +108,7 @@ export interface Placement {
   readonly limits: readonly LimitKey[];
   /** Default: the node's own timeouts. */
   readonly timeouts?: Timeouts;
-  /** How recent a poll must be for a lane to be preferred over the last. Default: a minute. */
+  /** A lane is preferred over the last one when its last poll is this recent. Default: a minute. */
   readonly polledMs?: number;
   /** Delay before the task can be claimed. */
   readonly delayMs?: number;

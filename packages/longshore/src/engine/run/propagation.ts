@@ -191,7 +191,7 @@ export class Propagation {
     const next = this.#nextLife().again(how);
     if (next === null) return;
     if (next === "begin") return this.begin();
-    // This comes after the counters are updated: a step that is skipped at once reaches other steps, and their counters must be correct.
+    // The counters are updated first: a step that is skipped at once reaches other steps, which need them.
     if (how.reopen !== undefined) this.#resume(next.start);
     else this.#startAgain(next.start, how, next.records);
     this.#pursue();

@@ -94,9 +94,9 @@ export class Records {
   }
 
   /**
-   * The result that a decision computes from all records, which are loaded by now. For a large run it is computed in slices before the
-   * operation, which is postponed until then. `make` is pure and reads no texts, and `key` identifies its result. `ignored`: a node whose record
-   * does not matter, because the operation itself may have changed it.
+   * The result that a decision computes from all records. For a large run it is computed in slices, and the operation is postponed until
+   * then. `make` is pure and reads no texts; `key` identifies its result. `ignored`: a node whose record does not matter, because the
+   * operation itself may have changed it.
    */
   worked<Made>(tx: Tx, { runId, key, all, ignored }: Work, make: (records: Heads) => Sliced<Made>): Made {
     const reading = this.#readings.get(runId);

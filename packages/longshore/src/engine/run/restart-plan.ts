@@ -175,8 +175,8 @@ function* everythingAgain(
       if (reachedAgain || !isAcceptedElsewhere(plan, records, options, next, repeats)) again.add(next);
     }
   }
-  // When a passed step starts again because of its upstreams, everything after it starts again too. A branch that was not chosen before, and
-  // is not chosen again, does not lead to it.
+  // When a passed step starts again because of steps before it, everything after it starts again too. The exception is a branch that was
+  // not chosen before and is not chosen again.
   const comes = (at: number) => repeats(at) && comesAgain(plan, at, { all: again, lives });
   const still = new Set([...passed].filter((at) => !leadingTo(plan, at).some(comes)));
   return still.size === passed.size ? { all: again, passed } : yield* everythingAgain(plan, records, options, { permitted, behind }, still);
@@ -290,7 +290,7 @@ function startsNow(plan: Plan, at: number, known: Surroundings): boolean {
   return known.left === 0 && !known.startedBy.some((starter) => known.all.has(starter));
 }
 
-/** The node starts again, or a node that leads to it does. False for a node in a branch that was not chosen and is not chosen again. */
+/** The node starts again, or a node that leads to it does. False for a node in a branch that is not chosen, neither before nor now. */
 function comesAgain(plan: Plan, at: number, { all, lives }: Pick<Surroundings, "all" | "lives">): boolean {
   const leading = new Set([at]);
   // The loop also visits nodes that are added on the way.

@@ -27,7 +27,10 @@ export interface Run {
   readonly startAt: number | null;
   /** The name of the gate that counts it (gate.ts); null for a run without a start limit. */
   readonly gate: string | null;
-  /** Its place among the runs that wait for their turn at the gate; null for a run that does not wait. Until its turn it has no records. */
+  /**
+   * The run's place among the runs that wait for their turn at the gate; null for a run that does not wait. Until its turn it has no
+   * records.
+   */
   readonly turn: number | null;
   /**
    * The number of nodes that have started and not settled. When it is 0, the run has ended. This number and the next three are stored, and

@@ -113,7 +113,7 @@ function whenOf({ cron, timezone, every, anchor, at }: GivenRules): When {
   return { kind: "every", everyMs, anchor: anchor === undefined ? 0 : timeOf(anchor, "anchor") };
 }
 
-/** Such as `2026-03-29T03:00:00+02:00`. A time without an offset would mean something else on another machine. */
+/** A time such as `2026-03-29T03:00:00+02:00`. Without an offset it would mean something else on another machine. */
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 /** 2200-01-01. */
 const timeMax = 7_258_118_400_000;

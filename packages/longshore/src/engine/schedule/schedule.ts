@@ -9,8 +9,8 @@ export const catchUps = ["last", "all"] as const;
 export type CatchUp = (typeof catchUps)[number];
 
 /**
- * What a protocol gives each run of a schedule that it made, besides the input. Such a schedule is changed by its protocol only: by hand, its runs
- * would lose this.
+ * What a protocol gives each run of a schedule that it made, besides the input. Only this protocol may change such a schedule: a change by
+ * hand would lose these values.
  */
 export interface ScheduledRun {
   /** The definition of its runs; the newest of the workflow when this one was removed. */

@@ -13,8 +13,8 @@ export type When =
   | { readonly kind: "every"; readonly everyMs: number; readonly anchor: number }
   | { readonly kind: "at"; readonly at: number }
   /**
-   * The times of several cron expressions together, from `from` to `until`. These expressions begin with seconds, and when they have both a day of the
-   * month and a weekday, both must fit.
+   * The times of several cron expressions together, from `from` to `until`. These expressions begin with seconds. When they have both a day
+   * of the month and a weekday, both must fit.
    */
   | {
       readonly kind: "crons";

@@ -27,7 +27,7 @@ export class CallAnswer implements Moving {
   /** Grows with each message that was sent. */
   #moved = 0;
   #paced: PacedWrite | undefined;
-  /** The large message that is being written, and the function that releases the code that waits for it. */
+  /** The large message that is being written, and a function that continues the code that waits for it. */
   #writing: Promise<void> | undefined;
   #settle: (() => void) | undefined;
   #opened = false;

@@ -7,7 +7,7 @@ export interface EventMessage {
   readonly data: string;
 }
 
-/** The default size limit of an event. Longshore sends no longer events. */
+/** The default size limit of an event. Events of Longshore are shorter. */
 const eventCharsMaxDefault = 16 * 1024 * 1024;
 
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<EventMessage, void, void> {

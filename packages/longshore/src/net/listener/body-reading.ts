@@ -35,8 +35,8 @@ export class BodyReading implements Moving {
   size = 0;
 
   /**
-   * Calls `done` at most once: not after `stop`, and not when the client disconnects before the end. After a refusal, the rest of the body goes
-   * to the request's own stream. When the outcome is a text, it still occupies `held` bytes of the budget, which the caller must give back.
+   * Calls `done` at most once: not after `stop`, and not when the client disconnects before the end. After a refusal, the rest of the body
+   * goes to the request's own stream. A text still occupies `held` bytes of the budget, which the caller must give back.
    */
   constructor(request: BodyRequest, limits: BodyLimits, budget: ByteBudget, done: (outcome: BodyOutcome, held: number) => void) {
     this.#request = request;

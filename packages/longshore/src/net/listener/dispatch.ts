@@ -223,7 +223,7 @@ function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // It throws only for a malformed escape, which the caller reports.
+    // Reading a parameter throws only for a malformed escape, which the caller reports.
     return undefined;
   }
 }

@@ -63,9 +63,9 @@ export function createTlsListener(options: TlsListenerOptions): TlsListener {
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNCallback: ({ protocols }) => chosen(protocols),
   });
-  /** The key is the address and port of the client: nothing else is the same for a socket and its TLS socket. */
+  /** The key is the address and port of the client, which a socket and its TLS socket have in common. */
   const handshaking = new Map<string, Socket>();
-  /** Those of them that OpenSSL has, the oldest first. */
+  /** The connections that OpenSSL has, the oldest first. */
   const begun = new Map<string, Socket>();
   const begin = (socket: Socket) => {
     begun.set(placeOf(socket), socket);

@@ -114,7 +114,7 @@ function replace(holder: object, key: string, handler: ProxyHandler<(...args: un
   Object.defineProperty(holder, key, { configurable: true, writable: true, value: new Proxy(original, handler) });
 }
 
-/** ` at order.ts:12:20`: the innermost frame in a file that belongs neither to Node nor to a package. */
+/** ` at order.ts:12:20`: the innermost frame in a file of the user, and not of Node or a package. */
 function placeOf(): string {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = framesMax;

@@ -187,7 +187,7 @@ class Pipeline implements Submittable {
 
   handleError(error: Error): void {
     this.#end();
-    // PostgreSQL ignores everything after an error, so the statements that were not confirmed are not prepared.
+    // PostgreSQL ignores everything after an error. So statements without a confirmation are not prepared.
     for (const name of this.#fresh.slice(this.#parsed)) this.#session.prepared.delete(name);
     // An error that ends the connection may arrive after the commit.
     const { severity } = error as { severity?: string };

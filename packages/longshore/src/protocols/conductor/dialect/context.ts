@@ -82,7 +82,7 @@ export class RunContext implements Context {
   }
 
   /**
-   * The newest task with this name in a loop: inside the loop, that of this iteration or else of one before. Null when there is none,
+   * The newest task with this name in a loop. Inside the loop: that of this iteration, or of an earlier one. Null when there is none,
    * undefined when a record must be loaded first.
    */
   #newest(name: string): number | null | undefined {

@@ -30,7 +30,7 @@ export function backoffOf(definition: TaskDef): Backoff {
   }
 }
 
-/** A lost lease counts as a failure; so does a task that no worker polled in time. */
+/** A lost lease counts as a failure. A task that no worker polled in time does, too. */
 export function retryOf(task: Pick<WorkflowTask, "retryCount">, definition: TaskDef | null): RetryPolicy {
   return {
     failures: retriesOf(task, definition),

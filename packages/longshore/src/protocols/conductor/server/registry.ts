@@ -91,7 +91,7 @@ export class Registry {
     try {
       await this.startable(name);
     } catch (error) {
-      // Its task definitions together are too large. The caller that starts the workflow gets this error.
+      // The task definitions of the workflow are too large together. The caller that starts the workflow gets this error.
       if (!(error instanceof Refused)) throw error;
     }
   }

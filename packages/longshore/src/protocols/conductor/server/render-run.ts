@@ -113,7 +113,7 @@ export class RunRenderer {
     for (const head of await this.#reader.heads(run.id)) {
       const step = view.steps[head.node];
       if (step === undefined || head.state === "forgotten") continue;
-      // Its name is in its input.
+      // The name of a DYNAMIC task is in its input.
       const whole = step.task.type === "DYNAMIC" ? await this.#reader.task(head.id) : undefined;
       const task = whole ?? { ...head, input: "{}", output: null };
       const records = await this.#triesOf(task, step, view, whole === undefined ? 0 : undefined);

@@ -183,7 +183,7 @@ function outputText(step: StepView, task: TaskRow): string | null {
   return step.node?.kind === "run" ? writeExact(outputOf(step.node, task)) : task.output;
 }
 
-/** The values of `taskType` and `taskDefName`. Only for a DYNAMIC task, its input has to be read. */
+/** The values of `taskType` and `taskDefName`. Reads the input only for a DYNAMIC task. */
 export function namesOf(step: StepView, input: string): { type: string; definitionName: string } {
   const given = step.task.type === "DYNAMIC" ? (parseExact(input) as Json) : null;
   return { type: taskTypeOf(step.task, given), definitionName: taskDefNameOf(step.task, given) };

@@ -175,7 +175,7 @@ export class Scheduler {
     if ((await this.#deps.schedules.pause(name, reason)) === undefined) throw noSchedule(name);
   }
 
-  /** As on the real server, one that is not paused is not found. */
+  /** As on the real server: a schedule that is not paused is not found. */
   async #resume(name: string): Promise<void> {
     if ((await this.#known(name)).paused === null) throw noSchedule(name);
     await this.#deps.schedules.resume(name);

@@ -342,7 +342,7 @@ export function variablesOf({ variables }: WorkflowDef): string | null {
   return Object.keys(variables).length === 0 ? null : writeExact(variables);
 }
 
-/** Its name, or `$workflow.input.<key>` for a name from the failed run's input. */
+/** The workflow's name, or `$workflow.input.<key>` for a name from the failed run's input. */
 function failureName(wanted: string, input: JsonObject): string {
   if (!wanted.startsWith("$")) return wanted;
   const key = wanted.replace(/[${}]/g, "").split(".")[2] ?? "";

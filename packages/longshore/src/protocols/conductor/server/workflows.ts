@@ -163,7 +163,7 @@ export class Workflows {
   async terminateRun(id: string, reason: string | undefined): Promise<void> {
     const run = await this.known(id);
     const after = run.state === "succeeded" ? run : await this.#deps.runs.tell(id, { kind: "cancel", error: reason });
-    // It may have completed since it was read.
+    // The run may have completed since it was read.
     if (after?.state === "succeeded") throw conflict("Cannot terminate a COMPLETED workflow.");
   }
 

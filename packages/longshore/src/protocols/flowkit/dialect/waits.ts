@@ -79,7 +79,7 @@ interface Route {
   /** The nodes whose success, or whose failure, leads to this node. */
   readonly success: number[];
   readonly failure: number[];
-  /** True when a source routes to this node, but has edges of which none leads here: edges take precedence over routing. */
+  /** True when a source routes to this node, but its edges do not lead here. Edges take precedence over routing. */
   blocked: boolean;
 }
 

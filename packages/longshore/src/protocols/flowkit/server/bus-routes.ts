@@ -42,7 +42,7 @@ interface Member {
   readonly joined: Set<string>;
   /** Takes that were sent to it and are not acknowledged. */
   readonly out: Set<number>;
-  /** Its requests in progress. */
+  /** The requests in progress of the member. */
   openTakes: number;
   seenAt: number;
 }
@@ -226,7 +226,7 @@ class Members {
   }
 
   #remember(name: string, member: Member, topics: readonly string[]): void {
-    // It may have left meanwhile.
+    // The member may have left meanwhile.
     if (this.#members.get(name) !== member) return;
     this.#joined -= member.joined.size;
     for (const topic of topics) member.joined.add(topic);

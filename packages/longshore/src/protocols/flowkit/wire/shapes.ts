@@ -129,7 +129,7 @@ export type Announcement =
   | {
       readonly kind: "WORKER_ONLINE";
       readonly worker_id: string;
-      /** Its roles, separated by commas. */
+      /** The worker's roles, separated by commas. */
       readonly type: string;
       readonly capabilities: { readonly roles: readonly string[] } | null;
       readonly version: string;

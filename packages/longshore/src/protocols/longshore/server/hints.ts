@@ -18,7 +18,7 @@ export function hintOperations({ workerPrograms, tokens }: HintDeps): Operation[
         url: z
           .string()
           .max(urlCharsMax)
-          // It becomes a part of commands for a shell.
+          // The address becomes a part of commands for a shell.
           .regex(/^https?:\/\/[\w.:[\]/-]*[\w\]-]$/)
           .optional()
           .describe(`the address of the server as callers see it, at most ${urlCharsMax} characters; that of the request when absent`),

@@ -155,7 +155,7 @@ export function runOrderOperations(deps: OrderDeps): Operation[] {
         if (task !== undefined && task.state !== "forgotten" && !isSkipped) throw begun;
         if (body.dry) return json(200, await foreseen(deps, run, order));
         const after = isSkipped ? run : await runs.tell(run.id, order);
-        // It may have begun in the meantime.
+        // The run may have begun in the meantime.
         if (after !== undefined && !new Skips(after).has(node)) throw begun;
         return accepted(after, run.id);
       },

@@ -19,7 +19,7 @@ export interface RouteFact {
 
 export interface ComponentFact {
   readonly plugin: string;
-  /** Such as `builtin` or `mock`. */
+  /** A type such as `builtin` or `mock`. */
   readonly type: string;
   /** The path without its route's prefix. */
   readonly remainder: string;

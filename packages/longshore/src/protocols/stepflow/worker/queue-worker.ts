@@ -159,7 +159,7 @@ export class QueueWorker {
         await this.#orchestrators.at(url).unary(OrchestratorService.CompleteTask, request, { timeoutMs: discoveryTimeoutMs });
         return true;
       } catch (error) {
-        // It has already been answered, or this answer is too late.
+        // The request has already been answered, or this answer is too late.
         if (hasCode(error, GrpcCode.NOT_FOUND)) return false;
         throw failureOfCall(`CompleteTask at ${url}`, error);
       }

@@ -35,7 +35,7 @@ import { loosePart } from "./view.ts";
 import { isOfThisWire, protocolName, renderWorker } from "./workers.ts";
 import { Workflows } from "./workflows.ts";
 
-/** Their texts are parsed in one turn of the event loop: this takes some milliseconds. */
+/** The texts of the reports are parsed in one turn of the event loop: this takes some milliseconds. */
 const reportsBytesMax = 262_144;
 
 /** What this protocol needs of the server. */

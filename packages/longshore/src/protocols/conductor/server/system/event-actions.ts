@@ -139,7 +139,7 @@ function parsedOr(text: string): Json {
   try {
     return parseExact(text) as Json;
   } catch {
-    // It only looks like JSON.
+    // The text only looks like JSON.
     return text;
   }
 }

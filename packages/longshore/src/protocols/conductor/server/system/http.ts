@@ -182,7 +182,7 @@ function timeoutOf(given: Json | undefined): number {
   return typeof ms === "number" && ms > 0 ? Math.min(ms, timeoutMsMax) : timeoutMsDefault;
 }
 
-/** For another server than the one that the task names. Any other header may contain a secret, whatever its name is. */
+/** For a server other than the one that the task names. Any other header may contain a secret. */
 function plainHeaders({ accept = "", "content-type": type = "" }: Request["headers"]): Request["headers"] {
   return { accept, "content-type": type };
 }

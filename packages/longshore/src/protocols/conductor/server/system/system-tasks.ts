@@ -63,7 +63,7 @@ export class SystemTasks {
         if (isCompletedElsewhere(origin.task)) throw new LeftOpen(output);
         return output;
       },
-      // Its work is done: the output of a task that has not ended is stored only then.
+      // The work is done. The output of a task that has not ended is stored only then.
       isLeftOpen: async (task) => task.output !== null && isCompletedElsewhere((await originOf(engine, task)).task),
     });
   }

@@ -71,7 +71,7 @@ export class Attempts {
     const { task_id, node_id, attempt_epoch: epoch, worker_id: holder, events } = attempt;
     const place = await this.#deps.places.find({ task_id, node_id });
     const last = events.findLast(isLast);
-    // It may belong to another coordinator. Epochs begin with 1, so there are no events with epoch 0.
+    // The task may belong to another coordinator. Epochs begin with 1, so there are no events with epoch 0.
     if (place === undefined || epoch === 0) {
       counts.stale += events.length;
       return;

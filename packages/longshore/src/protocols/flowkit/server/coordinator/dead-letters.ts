@@ -24,7 +24,7 @@ export async function deadLettersOf(
   return letters;
 }
 
-/** Those of one task, in the form of the core. */
+/** The dead letters of one task, in the form of the core. */
 export async function shownDeadLetters(documents: Pick<DocumentStore, "document">, task: TaskRow): Promise<CoreDeadLetter[]> {
   const letters = await lettersOf(documents, task);
   return letters.map(({ batch_uid: uid, reason_code: reason, error, tries }) => ({ uid, reason, error, tries }));

@@ -144,7 +144,7 @@ export class Dispatcher {
       const reach = { names: [role], labels: [] };
       const early = clock.now() + waitMs / 2;
       const [task] = await board.offer({ reach, termMs: leaseMs, offerMs, waitMs, signal: offer.signal });
-      // It may have been cancelled in the transaction that handed it out.
+      // The task may have been cancelled in the transaction that handed it out.
       if (task?.state === "offered") await this.#handOver(role, task);
       // The limit of waiting claims is reached: the next claim would not wait either.
       else if (task === undefined && clock.now() < early) await pause(clock, retryMs, offer.signal);

@@ -24,9 +24,9 @@ interface Worker {
   capacity: number;
   version: string;
   seenAt: number;
-  /** It has announced itself. */
+  /** The worker has announced itself. */
   announced: boolean;
-  /** One of its holds was lost, and it has sent nothing since. */
+  /** The worker lost a hold, and has sent nothing since. */
   suspected: boolean;
   readonly held: Set<string>;
 }

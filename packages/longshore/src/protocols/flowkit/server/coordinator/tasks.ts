@@ -22,7 +22,7 @@ export interface TasksDeps {
 }
 
 export interface Submitted {
-  /** Its id is the `task_id`. */
+  /** The id of the run is the `task_id`. */
   readonly run: Run;
   /** Fields of the graph without effect, at most `ignoredMax` of them. */
   readonly ignored: readonly string[];

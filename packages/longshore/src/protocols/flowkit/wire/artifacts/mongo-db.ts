@@ -36,7 +36,7 @@ export interface MongoDb {
 }
 
 export interface MongoOptions {
-  /** Such as `mongodb://127.0.0.1:27017/flowkit`. */
+  /** An address such as `mongodb://127.0.0.1:27017/flowkit`. */
   readonly url: string;
   /** The database, when the address names none. Default: `flowkit`. */
   readonly database?: string;

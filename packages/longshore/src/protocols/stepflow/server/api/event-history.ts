@@ -93,7 +93,7 @@ export function eventsOfItem(item: RunHead, view: FlowView, within: Within): Run
 }
 
 export interface StepHistory {
-  /** Its status on the wire. */
+  /** The status of the step on the wire. */
   readonly status: number;
   /** The attempts before the current one, where they are known. */
   readonly earlier?: readonly AttemptView[];

@@ -88,7 +88,7 @@ export class ItemRuns {
     };
     signal.addEventListener("abort", stopAll, { once: true });
     try {
-      // It may have been cancelled while its items were read.
+      // The run may have been cancelled while its items were read.
       signal.throwIfAborted();
       await Promise.all(stops.map((stop) => follow(stop.signal)));
     } finally {

@@ -132,8 +132,8 @@ export class RunService {
   }
 
   /**
-   * Cancels the run and its descendants. A run that has ended is not changed, nor is what a retry starts meanwhile. A run is cancelled
-   * before the runs that it has started: otherwise their cancellation would count as their result.
+   * Cancels the run and its descendants. A run that has ended is not changed, and what a retry starts meanwhile is not changed either. A
+   * run is cancelled before the runs that it has started: otherwise their cancellation would count as its result.
    */
   async cancel(runId: string): Promise<{ summary: Summary }> {
     const { runs, reader, renderer } = this.#deps;

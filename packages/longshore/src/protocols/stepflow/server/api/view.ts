@@ -12,7 +12,7 @@ import { dialectName } from "../../dialect/source.ts";
 
 export interface StepView {
   readonly stepId: string;
-  /** Its index in the flow. */
+  /** The step's index in the flow. */
   readonly stepIndex: number;
   readonly component: string;
   readonly node: number;

@@ -161,7 +161,7 @@ export class PullStream {
   #hasRoom(): boolean {
     const { clock, held } = this.#deps;
     if (this.#room !== undefined && clock.now() >= this.#room.until) {
-      // It may have more slots than assumed; offering one task at a time will show it.
+      // The worker may have more slots than assumed; offering one task at a time will show it.
       this.#room = undefined;
       this.#ahead.lapsed();
     }

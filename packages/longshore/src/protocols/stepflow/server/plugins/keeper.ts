@@ -102,7 +102,7 @@ export class Keeper<T> {
       up?.(kept.value);
       this.#changed.wake();
       const ended = await kept.ended;
-      // Its end may explain why it was unusable.
+      // The end of the process may explain why it was unusable.
       const why = [this.#replaced ?? "", ended].filter((text) => text !== "").join("; ");
       return { why, upMs: clock.now() - sinceMs };
     } catch (error) {

@@ -108,7 +108,7 @@ export class BoardQueue implements TaskQueue {
     const { board, runs, unclaimed, dropped, spanOf } = this.#deps;
     const reach = this.#shared ? await this.#reachOf(worker) : this.#own;
     const [task] = await board.offer({ reach, serves: this.lane.name, termMs: queueHoldMs, offerMs, waitMs, signal });
-    // It may have been cancelled in the transaction that handed it out.
+    // The task may have been cancelled in the transaction that handed it out.
     if (task?.state !== "offered") return undefined;
     const watched = new Watched(task, board, unclaimed, dropped);
     try {
