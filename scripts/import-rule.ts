@@ -59,7 +59,7 @@ const ROWS = /^engine\/(?:(?:rows|store|tx)\.ts|blob\/contents\.ts|tables\/)/;
  * their types, which dialects and protocols may use; only the server puts together those that change rows.
  */
 const OPERATIONS =
-  /^engine\/(?:(?:commit|commit-errors|commit-job|commit-writer|committed-reads|cached-rows|amounts|request-marks|sliced-reads|store-state|stored-bytes|stored-reads|writables)\.ts|\w+\/(?:local|stored)-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|run-tasks|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records)\.ts)/;
+  /^engine\/(?:(?:commit|commit-errors|commit-job|commit-writer|committed-reads|cached-rows|amounts|request-marks|sliced-reads|store-state|stored-bytes|stored-reads|writables)\.ts|\w+\/(?:local|stored)-\w+\.ts|board\/(?:attempts|hand-outs|marks|ready-queues|run-tasks|task-end|task-life|unwritten-endings)\.ts|blob\/references\.ts|bus\/|log\/(?:tails|log-reads)\.ts|part\/(?:lives|reads)\.ts|run\/(?:counts|log-retention|remains|decisions|definitions|messages|open-tasks|records|records-ahead)\.ts)/;
 
 /** The files directly in src/: the public API, which composes other layers. */
 const API_FILES = new Set([

@@ -96,6 +96,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
   store.checkRest((damage) => commit.refuse(damage));
   const taskChanged = (task: TaskRow) => {
     runs.decisions.records.changed(task);
+    runs.decisions.ahead.changed(task);
     parts.taskChanged(task);
     hooks.taskChanged(task);
   };

@@ -27,6 +27,7 @@ import { OpenTasks } from "./open-tasks.ts";
 import { forEnded } from "./orders.ts";
 import type { Plan } from "./plan.ts";
 import { Records } from "./records.ts";
+import { RecordsAhead } from "./records-ahead.ts";
 import { recordHeads } from "./records-view.ts";
 import { planRestart, restartKey } from "./restart-plan.ts";
 import type { NextTry } from "./retry.ts";
@@ -81,6 +82,7 @@ export class Decisions {
   readonly #options: DecisionsDeps;
   readonly openTasks: OpenTasks;
   readonly records: Records;
+  readonly ahead: RecordsAhead;
   readonly #works: LongWorks;
 
   constructor(options: DecisionsDeps) {
@@ -90,6 +92,7 @@ export class Decisions {
     const limits = { ...(slices === undefined ? {} : { slices }), ...(sliceTasks === undefined ? {} : { sliceTasks }) };
     this.#works = new LongWorks(clock, slices);
     this.records = new Records({ store, commit, clock, tasks: board.tasks, ...limits });
+    this.ahead = new RecordsAhead({ commit, clock, tasks: board.tasks, charsMax: loadedCharsMax, ...limits });
   }
 
   planOf(tx: ReadTx, run: Run): Plan {
@@ -158,6 +161,7 @@ export class Decisions {
     const { id } = loaded.run;
     const before = loaded.size;
     let left = loadedCharsMax;
+    const ahead = this.ahead.of(tx, id, need.records);
     for (const node of need.joins) loaded.joins.set(node, this.#options.joins.get(tx, joinKey(id, node)));
     for (const node of need.outputs) {
       if (left < 0) break;
@@ -167,7 +171,7 @@ export class Decisions {
     }
     for (const node of need.records) {
       if (left < 0) break;
-      const task = this.#options.board.tasks.get(tx, taskIdOf(id, node));
+      const task = ahead?.(node) ?? this.#options.board.tasks.get(tx, taskIdOf(id, node));
       loaded.tasks.set(node, task);
       left -= task === null ? 0 : taskChars(task);
     }

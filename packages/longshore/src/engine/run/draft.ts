@@ -36,8 +36,8 @@ import { TemplateReads } from "./template-reads.ts";
  * other requests have had their turn.
  */
 export const stepsMax = 600;
-/** The cost of starting a node, which writes a row or two at 60 us each; reaching a node only changes a counter. */
-export const startSteps = 4;
+/** The cost of starting a node, which fills its input and writes a row or two, up to 150 us in all; reaching a node only changes a counter. */
+export const startSteps = 8;
 /** This many visited records cost as much as one reached node. */
 const recordsPerStep = 8;
 /** This many characters of an input count as one more step: writing them takes about as long. */

@@ -39,6 +39,20 @@ describe("a decision that would be large", () => {
     expect(ledger.run).toMatchObject({ state: "succeeded", left: 0 });
   });
 
+  it("starts at most 75 nodes at once", () => {
+    expect(starts).toBeLessThanOrEqual(75);
+  });
+
+  it("records a step with what a run has brought alone, because that may be large", () => {
+    const plan = fork();
+    const [first, ...others] = plan.nodes;
+    const grown = { ...plan, nodes: [{ ...first!, grows: { of: [], make: () => ({ value: null }) } }, ...others] };
+    const ledger = new Ledger(grown as never).start();
+    // The record, the run and the message.
+    expect(ledger.costs[0]?.changed).toBeLessThanOrEqual(3);
+    expect(ledger.open).toHaveLength(many);
+  });
+
   it("the steps that begin again in another life are computed in slices", () => {
     const options = { skips: new Skips({ skips: null }), begun: new Set<number>(), due: new Set<number>() };
     const work = planRestart(fan(), new Map(), options);

@@ -7,7 +7,7 @@ import { type Fault, isCancelled, isCancelledAlong, type TaskRow } from "../boar
 import { isSignalName, signalNameMax } from "../signal/signal.ts";
 import type { Recorded } from "./decide.ts";
 import type { Resolved, Scope } from "./dialect.ts";
-import { type Draft, type Failing, startSteps } from "./draft.ts";
+import { type Draft, type Failing, startSteps, stepsMax } from "./draft.ts";
 import type { Joins } from "./joins.ts";
 import { LazyMap } from "./lazy-map.ts";
 import {
@@ -210,7 +210,11 @@ export class NodeStart {
     if (set !== null) this.#draft.setVariables(set.value);
     const chosen = node.choice === undefined || by === null ? [] : chosenBy(node.choice, by.value);
     const started = [...chosen, ...(node.starts ?? [])];
-    if (node.grows !== undefined) this.#countAnew(started);
+    if (node.grows !== undefined) {
+      this.#countAnew(started);
+      // What comes with the data of the run may be large: the nodes that it brings start in the next decision.
+      if (started.length > 1) this.#draft.spend(stepsMax);
+    }
     if (this.#draft.plan.lazy) this.#onward.wanted(started);
     else this.activateAll(started);
     // The chosen branch is itself an edge to the following nodes.

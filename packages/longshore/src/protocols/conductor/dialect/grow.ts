@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { isObject, isScalar, type Json, type JsonObject, setOwn } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
-import { atOnce, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
+import { atOnce, mapInSlices, type Sliced, sliceItems } from "../../../core/slices/slice-work.ts";
 import type { Needs, Resolved, Scope } from "../../../engine/run/dialect.ts";
 import { type Grown, nodesMax, type Plan } from "../../../engine/run/plan.ts";
 import { javaText } from "./java-text.ts";
@@ -29,6 +29,21 @@ function grownBy(plan: Plan, grown: readonly Growth[]): Resolved {
   const source = writeExact({ ...withoutGrowth(definitionOf(plan)), grown } satisfies GrownDef as unknown as Json);
   const own = grown.some((one) => "fork" in one);
   return { value: { hash: hashOf(source), source, own } satisfies Grown };
+}
+
+/** The same for one fork more, which may have thousands of tasks: their texts are written in slices. */
+function* grownInSlices(plan: Plan, { tasks, ...fork }: GrownFork): Sliced<Grown> {
+  const texts = yield* mapInSlices(tasks, (task) => writeExact(task));
+  const last = `${openText(fork)},"tasks":[${texts.join(",")}]}`;
+  const grown = [...growthOf(plan).map((one) => writeExact(one)), last];
+  yield;
+  const source = `${openText(withoutGrowth(definitionOf(plan)))},"grown":[${grown.join(",")}]}`;
+  return { hash: hashOf(source), source, own: true };
+}
+
+/** The JSON of an object with members, without its closing brace. */
+function openText(object: object): string {
+  return writeExact(object).slice(0, -1);
 }
 
 function hashOf(text: string): string {
@@ -57,9 +72,11 @@ export class DynamicFork {
     if (last?.from === from && this.#scope.run.retries === 0) return { value: null };
     const found = this.#tasks(input, from);
     if (!("value" in found)) return found;
-    const { tasks, joinOn } = found.value as unknown as Pick<GrownFork, "tasks" | "joinOn">;
+    const { tasks, joinOn, key } = found.value as unknown as Wholly;
     if (last !== undefined && textOf(last) === textOf({ tasks, joinOn })) return { value: null };
-    return grownBy(this.#plan, [...growthOf(this.#plan), { fork: this.#id, tasks, joinOn, from }]);
+    const fork: GrownFork = { fork: this.#id, tasks, joinOn, from };
+    const grown = this.#work(`grow ${from} ${key}`, tasks.length, () => grownInSlices(this.#plan, fork));
+    return "needs" in grown ? grown : { value: grown.value as unknown as Json };
   }
 
   /** The input of the fork as its record shows it: with its tasks. */
@@ -76,7 +93,7 @@ export class DynamicFork {
     return growthOf(this.#plan).findLast((one): one is GrownFork => "fork" in one && one.fork === this.#id);
   }
 
-  /** The tasks in this input. Fails with Conductor's texts. */
+  /** The tasks in this input, as `Wholly`. Fails with Conductor's texts. */
   #tasks(input: JsonObject, from: string): Resolved {
     const wanted = "forkTaskInputs" in input ? tasksOfInputs(this.#task, input) : tasksOfParams(this.#task, input);
     if ("failed" in wanted) return { failed: wanted.failed, fault: "unmade" };
@@ -98,7 +115,7 @@ export class DynamicFork {
     if (lacking.length > 0) return { needs: [], documents: lacking.map((name) => ({ kind: documentKinds.task, name })) };
     const definitions = hashOf(writeExact([...named] as unknown as Json));
     const whole = this.#work(`complete ${from} ${definitions}`, tasks.length, () => this.#completed(checked.value, named));
-    return "needs" in whole ? whole : { value: { tasks: whole.value, joinOn } as unknown as Json };
+    return "needs" in whole ? whole : { value: { tasks: whole.value, joinOn, key: definitions } satisfies Wholly as unknown as Json };
   }
 
   #refusal(tasks: readonly WorkflowTask[]): string | undefined {
@@ -129,6 +146,9 @@ export class DynamicFork {
     return { value: made as unknown as Made };
   }
 }
+
+/** The tasks of a fork with their definitions, which `key` identifies. */
+type Wholly = Pick<GrownFork, "tasks" | "joinOn"> & { readonly key: string };
 
 function textOf({ tasks, joinOn }: Pick<GrownFork, "tasks" | "joinOn">): string {
   return writeExact({ tasks, joinOn } as unknown as Json);
