@@ -1,7 +1,7 @@
 // The group commit on a store whose reads are asynchronous. An operation that misses rows is performed again, and no caller sees effects of
 // the first time.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Missing } from "../../src/core/missing.ts";
 import { Rows } from "../../src/engine/cached-rows.ts";
 import { GroupCommit } from "../../src/engine/commit.ts";
@@ -426,4 +426,37 @@ describe("a read on a store that reports the version of its rows", () => {
     expect(await reading).toBe(isTorn ? 0 : 7);
     expect(commit.reads).toEqual({ loaded: 1, overtaken: 1, alone: 0 });
   });
+});
+
+it.each([
+  ["long texts is written in the turn after the one that performs it", 600_000, ["performed", "another request", "written"]],
+  ["short texts is written in the turn that performs it", 600, ["performed", "written", "another request"]],
+])("a batch with %s", async (_, chars, expected) => {
+  const db = await openDatabase(":memory:");
+  onTestFinished(() => db.close());
+  db.exec("CREATE TABLE item (id TEXT PRIMARY KEY, count INTEGER NOT NULL)");
+  const events: string[] = [];
+  const store = sqliteRows(db, () => null);
+  const write: RowStore["commit"] = (work) => {
+    events.push("written");
+    return store.commit(work);
+  };
+  const commit = new GroupCommit({ ...store, commit: write }, () => 0);
+  const rows = store.table(itemTable);
+  const items = new Rows<Item>(commit, {
+    ...{
+      load: (tx: ReadTx, id: string) => rows.get(tx, id),
+      save: (item: Item) => rows.write(item),
+      keep: () => "no" as const,
+      keptMax: 0,
+    },
+    chars: () => chars,
+  });
+  await commit.run((tx) => {
+    events.push("performed");
+    setImmediate(() => events.push("another request"));
+    items.put(tx, "a", { id: "a", count: 1 });
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(events).toEqual(expected);
 });
