@@ -1,4 +1,4 @@
-// Rows of schedules and signals that the test has damaged.
+// Rows of schedules, signals and start limits that the test has damaged.
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -27,6 +27,9 @@ async function played(): Promise<{ data: string; damage: (sql: string) => Promis
   await ended.signal("go", 1);
   const open = await server.start(wait, null);
   await open.signal("later", 1);
+  // One has a place, and two wait.
+  const alone = graph("alone", (g) => g.signal("go"), { limit: { runs: 1 } });
+  for (const at of [1, 2, 3]) await server.start(alone, at as never);
   await server.close();
   const damage = async (sql: string) => {
     const db = await openDatabase(join(data, "longshore.db"));
@@ -46,6 +49,26 @@ it.each([
     "UPDATE signal SET number = 9 WHERE taken_at IS NULL",
     "signals-whole",
     "its signal 9 is stored",
+  ],
+  [
+    "a place of a run that has ended",
+    "UPDATE run SET ended_at = 1, state = 'succeeded' WHERE gate IS NOT NULL AND turn IS NULL",
+    "limits-hold",
+    "has a place and has ended",
+  ],
+  [
+    "a place of a run that is gone",
+    "DELETE FROM run WHERE gate IS NOT NULL AND turn IS NULL",
+    "limits-hold",
+    "has a place and is not stored: one run of alone",
+  ],
+  ["an open run without a place", `UPDATE gate SET state = '{"open":[],"last":2,"waiting":2,"runs":1}'`, "limits-hold", "has no place at"],
+  ["a start limit that is gone", "DELETE FROM gate", "limits-hold", "has no place at"],
+  [
+    "a wait that is not counted",
+    "UPDATE gate SET state = replace(state, '\"waiting\":2', '\"waiting\":1')",
+    "limits-hold",
+    "it counts 1 runs that wait and there are 2",
   ],
 ])("verify reports %s", async (_title, sql, rule, message) => {
   const { data, damage } = await played();

@@ -213,8 +213,8 @@ describe("a broken history", () => {
     });
   }
 
-  it("exists in this test for every rule about rows; blobs, schedules and signals are tested with files", () => {
-    const tried = [...Object.keys(broken), "blob-whole", "schedule-can-tick", "signals-whole"];
+  it("exists in this test for every rule about rows; blobs, schedules, signals and start limits are tested with files", () => {
+    const tried = [...Object.keys(broken), "blob-whole", "limits-hold", "schedule-can-tick", "signals-whole"];
     expect(tried.sort()).toEqual(
       Object.keys(rules)
         .filter((rule) => !rule.startsWith("recorded-"))
