@@ -23,7 +23,7 @@ const INPUT = JSON.stringify({ sequence: 0, padding: "i".repeat(170) });
 const OUTPUT = JSON.stringify({ sequence: 0, padding: "o".repeat(50) });
 const LEASE_MS = 30_000;
 
-/** The package picks the same module by the same rule. */
+/** The package chooses the same module by the same rule. */
 async function open(file: string): Promise<Database> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const name = major > 22 || (major === 22 && minor >= 13) ? "node:sqlite" : "@photostructure/sqlite";

@@ -1,4 +1,4 @@
-// BullMQ as its users would run it: one queue, one worker with c slots, finished jobs kept, an fsync before every response of Redis.
+// BullMQ as its users run it: one queue, one worker with c slots, finished jobs kept, an fsync before every response of Redis.
 import { Queue, Worker } from "bullmq";
 import { Redis as Client } from "ioredis";
 import type { Input, Output, Side } from "./closed-loop.ts";

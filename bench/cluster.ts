@@ -1,5 +1,5 @@
-// Claim and complete over HTTP on the nodes of a cluster: at the node that owns the data, and through others; and how long there is no answer when
-// the owner is killed, or stops.
+// Claim and complete over HTTP on the nodes of a cluster: at the node that owns the data, and through others. Also measures how long there
+// is no answer when the owner is killed or stops.
 import { withFolder } from "./environment.ts";
 import { type HttpConnection, openConnection } from "./http-connection.ts";
 import { command } from "./ours.ts";
@@ -89,7 +89,7 @@ function measure(url: string, serverPid: number, workflows: number, connections:
   return measureApart<PairsAnswer>("pairs-client.js", { url, serverPid, ...load } satisfies PairsRequest);
 }
 
-/** The longest time between two answers of the node that stays, while the owner goes. The owner is replaced by a new node afterwards. */
+/** The longest time between two answers of the remaining node, while the owner is replaced by a new node. */
 async function outage(nodes: Node[], store: string, lose: (owner: Node) => void): Promise<number> {
   let owner = await ownerOf(nodes);
   for (const begun = performance.now(); owner === undefined; owner = await ownerOf(nodes)) {
@@ -136,7 +136,7 @@ function summarise(rounds: readonly Round[]): Report {
   const of = (pick: (round: Round) => number) => median(rounds.map(pick));
   const sum = (answers: readonly PairsAnswer[], pick: (answer: PairsAnswer) => number) =>
     answers.reduce((total, answer) => total + pick(answer), 0);
-  // Each client reads all CPU of the owner, so that several together count it several times.
+  // Each client counts all CPU of the owner, so several clients together count it several times.
   const cpu = (answers: readonly PairsAnswer[]) =>
     sum(answers, ({ serverCpuPerPair, pairs }) => serverCpuPerPair * pairs) / answers.length / sum(answers, ({ pairs }) => pairs);
   const rowOf = (place: (typeof PLACES)[number]): Cell[] => [

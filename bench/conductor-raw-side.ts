@@ -1,4 +1,4 @@
-// A server by itself: plain requests that poll and update, and forks whose join is timed by the server's own clock.
+// A server by itself: plain requests that poll and update, and forks. The server's own clock times their join.
 import { type ConductorClient, openConductorClient } from "./conductor-client.ts";
 import { answerApart, cpuMicroseconds, residentBytes } from "./processes.ts";
 import { quantile } from "./stats.ts";
@@ -22,7 +22,7 @@ export interface RawAnswer {
   readonly repeated: number;
 }
 
-/** As many loops with as many tasks each as the reference was seen to be fastest with. */
+/** The number of loops, and of tasks of each, with which the reference was fastest. */
 const LOOPS = 8;
 const BATCH = 20;
 const POLL_TIMEOUT_MS = 100;
@@ -45,7 +45,7 @@ interface TaskTimes {
   readonly endTime: number;
 }
 
-/** From the end of the last branch to the moment at which the task behind the join was scheduled. */
+/** From the end of the last branch until the task after the join was scheduled. */
 async function joinDelay(client: ConductorClient): Promise<number> {
   const id = await client.startFork();
   for (const branch of ["a", "b", "c"]) await client.post(`/tasks/${id}/${branch}/COMPLETED`, { done: branch });

@@ -222,7 +222,7 @@ const flat = ({ small, large, runs }: Growth): Target => ({
   bound: 1.2,
 });
 
-/** What was lost or repeated on our server, or by our worker on the real one. The SDK on the real server answers for itself. */
+/** What was lost or repeated on our server, or by our worker on the real one. The SDK on the real server is not ours to judge. */
 function violations(rounds: readonly Round[], growth: Growth): string[] {
   const found: string[] = [];
   const look = (what: string, { lost, repeated }: { lost: number; repeated: number }): void => {

@@ -71,7 +71,7 @@ async function startSdk({ url, sdk, concurrency, updateV2 }: WorkerRequest, hand
   return () => running.stopWorkers();
 }
 
-/** Counts executions by number, and tells when so many different ones have been seen. */
+/** Counts executions by number, and reports when so many different ones have been seen. */
 class Counter {
   readonly #executions: number[] = [];
   #distinct = 0;
@@ -152,7 +152,7 @@ const ASKERS = 8;
 /** An update that failed is tried again for a minute. */
 const COMPLETED_MS_MAX = 90_000;
 
-/** The last results are on their way when the last handler has run; a run that does not complete is named. */
+/** The last results are still being sent when the last handler has run. A run that does not complete is named. */
 async function ended(client: ConductorClient, ids: readonly string[]): Promise<void> {
   let next = 0;
   const asker = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import type { GrowthRequest } from "./growth-side.ts";
 import { measureApart } from "./processes.ts";
 import type { Options, Report } from "./report.ts";
 
-/** It takes minutes, so it tells where it is. */
+/** It takes minutes, so it prints its progress. */
 const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
 
 type ServerName = "ours" | "reference";
@@ -84,7 +84,7 @@ function measureShapes(name: ServerName, { url, pid }: ConductorServer, { quick 
   return measureApart<ShapesAnswer>("conductor-shapes-side.js", request);
 }
 
-/** Every load on one server process: a fresh one for each would spend most of the time on the reference's start. */
+/** Every load on one server process: with a new process for each, the reference's start would take most of the time. */
 function measureServer(name: ServerName, peers: Peers, options: Options): Promise<ServerFigures> {
   const { quick } = options;
   const size = (quick ? QUICK : SIZES)[name];
@@ -106,7 +106,7 @@ function measureServer(name: ServerName, peers: Peers, options: Options): Promis
     };
 
     say(`${name} server: ready after ${Math.round(server.readyMs)} ms, plain requests`);
-    // The reference compiles itself while it works, so it is warmed up before the first figure.
+    // The reference compiles itself while it works. So it is warmed up before the first figure.
     const raw = await measureApart<RawAnswer>("conductor-raw-side.js", {
       url: server.url,
       serverPid: server.pid,
@@ -118,7 +118,7 @@ function measureServer(name: ServerName, peers: Peers, options: Options): Promis
     for (const updateV2 of [false, true]) {
       for (const [index, slots] of SLOTS.entries()) {
         const total = size.drain[index] as number;
-        // The reference gets faster with every task it has served, so neither worker may always come second.
+        // The reference becomes faster with every task, so neither worker may always come second.
         const first = await ask("drain", "ours", slots, updateV2, total);
         const sdk = [await ask("drain", "sdk", slots, updateV2, total), await ask("drain", "sdk", slots, updateV2, total)] as const;
         const ours = [first, await ask("drain", "ours", slots, updateV2, total)] as const;
@@ -146,7 +146,7 @@ function bothOf([one, other]: readonly [WorkerAnswer, WorkerAnswer]): WorkerAnsw
   };
 }
 
-/** The same plain requests on a file with few and with many finished runs; ours only, the reference would need an hour to get there. */
+/** The same plain requests on a file with few and with many finished runs. Only ours: the reference would need an hour. */
 async function measureGrowth({ quick }: Options): Promise<{ small: RawAnswer; large: RawAnswer; runs: number }> {
   const large = quick ? HISTORY.quick : HISTORY.large;
   const withHistory = (runs: number): Promise<RawAnswer> =>

@@ -6,14 +6,14 @@ import { Admin, Consumer, MessagesStreamModes, Producer, stringSerializers } fro
 const [role, broker = "", topic = "", count = "0", bytes = "0", first = "0"] = process.argv.slice(2);
 const counted = Number(count);
 const warmUp = Number(first);
-/** As many at once as a client gathers well; more did not raise the rate. */
+/** As many at once as a client collects well; more did not raise the rate. */
 const GROUP = 500;
 const IN_FLIGHT = 2;
 
 const say = (fact: object): void => void process.stdout.write(`${JSON.stringify(fact)}\n`);
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** As many partitions as the bus of ours makes. */
+/** As many partitions as our bus makes. */
 const PARTITIONS = 8;
 
 async function create(): Promise<void> {

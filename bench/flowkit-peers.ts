@@ -5,7 +5,7 @@ import { startServer } from "./ours.ts";
 import { type Running, start } from "./processes.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** It may have to be fetched first. */
+/** Kafka may have to be fetched first. */
 const BROKER_TIMEOUT_MS = 180_000;
 
 export interface Broker {

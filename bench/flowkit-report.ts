@@ -113,7 +113,7 @@ interface Late {
   readonly cpu: number;
 }
 
-/** The last span beside the first. */
+/** The last span compared with the first. */
 function late({ spans }: Growth): Late {
   const [first, last] = [spans[0], spans.at(-1)];
   if (first === undefined || last === undefined) return { ms: Number.NaN, cpu: Number.NaN };

@@ -20,7 +20,7 @@ interface Size {
 const FULL: Size = { batches: 40_000, warmUp: 40_000, bytes: 1_000, firsts: 100, trickled: 500, long: 100_000 };
 const QUICK: Size = { batches: 2_000, warmUp: 500, bytes: 1_000, firsts: 5, trickled: 20, long: 5_000 };
 
-/** Time between two batches of a stream that is measured for its waits: each comes alone. */
+/** Time between two batches of a stream whose waits are measured: each comes alone. */
 const TRICKLE_MS = 10;
 /** The state of a task is asked for this often; it decides the end of a rate to within this. */
 const LOOK_MS = 5;
@@ -87,7 +87,7 @@ async function latency(bus: BusName, stage: Stage, connection: HttpConnection, s
   for (let at = 0; at < size.firsts + 1; at++) {
     const { task } = await stream(connection, { count: 1, bytes: 100 }, true);
     const [wait = Number.NaN] = await stage.said<number[]>(task, "waits");
-    // The first of all warms up.
+    // The first round warms up.
     if (at > 0) first.push(wait);
   }
   const { task } = await stream(connection, { count: size.trickled, bytes: 100, everyMs: TRICKLE_MS }, true);
@@ -118,7 +118,7 @@ async function grow(folder: string, size: Size): Promise<Growth> {
   }
 }
 
-/** When the first batch was kept, and the last of each tenth. What the worker has in progress says nothing of what a batch costs. */
+/** When the first batch was stored, and the last of each tenth. Work in progress on the worker does not count. */
 async function keptAt(connection: HttpConnection, task: string, batches: number): Promise<number[]> {
   const marks: number[] = [];
   for (let span = 0; span <= SPANS; span++) {
@@ -151,7 +151,7 @@ interface Order {
   readonly everyMs?: number;
 }
 
-/** Runs one node, or two with the second reading what the first gives as it comes. */
+/** Runs one node, or two: then the second reads the results of the first as they come. */
 async function stream(connection: HttpConnection, order: Order, read = false): Promise<{ task: string; endedAt: number }> {
   const give = { node_id: "u", type: "give", io: { input_inline: { everyMs: 0, ...order } } };
   const route = { input_adapter: "pull.from_artifacts", input_args: { from_nodes: ["u"] } };

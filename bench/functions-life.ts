@@ -29,7 +29,7 @@ const QUICK = {
   ],
 } as const;
 const STEP_AT_MOST = 1.2;
-/** Until what belongs to starting is over. */
+/** Until the work of starting is over. */
 const SETTLE_MS = 3_000;
 
 const ask = <T>(request: LifeRequest) => measureApart<T>("functions-life-side.js", request);

@@ -23,7 +23,7 @@ export interface Point {
   readonly concurrency: number;
 }
 
-/** The input of one step: of which run, and which of its steps. */
+/** The input of one step: its run and its number. */
 export interface StepInput extends Input {
   readonly index: number;
 }
@@ -52,7 +52,7 @@ export class StepWitness {
   };
 }
 
-/** The shape, with whatever a side calls a step. */
+/** The shape, with the step of this side. */
 export async function perform(
   shape: ShapeName,
   { sequence, padding }: Input,

@@ -13,7 +13,7 @@ export async function functions({ rounds: count, quick, only }: Options): Promis
     reports.push(rateReport(await inTurn(rounds, () => rateRound(peer, quick ? QUICK_TIMES : TIMES)).then((each) => each.flat())));
   }
   if (wants("growth")) reports.push(growthReport(await inTurn(rounds, () => growthRound(quick))));
-  // It is long, and what it measures does not depend on the neighbours: once is enough.
+  // It takes long, and its figures do not depend on the other parts: once is enough.
   if (wants("sleeping")) reports.push(sleepingReport([await sleepingRound(quick)], quick));
   return {
     tables: reports.flatMap(({ tables }) => tables),

@@ -1,5 +1,5 @@
-// One keep-alive connection with one request at a time, by either of two clients. "undici" is what a Node worker on this
-// protocol uses, so its cost is a real worker's cost; "raw" writes to the socket by hand and leaves the most room to the server.
+// One keep-alive connection with one request at a time, by either of two clients. "undici" is what a Node worker on this protocol uses, so
+// its cost is that of a real worker. "raw" writes to the socket by hand and costs the least.
 import { connect, type Socket } from "node:net";
 import { Client } from "undici";
 

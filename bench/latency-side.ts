@@ -1,4 +1,4 @@
-// One side of the latency comparison, in a process of its own: the producer and the worker, with the server beside it.
+// One side of the latency comparison, in a process of its own: the producer and the worker. The server is another process.
 import { withFolder } from "./environment.ts";
 import { answerApart } from "./processes.ts";
 import { quantile } from "./stats.ts";

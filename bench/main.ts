@@ -125,7 +125,7 @@ async function main(): Promise<number> {
   return report.violations.length === 0 ? 0 : 1;
 }
 
-// Ended from outside, it must still end the servers that it started; they listen for this process's exit.
+// When it is ended from outside, it must still end the servers that it started; they listen for this process's exit.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
 process.exitCode = await main().catch((error: unknown) => {

@@ -14,7 +14,7 @@ export interface OpenEmbedded extends Side {
 
 type Handler = (input: Input) => Output;
 
-/** A task by itself, as a caller who wants a durable result and no workflow would ask for it. */
+/** A task by itself, for a caller who wants a durable result and no workflow. */
 export async function openTasks(folder: string, slots: number, handler: Handler): Promise<OpenEmbedded> {
   const server = await serve({ data: folder, port: null });
   const worker = await work({ tasks: [noop(handler)], on: server, slots });
@@ -51,7 +51,7 @@ export async function openRuns(folder: string, slots: number, handler: Handler):
 const noop = (handler: Handler) => task("noop", async (input: Input) => handler(input));
 
 export interface Chain {
-  /** Runs a chain of `steps` steps to its end; `entered` is told the index of each step as its handler is entered. */
+  /** Runs a chain of `steps` steps to its end. Calls `entered` with the index of each step as its handler begins. */
   run(steps: number, entered: (index: number) => void): Promise<void>;
   close(): Promise<void>;
 }
@@ -136,7 +136,7 @@ export async function openRemote(folder: string, handler: Handler): Promise<Remo
       });
       const { status } = await connection.request("POST", `/api/workflows/${id}/run`);
       if (status !== 202) throw new Error(`a run was answered with ${status}`);
-      // Asking for the state before would put a request of this benchmark's own into the time it measures.
+      // Reading the state before would add a request of this benchmark to the time that it measures.
       await entered;
       while (!(await finished())) await new Promise((resolve) => setTimeout(resolve, 1));
     },

@@ -4,11 +4,11 @@ import { type ClientName, type HttpConnection, openConnection } from "./http-con
 import { answerApart, cpuMicroseconds, fineCpuMicroseconds, ownCpuMicroseconds } from "./processes.ts";
 import { quantile } from "./stats.ts";
 
-// A claim that finds nothing waits a little; when nothing was found for this long, the server will give no more.
+// A claim that finds nothing waits a little. When none has found anything for this long, the server has no more jobs.
 const EMPTY_PAUSE_MS = 5;
 const EMPTY_LIMIT_MS = 3_000;
-// An in-memory scheduler may lag behind its acknowledgements, and other clients may hold the jobs of this one; when nothing has settled for this
-// long, the rest counts as lost.
+// An in-memory scheduler may be slower than its acknowledgements, and other clients may hold the jobs of this one. When nothing has ended
+// for this long, the rest counts as lost.
 const SETTLE_LIMIT_MS = 5_000;
 const SETTLE_PAUSE_MS = 100;
 
@@ -20,7 +20,10 @@ export interface PairsRequest {
   readonly warmUpPairs: number;
   readonly workflows: number;
   readonly jobs: number;
-  /** "independent": all jobs of a workflow are ready at once; "fan-out": all but the first wait for the first; "chain": each for the one before. */
+  /**
+   * "independent": all jobs of a workflow are ready at once. "fan-out": all but the first wait for the first. "chain": each waits for the
+   * one before.
+   */
   readonly shape: "independent" | "fan-out" | "chain";
   /** Only for a chain: the pairs before which the server's CPU time is read. */
   readonly readCpuAt?: readonly number[];
@@ -37,12 +40,12 @@ export interface PairsAnswer {
   readonly claimP99: number;
   readonly completeP50: number;
   readonly completeP99: number;
-  /** Jobs that the server itself says ended in success, and those that should have and did not. */
+  /** The jobs that succeeded, as the server reports. Also those that should have succeeded and did not. */
   readonly finished: number;
   readonly lost: number;
   readonly refused: number;
   readonly repeated: number;
-  /** Only for a chain, in order: milliseconds of each pair, and the server's CPU microseconds read before each of some pairs. */
+  /** Only for a chain, in order: milliseconds of each pair, and the server's CPU microseconds before some of the pairs. */
   readonly each?: readonly number[];
   readonly serverCpuAt?: Readonly<Record<number, number>>;
 }
@@ -74,7 +77,7 @@ class Pairs {
     await Promise.all(connections.map((connection, index) => this.#work(connection, index, limit)));
   }
 
-  /** After the warm-up: what was seen stays seen, so that a job handed out again is noticed. */
+  /** After the warm-up: jobs that were seen stay marked, so that a job handed out again is noticed. */
   forget(): void {
     for (const times of [this.claims, this.completes, this.whole]) times.length = 0;
     this.done = 0;
@@ -167,7 +170,7 @@ async function settled(connection: HttpConnection, ids: readonly string[]): Prom
   }
 }
 
-/** A chain warms up on a chain of its own, because its first steps are part of what is measured. */
+/** The warm-up of a chain uses a separate chain, because the first steps are part of the measurement. */
 async function warmUpAndLoad(connections: readonly HttpConnection[], pairs: Pairs, request: PairsRequest): Promise<string[]> {
   const control = connections[0] as HttpConnection;
   const apart = request.shape === "chain";

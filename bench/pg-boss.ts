@@ -29,7 +29,7 @@ export async function openPgBoss(url: string, slots: number, handler: (input: In
       caller?.reject(error);
     }
   };
-  // What is fetched is worked on while the next is fetched.
+  // A batch is processed while the next one is fetched.
   const fetchAll = async (): Promise<void> => {
     if (isFetching) return;
     isFetching = true;

@@ -1,4 +1,4 @@
-// What the PostgreSQL benchmark says of its measurements.
+// What the PostgreSQL benchmark reports about its measurements.
 import type { PostgresLoop, SideName, TakeOver } from "./postgres-side.ts";
 import type { Cell, Report, Table, Target } from "./report.ts";
 import { median, type Ratio, ratioByRound } from "./stats.ts";
@@ -14,7 +14,7 @@ export interface PostgresReportInput {
   readonly takeOvers: readonly { readonly open: number; readonly times: readonly TakeOver[] }[];
 }
 
-/** Rate of ours on PostgreSQL to that of each other side, by the number of callers. */
+/** The rate of ours on PostgreSQL divided by that of each other side, by the number of callers. */
 const WANTED: Partial<Record<SideName, Record<number, number>>> = {
   sqlite: { 1: 0.45, 10: 0.5, 100: 0.6 },
   "graphile-worker": { 1: 2, 10: 6, 100: 8 },

@@ -29,7 +29,7 @@ const READY_TRIES_MAX = 600;
 
 export interface PostgresServer {
   readonly pid: number;
-  /** A new database. Removes the one before, and leaves nothing of it to be written in the time of the next measurement. */
+  /** A new database. Removes the one before, so that nothing of it is written during the next measurement. */
   fresh(): Promise<string>;
   query(sql: string, url?: string): Promise<Record<string, unknown>[]>;
   stop(): Promise<void>;
@@ -40,7 +40,7 @@ export async function startPostgres(folder: string): Promise<PostgresServer> {
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   if (isRoot) chownSync(folder, NOBODY, NOBODY);
-  // Texts are compared as bytes, whatever the machine speaks.
+  // Texts are compared as bytes, whatever the language of the machine is.
   const env = { LC_ALL: "C", TZ: "UTC" };
   const data = join(folder, "data");
   const flags = ["-D", data, "--username=bench", "--auth=trust", "--encoding=UTF8", "--no-instructions"];

@@ -73,7 +73,7 @@ async function post(url: string): Promise<null> {
   return null;
 }
 
-/** From opening the store until a worker has one of the open tasks in its hands. */
+/** From opening the store until a worker has claimed one of the open tasks. */
 async function takeOver(url: string): Promise<TakeOver> {
   await modulesFor({ url });
   const cpuBefore = process.cpuUsage();

@@ -13,7 +13,7 @@ const MICROSECONDS_PER_TICK = 10_000;
 export interface Running {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Settles when a line of standard output passes the test; refuses when the process ends before. */
+  /** Resolves when a line of standard output passes the test. Rejects when the process ends before. */
   line(test: (line: string) => boolean, timeoutMs?: number): Promise<string>;
   stop(): Promise<void>;
 }
@@ -126,7 +126,7 @@ export function ownCpuMicroseconds(): number {
   return user + system;
 }
 
-/** User and system time of another process, all its threads, to the clock tick. */
+/** User and system time of another process with all its threads, to the clock tick. */
 export function cpuMicroseconds(pid: number): number {
   const { own } = ticksOf(pid);
   return own * MICROSECONDS_PER_TICK;
@@ -142,7 +142,9 @@ export function familyCpuMicroseconds(pid: number): number {
   return ticks * MICROSECONDS_PER_TICK;
 }
 
-/** User and system time of a process, and of its children that have ended. A process that is gone has none: its parent has it. */
+/**
+ * User and system time of a process, and of its children that have ended. For a process that has ended: none, because its parent has it.
+ */
 function ticksOf(pid: number): { readonly own: number; readonly ended: number } {
   let text: string;
   try {
@@ -155,7 +157,7 @@ function ticksOf(pid: number): { readonly own: number; readonly ended: number } 
   return { own: Number(fields[11]) + Number(fields[12]), ended: Number(fields[13]) + Number(fields[14]) };
 }
 
-/** The same to the nanosecond, for short spans. A thread that ends between two readings takes its time with it. */
+/** The same to the nanosecond, for short spans. The time of a thread that ends between two readings is lost. */
 export function fineCpuMicroseconds(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

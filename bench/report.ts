@@ -18,7 +18,7 @@ export interface Target {
   readonly wanted: "at least" | "at most";
   readonly bound: number;
   readonly aim?: number;
-  /** Of value and bound; "x" when absent. */
+  /** The value divided by the bound; "x" when absent. */
   readonly unit?: string;
 }
 
@@ -74,7 +74,7 @@ function format(table: Table): string[] {
   );
 }
 
-/** Three figures are more than a shared machine can promise. */
+/** More than three figures would be noise on a shared machine. */
 export function formatCell(cell: Cell): string {
   if (typeof cell === "string") return cell;
   if (!Number.isFinite(cell)) return "-";

@@ -11,7 +11,7 @@ export function quantile(values: readonly number[], q: number): number {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** A ratio is taken round by round, between two neighbours in time, and the median of those is reported. */
+/** A ratio is computed for each round, between two measurements that follow each other. The median of these ratios is reported. */
 export interface Ratio {
   readonly median: number;
   readonly lowest: number;

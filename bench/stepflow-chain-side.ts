@@ -1,4 +1,4 @@
-// One long flow, each step after the one before; what its steps cost early and late, the worker has noted.
+// One long flow, each step after the one before. The worker has noted what early and late steps cost.
 import { openConnection } from "./http-connection.ts";
 import { answerApart } from "./processes.ts";
 

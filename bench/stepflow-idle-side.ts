@@ -10,7 +10,7 @@ export interface IdleRequest {
 }
 
 export interface IdleAnswer {
-  /** What one more stream takes. */
+  /** The cost of one more stream. */
   readonly bytesPerStream: number;
   readonly residentMib: number;
   readonly cpuMsPerSecond: number;
@@ -18,7 +18,7 @@ export interface IdleAnswer {
 
 /** Opened a few at a time: a backlog that overflows would lose some. */
 const AT_ONCE = 50;
-/** Long enough for what an opening stream sets going to be over: an unanswered discovery of components takes 5 s. */
+/** Long enough for the effects of an opening stream to end: an unanswered discovery of components takes 5 s. */
 const SETTLE_MS = 8_000;
 
 /** PullTasksRequest with a queue and a worker's id, in a frame of gRPC. */
@@ -51,7 +51,7 @@ async function openStream(url: string, worker: string): Promise<ClientHttp2Sessi
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 await answerApart<IdleRequest, IdleAnswer>(async ({ url, serverPid, streams, seconds }) => {
-  // The first one takes along what any stream needs once.
+  // The first one includes what any stream needs once.
   const sessions = [await openStream(url, "w0")];
   await pause(SETTLE_MS);
   const before = residentBytes(serverPid);

@@ -1,4 +1,4 @@
-// Orchestrators and workers of the Stepflow benchmark, real and ours: each a process of its own, configured alike.
+// Orchestrators and workers of the Stepflow benchmark, real and ours. Each is a process of its own, and all have the same configuration.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -101,7 +101,7 @@ function run(kind: WorkerKind, args: readonly string[], env: Record<string, stri
 
 const handle = (running: Running): Worker => ({ pid: running.pid, stop: () => kill(running) });
 
-/** An idle Python worker and an orchestrator with a worker on its stream do not end when they are asked to. */
+/** An idle Python worker, and an orchestrator with a worker on its stream, do not end on SIGTERM. */
 async function kill(running: Running): Promise<void> {
   running.child.kill("SIGKILL");
   await running.stop();

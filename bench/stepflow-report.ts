@@ -44,7 +44,7 @@ export function summarise(rounds: readonly Round[], steps: number): Report {
   };
 }
 
-/** Loads that are the same in every round, by what tells them apart. */
+/** Loads that are the same in every round, by what distinguishes them. */
 function grouped<T>(cells: readonly T[], name: (cell: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const cell of cells) {
@@ -181,7 +181,7 @@ function chainTable(rounds: readonly Round[], steps: number): Table {
   return { title: `A flow of ${steps.toLocaleString("en-US")} steps, each after the one before: cost of a step`, columns, rows };
 }
 
-/** At one caller the real orchestrator waits 40 ms for its own packets on gRPC, with any worker; so that load has no target. */
+/** With one caller, the real orchestrator waits 40 ms for its own packets on gRPC, with any worker. So that load has no target. */
 function workerTargets(rounds: readonly Round[]): Target[] {
   const groups = grouped(
     rounds.flatMap(({ workers }) => workers).filter(({ concurrency }) => concurrency > 1),
@@ -244,7 +244,7 @@ function loads({ workers, servers }: Round): { what: string; ours: boolean; answ
   ];
 }
 
-/** Python's worker on the real orchestrator answers for itself. */
+/** Python's worker on the real orchestrator is not ours to judge. */
 function violations(round: Round): string[] {
   return loads(round).flatMap(({ what, ours, answer: { lost, repeated, wrong } }) =>
     ours && lost + repeated + wrong > 0 ? [`${what}: ${lost} lost, ${repeated} repeated, ${wrong} wrong`] : [],

@@ -5,11 +5,11 @@ import { cpuMicroseconds } from "./processes.ts";
 
 const executions: number[] = [];
 let extra = 0;
-/** Of the long flow: when each step was begun, and what the server had cost by then. */
+/** For the long flow: when each step was begun, and the server's CPU time until then. */
 const times: number[] = [];
 const cpu: number[] = [];
 const serverPid = Number(process.env.SERVER_PID);
-/** Reading another process's time costs something too, so not at every step. */
+/** Reading another process's time has a cost, too, so it is not read at every step. */
 const READ_EVERY = 100;
 
 const tasks = [

@@ -69,14 +69,16 @@ export async function stepflow({ rounds: count, quick, only }: Options): Promise
 
 const OURS: WorkerKind = { by: "ours" };
 
-/** What runs a load: which protocol, and who answers for the two sides of it. */
+/** What a load needs: its protocol, and the two sides of it. */
 interface Pair {
   readonly protocol: Protocol;
   readonly server: "ours" | "memory" | "sqlite";
   readonly worker: "ours" | "python";
 }
 
-/** The same server with one worker and then with the other, both with as many slots: the real orchestrator in memory, then ours. */
+/**
+ * The same server with one worker and then with the other, both with as many slots. The real orchestrator runs in memory; then comes ours.
+ */
 async function workers(peers: Peers, size: Size): Promise<Round["workers"]> {
   const cells = [];
   for (const server of ["memory", "ours"] as const) {
@@ -91,7 +93,7 @@ async function workers(peers: Peers, size: Size): Promise<Round["workers"]> {
   return cells;
 }
 
-/** Our worker on each server, and beside them what a user of the real ones has: the orchestrator in memory with its own worker. */
+/** Our worker on each server. For comparison, the real orchestrator in memory with its own worker. */
 async function servers(peers: Peers, size: Size): Promise<Round["servers"]> {
   const cells = [];
   for (const protocol of PROTOCOLS) {

@@ -91,7 +91,7 @@ function measureOurs(load: Load): Promise<PairsAnswer> {
 
 function measureProcess(file: string, args: readonly string[], load: Load): Promise<PairsAnswer> {
   return withFolder(async (folder) => {
-    // Both print their address; the reference takes another port than it was given when that one is busy.
+    // Both print their address: the reference takes another port when the given one is busy.
     const server = start(file, args, { cwd: folder, env: { PORT: "3001", WORKFLOWS_DIR: folder } });
     try {
       const port = /:(\d+)/.exec(await server.line((text) => /:\d+/.test(text)))?.[1];
@@ -114,7 +114,7 @@ function summarise(rounds: readonly Round[]): Report {
     }
     const bare = own.flatMap((round) => round.bare ?? []);
     if (bare.length > 0) rows.push(row(`${label}  bare node:http`, bare));
-    // The reference does not get to the end of the fan-outs, so only what was lost can be compared there.
+    // The reference does not end the fan-outs, so only losses can be compared there.
     if (label === FAN_OUT_LABEL) continue;
     const compared = compare(own);
     const range = `${compared.rate.lowest.toFixed(2)}-${compared.rate.highest.toFixed(2)}`;
@@ -179,7 +179,7 @@ function row(label: string, side: readonly PairsAnswer[]): Cell[] {
   return [label, ...speed, sum((a) => a.finished), sum((a) => a.lost)];
 }
 
-/** Only ours can violate; what the reference loses is reported, not judged. */
+/** Only our losses fail the benchmark; those of the reference are reported. */
 function violations({ load, ours }: Round): string[] {
   if (ours.lost + ours.repeated + ours.refused === 0) return [];
   return [`ours at ${load}: ${ours.lost} lost, ${ours.repeated} handed out twice, ${ours.refused} refused`];

@@ -27,7 +27,7 @@ export interface ChaosOptions {
   links: number;
   /** The term of the workers' leases: a stop lasts longer. */
   termMs: number;
-  /** How many of each, spread over the whole time. */
+  /** The number of each fault, spread over the whole time. */
   counts: FaultCounts;
 }
 
@@ -41,7 +41,7 @@ interface ChaosTargets {
 
 /** A process is down for up to about half a term: some leases last longer than this and some do not. */
 const DOWN_MS_MAX = 600;
-/** Also when a loaded machine falls behind the schedule, a restarted process has some time before the next fault. */
+/** Even when a loaded machine is late, a restarted process runs for some time before the next fault. */
 const UP_MS_MIN = 400;
 /** The shortest and longest time that a stopped worker sleeps beyond its term: when it wakes, others hold its leases. */
 const OVERSLEEP_MS: [number, number] = [300, 1500];
@@ -136,7 +136,7 @@ async function play(fault: Fault, { server, workers, links, cancelOne, note }: C
 /** How long a service besides the server and its workers stays down. */
 const AWAY_MS_MAX = 500;
 
-/** It is killed and started again until the signal aborts, and runs afterwards. */
+/** The service is killed and started again until the signal aborts. Afterwards it runs. */
 export function killAgainAndAgain(
   name: string,
   service: { down(signal: NodeJS.Signals): Promise<void>; up(): Promise<void> },

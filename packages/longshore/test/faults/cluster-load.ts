@@ -149,7 +149,7 @@ export class Load {
     const request: Connection["request"] = async (method, path, body, options = {}) => {
       const there = this.#options.through().filter((node) => node.isThere);
       const node = there[this.#turn++ % there.length];
-      // All that this client knows are away.
+      // None of this client's nodes runs.
       if (node === undefined) throw await pause(5).then(() => new Error("No node is there."));
       const one = byNode.get(node) ?? connect(node.url, Number.POSITIVE_INFINITY);
       byNode.set(node, one);
@@ -170,7 +170,7 @@ export class Load {
     return made;
   }
 
-  /** Polls of another protocol, which find nothing: they must be answered all the same. */
+  /** Polls of another protocol, which find nothing: they must get an answer, too. */
   async #pollConductor(): Promise<void> {
     const connection = this.connection();
     while (!this.#working.signal.aborted) {
@@ -217,7 +217,7 @@ export async function inCluster(
   }
 }
 
-/** The longest time without an answer that a client waited for, in the minute behind a moment of the machine's clock. */
+/** The longest time that a client waited for an answer, in the minute before a moment of the machine's clock. */
 export function outageMs(history: readonly Entry[], tick: number): number {
   const answered = new Set(["run-start-acknowledged", "claim-got", "report-got", "claim-empty"]);
   const ticks = history.filter((entry) => answered.has(entry.kind) && entry.tick > tick - 100_000 && entry.tick < tick + 60_000_000);

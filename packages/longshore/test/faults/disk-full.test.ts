@@ -44,7 +44,7 @@ function keepBeating(connection: Connection, { leaseId, ttlMs }: Claim): () => P
     return statuses;
   };
   const beating = beat();
-  // A failed test does not need the responses.
+  // The test has failed: the responses do not matter.
   beating.catch(() => undefined);
   return () => {
     over.abort();
@@ -71,7 +71,7 @@ async function fillAndResume(disk: SmallDisk): Promise<void> {
       const claim = await connection.request("POST", "/api/jobs/claim", { worker_id: "w", labels: [], lease_ttl_secs: 30 });
       expect({ status: claim.status, text: claim.text }).toEqual({ status: 200, text: "null" });
       expect((await connection.request("GET", "/api/longshore/v1/runs")).status).toBe(200);
-      // It keeps its job for longer than a lease, although the server cannot accept its result yet.
+      // The worker keeps its job for longer than a lease, although the server cannot accept its result yet.
       await until("more than a term", 2 * held.ttlMs, () => Date.now() > filledAt + 1.5 * held.ttlMs);
       await expect(report(connection, held.leaseId, "complete", "during")).rejects.toMatchObject({ status: 503 });
 

@@ -9,11 +9,11 @@ import { type Command, ScriptedWorker } from "../support/flowkit-world.ts";
 import { itemsOf, madeOf } from "./flowkit-shape.ts";
 import type { Happening } from "./history.ts";
 
-/** What workers share: MongoDB as far as they use it. */
+/** What workers share: the part of MongoDB that they use. */
 export interface SharedStore {
   readonly claims: Set<string>;
   readonly complete: Set<string>;
-  /** What of a node's parts has come there so far. */
+  /** The parts of a node that are stored so far. */
   partials(taskId: string, node: string): Promise<readonly { uid: string; items: readonly string[] }[]>;
 }
 
@@ -27,13 +27,13 @@ export interface ReferenceWorkerParts {
 
 interface Run {
   readonly command: Command;
-  /** Batches that its last claim made, and that are still to be processed. */
+  /** Batches of its last claim that are not processed yet. */
   readonly made: { uid: string; items: readonly string[] }[];
   next: number;
   tokens: number;
 }
 
-/** Every so many steps it says that it lives. */
+/** It sends a heartbeat once in this many steps. */
 const BEAT_STEPS = 5;
 
 export class ReferenceWorker {
@@ -76,7 +76,7 @@ export class ReferenceWorker {
     await this.#commands.ready;
   }
 
-  /** One batch, or one look for more. */
+  /** Processes one batch, or looks for more. */
   async step(): Promise<void> {
     const run = this.#run;
     if (run === undefined || !this.#alive) return;

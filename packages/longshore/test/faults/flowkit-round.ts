@@ -199,7 +199,7 @@ async function partsOf(url: string, id: string, node: string): Promise<FinalPart
   }
 }
 
-/** Asks until there is an answer: the server may be away. */
+/** Asks until there is an answer: the server may be down. */
 async function call<Answer>(url: string, path: string, body?: unknown): Promise<Answer> {
   const request = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   return until(`an answer to ${path}`, ANSWER_MS_MAX, async () => {

@@ -36,12 +36,12 @@ export function graphOf({ batches, ms }: Shape, roles: Roles): Record<string, un
   };
 }
 
-/** Of one batch of u. */
+/** The items of one batch of u. */
 export function itemsOf(index: number): string[] {
   return Array.from({ length: BATCH_ITEMS }, (_, at) => `item-${index * BATCH_ITEMS + at}`);
 }
 
-/** Items by batch, by node. */
+/** For each node: the items of each batch. */
 export function expectedOf({ batches }: Shape): Map<string, Map<string, readonly string[]>> {
   const u = new Map<string, readonly string[]>();
   for (let index = 0; index < batches; index++) u.set(`b${index}`, itemsOf(index));

@@ -18,7 +18,7 @@ export type Happening =
   | { kind: "cancel-acknowledged"; runId: string; status: number; state?: string | undefined }
   | { kind: "cancel-refused"; runId: string; status: number }
   | { kind: "cancel-unanswered"; runId: string; why: string }
-  /** An ended run is restarted. `family` are the runs whose end may end it. */
+  /** An ended run is restarted. `family` has the runs whose end may end it. */
   | { kind: "restart-sent"; runId: string; family: string[] }
   | { kind: "restart-acknowledged"; runId: string }
   | { kind: "claim-sent"; claim: number }
@@ -59,7 +59,7 @@ export interface Claim {
   upstream: Record<string, string | undefined>;
   /** The number of the hand-out, when the worker knows it. */
   grant?: number;
-  /** It is only an offer, which the first heartbeat or report accepts. Before this, nothing is promised, and it lasts at most this long. */
+  /** It is only an offer, which the first heartbeat or report accepts. It lasts at most this long, and promises nothing before. */
   offerMs?: number;
   /** It came from a stream of messages, which may have stored it for a while, and may deliver it again. */
   stored?: boolean;
@@ -104,7 +104,7 @@ export function readHistory(directory: string): Entry[] {
 
 function readHistoryFile(path: string): Entry[] {
   const lines = readFileSync(path, "utf8").split("\n");
-  // What follows the last newline is empty, or a line cut short by the death of its writer: nothing depends on it.
+  // After the last newline there is nothing, or a line that the death of its writer has cut: nothing depends on it.
   lines.pop();
   return lines.map((line, index) => ({ ...(JSON.parse(line) as Entry), where: `${basename(path)}:${index + 1}` }));
 }

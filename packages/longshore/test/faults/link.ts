@@ -41,7 +41,7 @@ export async function openLink(serverPort: number | (() => number)): Promise<Lin
     from.on("error", () => now(() => to.resetAndDestroy()));
     from.on("close", () => {
       pairs.delete(pair);
-      // An orderly end is passed on by `end`; this is for a side that broke while it was paused.
+      // `end` passes on an orderly end. This is for a side that broke while it was paused.
       now(() => to.destroySoon());
     });
   };
@@ -57,7 +57,7 @@ export async function openLink(serverPort: number | (() => number)): Promise<Lin
   };
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (outside) => {
-    // Until it is joined nothing else would listen for its death.
+    // Until it is joined, no other listener would notice its end.
     outside.on("error", () => outside.destroy());
     now(() => join(outside));
   });

@@ -36,7 +36,7 @@ export interface ModelTask {
 
 export interface ModelBoard {
   create(jobs: Job[]): string;
-  /** Starting again with the same key answers the run of the first time. */
+  /** A second start with the same key returns the first run. */
   start(workflow: string, key: string): string | undefined;
   list(): string[];
   cancel(runId: string): boolean;
@@ -52,7 +52,7 @@ export interface ModelBoard {
   lines(runId: string): string[];
 }
 
-/** The place of the model's state between two lives of its process. */
+/** Where the model's state is kept between two lives of its process. */
 export interface Journal {
   load(): string | undefined;
   save(state: string): void;
@@ -72,7 +72,7 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
   const workflows = new Map(kept.workflows);
   const runs = new Map(kept.runs);
   const keys = new Map(kept.keys);
-  /** Reports that were accepted: sent again, they are answered as before. */
+  /** Accepted reports. When one is sent again, it gets the same answer. */
   const told = new Set(kept.told);
   const lines = new Map(kept.lines);
   const byLease = new Map<string, ModelTask>();
@@ -89,7 +89,7 @@ export function modelBoard(defect: Defect, journal?: Journal): ModelBoard {
     }
   };
 
-  /** The task that a lease holds now. A cancelled task knows its last lease, so that its worker is told 200 and nothing changes. */
+  /** The task that a lease holds now. A cancelled task keeps its last lease: its worker gets 200, and nothing changes. */
   const heldBy = (leaseId: string): ModelTask | undefined => {
     expire();
     const task = byLease.get(leaseId);

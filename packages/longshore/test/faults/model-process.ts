@@ -23,7 +23,7 @@ const journal: Journal = {
       : JSON.stringify({ ...(JSON.parse(state) as object), runs: [], keys: [], told: [], lines: [] });
   },
   save(state) {
-    // The death of the process in the middle of a write must leave the state before it.
+    // When the process dies in the middle of a write, the state before it must remain.
     writeFileSync(`${file}.new`, state);
     renameSync(`${file}.new`, file);
   },

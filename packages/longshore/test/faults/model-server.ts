@@ -6,7 +6,7 @@ import { type Defect, type Journal, type ModelBoard, type ModelTask, modelBoard 
 
 interface ModelServer {
   url: string;
-  /** How many times something was handed out, or reported on: a number that does not change means done, or stuck. */
+  /** How often something was handed out or reported on. When this number does not change, the work is done or stuck. */
   moves(): number;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export async function startModelServer(defect: Defect, port = 0, journal?: Journ
         response.writeHead(status, said === undefined ? {} : { "content-type": "application/json" });
         response.end(said === undefined ? undefined : JSON.stringify(said));
       },
-      // The client went away in the middle of its request.
+      // The client disconnected in the middle of its request.
       () => response.destroy(),
     );
   });

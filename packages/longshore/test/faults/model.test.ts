@@ -13,7 +13,7 @@ import { runWorker } from "./raw-worker.ts";
 import { chain, diamond, fanOutAndIn } from "./shapes.ts";
 import type { RuleName, Violation } from "./violation.ts";
 
-/** Nothing was handed out or reported for several terms of the longest lease: a run that has not ended by then never will. */
+/** When nothing was handed out or reported for several terms of the longest lease, a run that has not ended never will. */
 const STUCK_MS = 3_000;
 /**
  * Chance and the load of the machine decide whether a worker sleeps, fails or repeats a report at the right time. So the test may play more

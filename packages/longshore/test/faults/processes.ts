@@ -12,13 +12,13 @@ import type { WorkerSettings } from "./raw-worker.ts";
 
 export interface ManagedProcess {
   name: string;
-  /** Starts a new life of the process; the one before must be over. */
+  /** Starts a new life of the process. The life before must have ended. */
   start(): Promise<void>;
   /** SIGKILL: no handler of the process runs. Resolves when it is gone. */
   kill(): Promise<void>;
   /** Starts a life and kills it `afterMs` later, ready or not. */
   stumble(afterMs: number): Promise<void>;
-  /** SIGTERM, and waits until the process has ended by itself; throws when it does not, or ends otherwise than with 0. */
+  /** Sends SIGTERM, and waits until the process has ended by itself. Throws when it does not, or when its exit code is not 0. */
   end(): Promise<void>;
   pause(): void;
   resume(): void;
@@ -44,7 +44,7 @@ const WORKER_PROGRAM = fileURLToPath(new URL("./worker-process.ts", import.meta.
 
 /** A loaded machine may take seconds to start a process; one that takes this long has failed. */
 const START_MS_MAX = 90_000;
-/** What an orderly end may take: the server waits up to ten seconds for requests in flight. */
+/** The time for a graceful end: the server waits up to ten seconds for requests in progress. */
 const END_MS_MAX = 20_000;
 
 export function serverProcess({
@@ -97,7 +97,7 @@ export function workerProcess(
   let life = 0;
   return managed(settings.name, history, () => {
     const file = join(directory, `${settings.name}.${life}.jsonl`);
-    // Each life draws other numbers, all from the one seed.
+    // Each life has other random numbers, all from the one seed.
     const own: WorkerSettings = { ...settings, history: file, seed: settings.seed + 1000 * life++ };
     const log = openSync(join(directory, `${settings.name}.log`), "a");
     const child = spawn(process.execPath, ["--import", "tsx", program, JSON.stringify(own)], {
@@ -111,9 +111,9 @@ export function workerProcess(
 
 export interface OwnWorker {
   name: string;
-  /** What follows `longshore work`. */
+  /** The arguments after `longshore work`. */
   parameters: readonly string[];
-  /** Beside this process's. */
+  /** In addition to the variables of this process. */
   env?: Record<string, string>;
 }
 
@@ -131,7 +131,7 @@ export function ownWorkerProcess({ name, parameters, env = {} }: OwnWorker, dire
   });
 }
 
-/** A program of Node on the built package, with one argument; each life has a history of its own. It is ready when it says so. */
+/** A program of Node on the built package, with one argument. Each life has a history of its own. It prints when it is ready. */
 export function programProcess(
   name: string,
   program: string,
@@ -150,7 +150,7 @@ export function programProcess(
 
 /** Resolves when all that the process has ever written to standard error is in the file. */
 async function keepErrors(child: ChildProcess, log: string): Promise<void> {
-  // A log that cannot be written is missed by its reader; the test continues.
+  // A reader of the log will notice that it is missing; the test continues.
   if (child.stderr) await pipeline(child.stderr, createWriteStream(log, { flags: "a" })).catch(() => undefined);
 }
 
@@ -185,7 +185,7 @@ function managed(name: string, history: HistoryWriter, launch: Launch): ManagedP
     kill,
     async stumble(afterMs) {
       const ready = begin();
-      // A life that is cut short never becomes ready, which is what it is for.
+      // A life that is to be cut short never becomes ready.
       ready.catch(() => undefined);
       await wait(afterMs);
       await kill();
@@ -223,7 +223,7 @@ async function endOf(child: ChildProcess): Promise<unknown[]> {
   }
 }
 
-/** Waits for the line `{"ready":true,...}`; a server that ends or stays silent instead is an error that says where its log is. */
+/** Waits for the line `{"ready":true,...}`. When a server ends or stays silent instead, the error names its log. */
 function readyLine(child: ChildProcess, log: string, logged: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {

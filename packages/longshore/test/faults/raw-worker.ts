@@ -36,10 +36,10 @@ const IDLE_MS = 25;
 /** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
 
-/** Resolves when the signal is aborted and every job in hand has been reported. */
+/** Resolves when the signal is aborted and all its jobs have been reported. */
 export async function runWorker(settings: WorkerSettings, signal: AbortSignal, open: typeof connect = connect): Promise<void> {
   const history = openHistory(settings.history);
-  // Two connections a slot for claims and reports, two for heartbeats and logs, so that none waits for another.
+  // For each slot: two connections for claims and reports, two for heartbeats and logs. So none waits for another.
   const connection = open(settings.url, 2 * settings.slots);
   const beats = open(settings.url, 2 * settings.slots);
   const random = seededRandom(settings.seed);
@@ -146,5 +146,5 @@ function close(...connections: Connection[]): void {
   for (const connection of connections) connection.close();
 }
 
-/** The pause was cut short because the job is over, which the caller sees for itself. */
+/** The pause was cut short because the job is over, which the caller notices itself. */
 function ignoreAbort(): void {}

@@ -1,4 +1,4 @@
-// One round of chaos: runs are started at an even rate while processes die, sleep and restart; then everything must end, with correct
+// One round of chaos. Runs are started at an even rate while processes die, sleep and restart. Then everything must end, with correct
 // results.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Job } from "./api.ts";
@@ -35,7 +35,7 @@ export const NO_FAULTS: FaultCounts = {
 const WORK_MS: [number, number] = [2, 400];
 
 const TTL_SECS = 1;
-/** Every third worker: its leases are still live when the server is back after a death. */
+/** Every third worker. Its leases are still valid when a killed server is back. */
 const LONG_TTL_SECS = 4;
 const SLOTS = 4;
 /** Several terms after the last fault, on a busy machine. */
@@ -95,7 +95,7 @@ export async function playRound(arena: Arena, options: RoundOptions): Promise<Ve
   return verdict;
 }
 
-/** The effects of the round, for the reader: a round without a refused report has shown little. */
+/** The effects of the round, for the reader: a round in which no report was refused has shown little. */
 function describeRound({ final, history }: Verdict): string {
   const count = (test: (entry: Happening) => boolean): number => history.filter(test).length;
   const ofServer = (kind: Happening["kind"]): number => count((entry) => entry.kind === kind && "name" in entry && entry.name === "server");

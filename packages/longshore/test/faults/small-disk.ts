@@ -16,9 +16,9 @@ export interface SmallDisk {
 
 export interface DiskWay {
   name: string;
-  /** Whether a server that is started on it finds it full as well. */
+  /** Whether a server that is started on it also finds it full. */
   outlivesServer: boolean;
-  /** What is missing on this machine for it; undefined when nothing is missing. */
+  /** What this machine lacks for it; undefined when it lacks nothing. */
   missing(): string | undefined;
   open(megabytes?: number): SmallDisk;
 }
@@ -62,7 +62,7 @@ const fileSizeLimit: DiskWay = {
     const directory = mkdtempSync(join(tmpdir(), "longshore-disk-"));
     return {
       directory,
-      // Unless ignored, the signal that goes with the refused write would end the process.
+      // Unless it is ignored, the signal of a refused write would end the process.
       command: ["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh", process.execPath, SERVER_PROGRAM],
       fill: (pid) => run("prlimit", "--pid", String(pid), "--fsize=4096:unlimited"),
       makeRoom: (pid) => run("prlimit", "--pid", String(pid), "--fsize=unlimited:unlimited"),
@@ -75,7 +75,7 @@ export const DISK_WAYS: readonly DiskWay[] = [smallTmpfs, fileSizeLimit];
 
 function writeUntilFull(path: string): void {
   const file = openSync(path, "w");
-  // Smaller and smaller pieces, so that not even one page is left.
+  // Smaller and smaller pieces, until there is not even one page left.
   for (let bytes = FILLER_BYTES; bytes >= 1; bytes = Math.floor(bytes / 16)) {
     while (canWrite(file, bytes));
   }

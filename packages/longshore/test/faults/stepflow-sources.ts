@@ -1,4 +1,4 @@
-// Where a rude worker of Stepflow gets its tasks: from a stream of the orchestrator, or from a stream of NATS.
+// Where a misbehaving worker of Stepflow gets its tasks: from a stream of the orchestrator, or from a stream of NATS.
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import type { GrpcChannel } from "../../src/net/grpc/client.ts";
@@ -19,7 +19,7 @@ export function streamedTasks({ channel, workerId, signal }: TaskSource): AsyncG
 
 const STREAM = "STEPFLOW_TASKS";
 const CONSUMER = "stepflow-default";
-/** A second is what the library allows at least. */
+/** The library allows no less than a second. */
 const FETCH_MS = 1_000;
 
 /** Acknowledges on receipt, as the reference's workers do: one that dies after that has lost the message. */

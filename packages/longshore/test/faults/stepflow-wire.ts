@@ -1,4 +1,4 @@
-// Stepflow's queues for the fault proof: the server's configuration, and the shapes of workflows written as flows.
+// Stepflow's queues for the fault test: the server's configuration, and the shapes of workflows written as flows.
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import type { Connection } from "./http.ts";
 
 /** How long a worker of a queue may be silent: the protocol's crash window, which is fixed. */
 export const STEPFLOW_TERM_MS = 5_000;
-/** How long a task may wait to be claimed: short, so that what a vanished stream held is soon with others. */
+/** How long a task may wait to be claimed. It is short: what a lost stream held is soon with others. */
 export const OFFER_SECS = 2;
 /** Far above what any schedule of faults can use up, so that only a cancel keeps a run from succeeding. */
 const BUDGET = 1_000;
 
-/** Tasks come over a stream of gRPC, or through NATS where a server of it is named; then workers may serve other orchestrators as well. */
+/** Tasks come over a stream of gRPC, or through NATS when a server of it is named. Then workers may serve other orchestrators, too. */
 export function stepflowWire(nats?: string, others: readonly Pick<Arena, "url" | "directory">[] = []): Wire {
   const plugin = nats === undefined ? { type: "grpc", queueName: "python" } : { type: "nats", url: nats, stream: "STEPFLOW_TASKS" };
   const habits = nats === undefined ? {} : { nats, others: others.map(({ url, directory }) => ({ url, directory })) };
@@ -35,7 +35,7 @@ export function wireOf(plugin: Record<string, unknown>): Wire {
   };
 }
 
-/** A flow is started by its name. Each step is given the outputs of just those that it depends on, by their names. */
+/** A flow is started by its name. Each step gets the outputs of the steps that it depends on, by their names. */
 async function defineFlow(connection: Connection, name: string, jobs: Job[]): Promise<string> {
   const flowName = `${name}-${randomUUID()}`;
   const outputsOf = (ids: readonly string[]): Record<string, unknown> => Object.fromEntries(ids.map((id) => [id, { $step: id }]));

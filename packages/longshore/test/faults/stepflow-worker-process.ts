@@ -1,4 +1,4 @@
-// One worker of Stepflow's queues as a process of its own. SIGTERM lets the tasks in hand finish.
+// One worker of Stepflow's queues as a process of its own. After SIGTERM it finishes its tasks.
 import { runStepflowWorker, type StepflowWorkerSettings } from "./stepflow-worker.ts";
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as StepflowWorkerSettings;

@@ -33,7 +33,7 @@ interface Home {
 const IDLE_MS = 25;
 /** How long a report is sent again while there is no answer: longer than any restart of the server. */
 const REPORT_PATIENCE_MS = 20_000;
-/** Longer than any answer of a healthy server: a call through a silent link must not hang its worker forever. */
+/** Longer than any answer of a healthy server: a call through a silent link must end. */
 const ANSWER_MS_MAX = 10_000;
 const BEAT_MS = 1_000;
 /** The share of tasks that are worked on without being claimed, as the protocol allows. */
@@ -52,14 +52,14 @@ export async function runStepflowWorker(settings: StepflowWorkerSettings, signal
   const slot = async (): Promise<void> => {
     while (!signal.aborted) {
       const claim = claims++;
-      // The owner of the task is not known before it comes.
+      // The owner of the task is known only when the task arrives.
       writeToAll({ kind: "claim-sent", claim });
-      // Some take one task and leave the stream, which may hold the next one by then.
+      // Some take one task and leave the stream, which may have the next one by then.
       const leaves = random.chance(0.3) ? new AbortController() : undefined;
       const source: TaskSource = { channel: own.channel, workerId: settings.name, nats: settings.nats, signal: leaves?.signal ?? signal };
       try {
         for await (const assignment of settings.nats === undefined ? streamedTasks(source) : natsTasks(source)) {
-          // Over a network that fails, its own orchestrator has another address than the one that it tells.
+          // Over a network that fails, the worker reaches its own orchestrator at another address than the one it reports.
           const home = homes.find(({ address }) => address === assignment.context?.orchestratorServiceUrl) ?? own;
           await new Errand({ ...home, random, settings, claim, assignment }).run();
           leaves?.abort();
@@ -186,7 +186,7 @@ class Errand {
   async #listComponents(): Promise<void> {
     const listComponents = { components: [{ componentId: "work", path: "/work" }] };
     const request = { taskId: this.#taskId, listComponents };
-    // Asked again when it did not arrive.
+    // The report is sent again when it did not arrive.
     await this.#parts.channel.unary(OrchestratorService.CompleteTask, request, { timeoutMs: ANSWER_MS_MAX }).catch(() => undefined);
   }
 
@@ -198,7 +198,7 @@ class Errand {
 /** Of TaskStatus. */
 const IN_PROGRESS = 1;
 
-/** NOT_FOUND is an answer: it is not this worker's any more. Everything else may or may not have been carried out. */
+/** NOT_FOUND is an answer: the task is not this worker's any more. Everything else may or may not have been carried out. */
 async function answered<T extends { status: number }>(call: () => Promise<T>): Promise<T | { status: number }> {
   try {
     return await call();
@@ -230,5 +230,5 @@ function offerIn({ taskId, execute }: TaskAssignment): Claim {
   };
 }
 
-/** The pause was cut short because the task is over, which the caller sees for itself. */
+/** The pause was cut short because the task is over, which the caller notices itself. */
 function ignoreAbort(): void {}

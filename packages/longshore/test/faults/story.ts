@@ -5,9 +5,9 @@ import type { Entry, ReportVerb } from "./history.ts";
 export interface FinalState {
   runs: { id: string; state: string; ended: boolean }[];
   tasks: FinalTask[];
-  /** Every run that the server knows; undefined when it was not asked. */
+  /** Every run that the server knows; undefined when the server was not asked. */
   listed?: string[] | undefined;
-  /** Every line of every log; undefined when it was not asked. */
+  /** Every line of every log; undefined when the server was not asked. */
   lines?: string[] | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Report {
   verb: ReportVerb;
   /** Every time it was sent: a report without an answer is sent again. */
   sent: Entry<"report-sent">[];
-  /** The first answer, if any came. */
+  /** The first answer that arrived, if any. */
   got?: Entry<"report-got"> | undefined;
   answers: Entry<"report-got">[];
 }
@@ -63,11 +63,11 @@ export interface Story {
   /** Leases of each task, oldest hold first. */
   tasks: Map<string, Lease[]>;
   runs: Map<string, RunStory>;
-  /** Lines of logs, each its own, as they were sent and answered. */
+  /** Lines of logs, each separately, as they were sent and answered. */
   lines: Map<string, { runId: string; sent: Entry<"log-sent">; got?: Entry<"log-got"> | undefined }>;
-  /** The times without a server, as seen from outside: it was back before `to`. Every valid hold then gets a full term. */
+  /** The times without a server, as seen from outside: it was back before `to`. Then every valid hold gets a full term. */
   outages: { from: number; to: number }[];
-  /** Claim answers that named a lease that an earlier answer had named already, where messages are not delivered twice. */
+  /** Claim answers that named a lease which an earlier answer had named. Only where messages are not delivered twice. */
   repeatedLeases: { first: Entry<"claim-got">; again: Entry<"claim-got"> }[];
   final: FinalState;
   finalTasks: Map<string, FinalTask>;
@@ -85,7 +85,7 @@ export function accepted(lease: Lease, verb: ReportVerb): (Report & { got: Entry
 
 /** Negative when the first was granted before the second: a later attempt, or the same attempt handed out at a later time. */
 export function compareAge({ claimGot: a }: Lease, { claimGot: b }: Lease): number {
-  // Where hand-outs are numbered, their numbers are the order; times are those of the worker's reading then.
+  // Where hand-outs have numbers, these give the order; otherwise the times that the worker noted.
   if (a.grant !== undefined && b.grant !== undefined) return a.grant - b.grant;
   return a.attempt - b.attempt || a.grantedAt - b.grantedAt;
 }
@@ -174,7 +174,7 @@ function beaten(lease: Lease | undefined): void {
   if (lease) lease.beats++;
 }
 
-/** The process that wrote an entry: numbers of claims are its own. */
+/** The process that wrote an entry: each process numbers its own claims. */
 const writer = (entry: Entry): string => entry.where.slice(0, entry.where.lastIndexOf(":"));
 
 function runOf(story: Story, id: string): RunStory {

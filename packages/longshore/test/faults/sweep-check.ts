@@ -38,7 +38,7 @@ export async function checkAfterCrash(folder: string, known: Known): Promise<Fin
 
 async function compare(engine: OpenEngine, { facts, doubt }: Known, found: Findings, ended: boolean): Promise<void> {
   const gone = [...facts, ...(doubt === null ? [] : [[doubt.key, doubt.value] as const])].filter(([, value]) => value === "gone");
-  // With a run goes all that belongs to it; a blob goes alone.
+  // With a run, all that belongs to it is removed; a blob is removed alone.
   const removed = gone.filter(([key]) => key.startsWith("run ")).map(([key]) => key.slice("run ".length));
   for (const [key, value] of facts) {
     if (key.startsWith("key ") || (value !== "gone" && removed.some((id) => key.includes(id)))) continue;
@@ -140,7 +140,7 @@ async function ticksOnce(engine: OpenEngine, clock: TestClock, { facts, doubt }:
   }
 }
 
-/** A record that is not handed out to its group was read: as it was appended, it is lost otherwise. */
+/** A record that is not handed out to its group must have been read. Otherwise it is lost, because it was appended. */
 async function record({ busLog }: OpenEngine, key: string): Promise<string> {
   const taken = await busLog.take(READERS);
   if (taken === null) return "read";
@@ -180,12 +180,12 @@ async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, fo
       if (facts.has(`task ${task.id}`)) found.duplicated.push(`task ${task.id} was handed out again`);
       await engine.board.complete({ taskId: task.id, grant: task.grant, holder: "heir" }, '"late"');
     }
-    // A step that waits for a signal gets it from a client that was not answered.
+    // A step that waits for a signal gets it from a client that got no answer.
     for (const { run_id, signal: name } of db
       .prepare("SELECT run_id, signal FROM task WHERE ended_at IS NULL AND signal IS NOT NULL")
       .all())
       await engine.signals.send(String(run_id), { name: String(name), value: '"first"', key: String(name) });
-    // Holds of the process that died lapse.
+    // Holds of the process that died expire.
     await clock.advance(tasks.length === 0 ? TERM_MS : 0);
     for (let turn = 0; turn < 5; turn++) await clock.advance(0);
   }

@@ -6,9 +6,9 @@ import { dirname, join, relative } from "node:path";
 import type { Op } from "./sweep-trace.ts";
 
 /**
- * `kill`: the process is gone, and everything that it wrote is there. `cut`: the power was cut, and only what was synced is there. `late`: so
- * too, but all writes since then came through except the first, for a disk writes in any order. `torn`: only the first half of each did, in
- * whole sectors.
+ * `kill`: the process is gone, and everything that it wrote is there. `cut`: the power was cut, and only what was synced is there. `late`:
+ * the same, but all later writes except the first are there too, because a disk writes in any order. `torn`: only the first half of each
+ * later write is there, in whole sectors.
  */
 export const CRASHES = ["kill", "cut", "late", "torn"] as const;
 export type Crash = (typeof CRASHES)[number];
@@ -107,7 +107,7 @@ function contentOf(synced: Buffer, changes: readonly Change[]): Buffer {
   return content;
 }
 
-/** Two crashes that leave the same content are tested once. */
+/** Two crashes with the same remaining content are tested once. */
 export function digestOf(files: ReadonlyMap<string, Buffer>): string {
   const hash = createHash("sha256");
   for (const [path, content] of [...files].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -11,10 +11,10 @@ export type Op =
 
 const CALLS = ["openat", "pwrite64", "write", "ftruncate", "fsync", "fdatasync", "rename", "unlink", "mkdir"];
 
-/** Far above a page, a blob and a line of the ledger: what is longer would be cut off. */
+/** Far above a page, a blob and a line of the ledger; longer texts would be cut off. */
 const BYTES_MAX = 200_000;
 
-/** What goes before the command that is to be recorded. */
+/** The words before the command that is to be recorded. */
 export function straceOf(file: string): string[] {
   const other = ["writev", "pwritev", "renameat", "renameat2", "unlinkat", "mkdirat"];
   return ["strace", "-f", "-qq", "-y", "-xx", "-s", String(BYTES_MAX), "-e", `trace=${[...CALLS, ...other].join()}`, "-o", file];
@@ -40,7 +40,7 @@ export function readOps(text: string, wanted: (path: string) => boolean): Op[] {
 
 function opOf(call: string): Op | null {
   const name = /^(\w+)\(/.exec(call)?.[1];
-  // What failed has changed nothing.
+  // A failed call has changed nothing.
   if (name === undefined || !/\) += \d+(<[^>]*>)?$/.test(call)) return null;
   const texts = [...call.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map((match) => bytesOf(match[1] ?? ""));
   const path = bytesOf(/^\w+\(\d+<((?:\\x[0-9a-f]{2})*)>/.exec(call)?.[1] ?? "").toString();

@@ -30,12 +30,12 @@ export const READERS = { group: "readers", member: "m", topics: ["news"], max: 1
 
 const step = (id: string, more: object = {}) => ({ id, task: id, input: null, ...more });
 
-/** A blob that is unused for this long is gone when pruning next comes by, which it does each minute. */
+/** A blob that is unused for this long is removed by the next pruning, within a minute. */
 const BLOB_AGE_MS = 90_000;
 const PRUNING_MS = 60_000;
 /** Far more than pruning needs. */
 const MINUTES_MAX = 100;
-/** Turns of the event loop that each pruning is given for its files. */
+/** Turns of the event loop that each pruning gets for its files. */
 const PRUNING_TURNS = 100;
 
 /** `opened` receives the database before anything is done. */
@@ -119,7 +119,7 @@ class Workload {
     await this.#turns();
     await this.#function();
     await this.#single();
-    // Of every second run the rows stay, so that later crashes find them.
+    // The rows of every second run stay, so that later crashes find them.
     if (this.#round % 2 === 0) await this.#told(`run ${runId}`, "gone", () => this.#engine.removeRun(runId));
     return hash;
   }
@@ -167,7 +167,7 @@ class Workload {
     throw new Error(`There is nothing on lane ${lanes.join()}.`);
   }
 
-  /** A step that gives parts and lines on its way, says how far it has come, and ends. */
+  /** A step that emits parts, writes lines, reports its progress, and ends. */
   async #stream(task: TaskRow): Promise<void> {
     const { parts, logStore, board } = this.#engine;
     for (const uid of ["p1", "p2"])
@@ -237,7 +237,7 @@ class Workload {
     await this.#told(`run ${run.id}`, "succeeded", async () => {});
   }
 
-  /** Two runs of which the second waits for the end of the first, and one that is cancelled while it waits. */
+  /** Two runs, the second of which waits for the end of the first. A third is cancelled while it waits. */
   async #turns(): Promise<void> {
     const { runs } = this.#engine;
     const start = async () => {
@@ -323,7 +323,7 @@ class Workload {
   }
 }
 
-/** A start that is sent again under its key makes no second run. */
+/** A second start with the same key makes no second run. */
 function keyOf(round: number): string {
   return `start ${round}`;
 }

@@ -29,7 +29,7 @@ interface Recording {
   ops: Op[];
 }
 
-/** For trying the sweep itself: a disk that `lies` about its syncs, and a crash at `every` so many points only. */
+/** For tests of the sweep: a disk that `lies` about its syncs, and a crash only at `every` so many points. */
 interface SweepOptions {
   lies?: boolean;
   every?: number;
@@ -87,7 +87,7 @@ async function crashEverywhere({ data, ledger, ops }: Recording, folder: string,
   return report;
 }
 
-/** What the process had noted in its ledger so far. */
+/** The content of the ledger so far. */
 class Told {
   readonly #facts = new Map<string, string>();
   #doubt: Known["doubt"] = null;

@@ -2,13 +2,13 @@
 
 export interface Answered {
   status: number;
-  /** Syncs of the write-ahead log since the answer before. */
+  /** Syncs of the write-ahead log since the previous answer. */
   syncs: number;
-  /** Whether something written to that log had not been synced when the answer left. */
+  /** Whether the answer left before everything written to that log was synced. */
   unsynced: boolean;
 }
 
-/** Reads the trace of a server that was asked one thing after the other. */
+/** Reads the trace of a server that got one request after the other. */
 export function readTrace(text: string): Answered[] {
   const answers: Answered[] = [];
   let syncs = 0;

@@ -1,4 +1,4 @@
-// One worker as a process of its own: `node --import tsx worker-process.ts '{"url":...}'`. SIGTERM lets the jobs in hand finish.
+// One worker as a process of its own: `node --import tsx worker-process.ts '{"url":...}'`. After SIGTERM it finishes its jobs.
 import { runWorker, type WorkerSettings } from "./raw-worker.ts";
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as WorkerSettings;

@@ -122,7 +122,7 @@ async function operationFinder(): Promise<(method: string, path: string) => Oper
   return (method, path) => router.find(method, path.split("?")[0] as string).entry?.route as Operation | undefined;
 }
 
-/** Statuses that the listener and the checks in front of an operation may answer. */
+/** Statuses that the listener and the checks before an operation may return. */
 const anyOperation = [400, 401, 403, 413, 429, 503];
 
 function documented(operation: Operation | undefined, status: number, body: unknown): void {

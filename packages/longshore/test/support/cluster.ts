@@ -12,7 +12,7 @@ import { untilElsewhere } from "./until.ts";
 export interface OwnOptions {
   readonly flags?: readonly string[];
   readonly env?: Record<string, string>;
-  /** Its way to the data. */
+  /** The node's way to the data. */
   readonly store?: string;
 }
 
@@ -53,7 +53,7 @@ export class NodeProcess {
   }
 
   /**
-   * Whether a request that began at this time, by the monotonic clock, must get a response. A stopping node still responds to its requests.
+   * Whether a request that began at this time, by the monotonic clock, must get a response. A stopping node still replies to its requests.
    */
   owesAnswer(begunAt: number): boolean {
     if (this.#presence === "there") return begunAt >= this.#since;
@@ -131,12 +131,12 @@ export class Cluster {
     for (const node of this.nodes) await node.start();
   }
 
-  /** The node that owns the data, by the row of PostgreSQL; waits until there is one among the nodes that are there. */
+  /** The node that owns the data, by the row of PostgreSQL. Waits until one of the running nodes owns it. */
   async owner(): Promise<NodeProcess> {
     return untilElsewhere(async () => (await this.ownerNow()) ?? false);
   }
 
-  /** Null when no node that is there owns the data. */
+  /** Null when no running node owns the data. */
   async ownerNow(): Promise<NodeProcess | null> {
     const name = await this.#ownerName().catch(() => "");
     return this.nodes.find((node) => node.isThere && name.split("/").at(-2) === String(node.process.pid())) ?? null;
@@ -144,7 +144,7 @@ export class Cluster {
 
   #turn = 0;
 
-  /** The port of the next node that is there, as a balancer would choose it. */
+  /** The port of the next running node, as a balancer would choose it. */
   readonly nextPort = (): number => {
     const there = this.nodes.filter((node) => node.isThere);
     return ((there[this.#turn++ % there.length] ?? this.nodes[0]) as NodeProcess).port;

@@ -19,9 +19,9 @@ export class Faults {
   /** The process dies at this write: before it reaches the disk, or after it did and before any answer. */
   dieAt: { write: number; when: "before" | "after" } | null = null;
   dead = false;
-  /** As many of the next writes fail; the process lives on. */
+  /** This many of the next writes fail; the process continues. */
   failNext = 0;
-  /** Statements that were carried out, and how many rows they gave, while counting is on. */
+  /** Statements that were carried out, and the number of their rows, while counting is on. */
   counted: { sql: string; rows: number }[] | null = null;
 
   wrap(db: Database): Database {

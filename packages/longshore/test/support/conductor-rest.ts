@@ -99,7 +99,7 @@ async function settle(clock: TestClock): Promise<void> {
   for (let round = 0; round < 30; round++) await clock.advance(0);
 }
 
-/** The requests alone, for a server that runs elsewhere. `settle` waits until what a request set going between runs has come to rest. */
+/** The requests alone, for a server that runs elsewhere. `settle` waits until all effects of a request have ended. */
 export function conductorConversation(url: string, agent: Agent | undefined, settle: () => Promise<void>) {
   const { send: exchange } = conversation(url, agent);
   const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {

@@ -23,7 +23,7 @@ export interface SeenRequest {
 export interface StubOptions {
   /** False: `update-v2` gets the response of a server that does not have it. */
   readonly v2?: boolean;
-  /** Empty polls are held until a task comes, `releasePolls` is called or the client goes. */
+  /** Empty polls wait until a task comes, `releasePolls` is called or the client disconnects. */
   readonly longPolls?: boolean;
   /** Its poll responses report that it takes back tasks of disconnected polls. */
   readonly returns?: boolean;
@@ -131,7 +131,7 @@ export class ConductorStub {
     (this.tasks.get(taskId) as StubTask).status = status;
   }
 
-  /** Returns the polls that are held. */
+  /** Returns the polls that wait. */
   releasePolls(): void {
     for (const release of [...this.#held]) release();
   }

@@ -49,7 +49,7 @@ export interface FlowkitWorldOptions {
   readonly bus?: (bus: Bus) => Bus;
   /** Messages go through the outbox of the data file. */
   readonly outbox?: boolean;
-  /** What the coordinator asks where workers of other makes keep results. */
+  /** What the coordinator asks about results that workers of other implementations store. */
   readonly results?: Partial<ForeignResults>;
 }
 
@@ -173,7 +173,7 @@ export async function openFlowkit(options: FlowkitWorldOptions = {}) {
       (await partRows(run, node)).map(({ value }) => JSON.parse(value) as JsonObject),
     partRows,
     worker: (id: string, roles: string[], more: { capacity?: number; mute?: boolean } = {}) => startWorker(id, roles, more),
-    /** The coordinator alone goes away and comes back; workers and the bus continue. */
+    /** Only the coordinator stops and starts again; workers and the bus continue. */
     async restartCoordinator(whileAway: () => Promise<void> = async () => {}): Promise<void> {
       await coordinator.stop();
       await whileAway();

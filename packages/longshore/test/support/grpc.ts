@@ -1,4 +1,4 @@
-// A gRPC server under test on a free loopback port, without the listener around it, and raw HTTP/2 where the bytes are the point.
+// A gRPC server under test on a free loopback port, without the listener around it. Also raw HTTP/2, for tests of single bytes.
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
@@ -124,13 +124,13 @@ export function roundTrip(session: ClientHttp2Session): Promise<void> {
 export interface Relay {
   readonly port: number;
   readonly target: string;
-  /** From now on nothing arrives any more, in either direction, and neither side is notified: a cable that was cut. */
+  /** From now on nothing arrives in either direction, and neither side is notified, as when a cable is cut. */
   cut(): void;
-  /** Connections that are made from now on are passed on again; those that were cut stay so. */
+  /** New connections are passed on again; those that were cut stay cut. */
   mend(): void;
 }
 
-/** Stands between a client and a server. What the client sends first may be passed on byte by byte. */
+/** A proxy between a client and a server. What the client sends first may be passed on byte by byte. */
 export async function startRelay(port: number, { slowBytes = 0 } = {}): Promise<Relay> {
   const sockets = new Set<Socket>();
   let cable = { isCut: false };

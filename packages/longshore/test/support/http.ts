@@ -81,7 +81,7 @@ export interface CallOptions {
 export function call(url: string, options: CallOptions = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { method = "GET", headers = {}, body, carried = "directly" } = options;
-    // One that asks to be closed is always handed over.
+    // A request that asks for `connection: close` is always handed over.
     const agent = new Agent({ keepAlive: carried === "directly" });
     const length: Record<string, string> = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const sent = request(url, { method, headers: { ...length, ...headers }, agent }, (response) => {
@@ -115,7 +115,7 @@ export class RawClient {
       this.received += chunk.toString("latin1");
       this.notify();
     });
-    // A server that cuts the connection is what some tests are about; they look at `closed`.
+    // In some tests the server must cut the connection; they look at `closed`.
     this.socket.on("error", () => undefined);
     this.socket.on("close", () => {
       this.ended = true;
@@ -131,7 +131,7 @@ export class RawClient {
     return this;
   }
 
-  /** Waits until `text` has arrived, and fails when the socket closes without. */
+  /** Waits until `text` has arrived. Fails when the socket closes before. */
   async until(text: string): Promise<string> {
     while (!this.received.includes(text)) {
       if (this.ended)

@@ -13,9 +13,9 @@ export const javaMissing = missingOf([
   ["mvn", "the command mvn (Debian package maven)"],
 ]);
 
-/** A start takes some seconds; a connection that is not taken is tried again at once, so the loop must not spin. */
+/** A start takes some seconds. A refused connection is tried again after a pause. */
 const LOOK_MS = 20;
-/** Enough for tests, and small beside what else runs on the machine. */
+/** Enough for tests, and little compared with what else runs on the machine. */
 const JVM = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"];
 
 export class JavaKafka {
@@ -56,7 +56,7 @@ export class JavaKafka {
     await ended(child, signal);
   }
 
-  /** Stops it for a while: connections stay open, without any answer. */
+  /** Stops it for a while. Connections stay open, without any answer. */
   freeze(): void {
     this.#process?.kill("SIGSTOP");
   }

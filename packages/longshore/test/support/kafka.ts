@@ -8,8 +8,8 @@ import { JavaKafka, javaMissing } from "./java-service.ts";
 export const kafkaMissing = javaMissing;
 
 /**
- * Members of a group find each other soon, and none counts as dead because the machine is busy. Uncommitted records of a dead member are
- * delivered again.
+ * Members of a group find each other soon, and none counts as dead on a busy machine. Uncommitted records of a dead member are delivered
+ * again.
  */
 export const soonHeard = { sessionMs: 30_000, beatMs: 250 } as const;
 

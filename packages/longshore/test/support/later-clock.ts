@@ -1,4 +1,4 @@
-// In place of testing/clock.ts when tests run with LONGSHORE_TEST_ROWS=later (vitest.config.ts): the work of a timer takes more turns.
+// Replaces testing/clock.ts when tests run with LONGSHORE_TEST_ROWS=later (vitest.config.ts): the work of a timer takes more turns.
 
 import { TestClock as ClockAtHand } from "../../src/testing/clock.ts";
 

@@ -8,17 +8,17 @@ import { onTestFinished } from "vitest";
 
 type Command = { readonly [field: string]: unknown };
 
-/** Instead of an answer. */
+/** What to do instead of an answer. */
 export type Lie = "silence" | "hang up";
 
-/** What is answered to a command; undefined for the usual. */
+/** The answer to a command; undefined for the usual one. */
 export type Script = (name: string, command: Command) => Command | Lie | undefined;
 
 export interface LyingMongo {
   readonly url: string;
   /** How often each command came, by its name and its collection: `find artifacts`. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Resolves when it has come so often. */
+  /** Resolves when the command has come this often. */
   came(command: string, times?: number): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export async function lyingMongo(script: Script): Promise<LyingMongo> {
   };
 }
 
-/** One answer to a search; with `more` there is another one behind it. */
+/** One answer to a search. With `more`, another one follows. */
 export function found(collection: unknown, documents: readonly Command[], { more = false, first = true } = {}): Command {
   const batch = { [first ? "firstBatch" : "nextBatch"]: documents };
   return { ok: 1, cursor: { id: Long.fromNumber(more ? 7 : 0), ns: `flowkit.${collection}`, ...batch } };

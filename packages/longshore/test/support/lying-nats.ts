@@ -9,7 +9,7 @@ export interface Published {
   readonly reply: string;
   /** Sends to the subject of the answer; with `status` as a message of the server itself. */
   answer(payload: string, status?: string): void;
-  /** Sends what is no message at all. */
+  /** Sends bytes that are no message. */
   raw(text: string): void;
 }
 

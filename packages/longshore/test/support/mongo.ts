@@ -9,7 +9,7 @@ export const mongoMissing = javaMissing;
 
 export interface SharedMongo {
   readonly url: string;
-  /** Unlike all others. */
+  /** A name that no other test has. */
   readonly database: string;
 }
 

@@ -50,7 +50,7 @@ export interface Known {
 const stepsMax = 40;
 /** How long a worker keeps a task silently. */
 const termMs = 30_000;
-/** A failed try is followed by another after this long, and a lease has ended. */
+/** After this time a failed try is followed by another, and a lease has ended. */
 const peaceMs = 60_000;
 /** Rounds without commands within which every run must end: each round ends at least one task of each run. */
 const roundsMax = 80;
@@ -77,7 +77,7 @@ class Play implements Known {
     await this.#story.begin();
     for (let step = 0; step < stepsMax; step++) {
       if (this.#random.chance(0.01)) await this.#restart();
-      // Now and then two callers at the same moment.
+      // From time to time, two callers act at the same moment.
       await Promise.all(this.#random.chance(0.2) ? [this.#act(), this.#act()] : [this.#act()]);
       await this.#world.settle();
       this.#check();

@@ -28,7 +28,7 @@ import { migrate } from "../../src/store/sqlite/schema.ts";
 import { TestClock } from "../../src/testing/clock.ts";
 import { missingRows } from "../contract/missing-rows.ts";
 
-/** The last one is a file as well, whose rows are missing at every first read. */
+/** The last one is also a file, but each row is missing at its first read. */
 export const places = ["a file", "memory", "rows that are read later"] as const;
 export type Place = (typeof places)[number];
 
@@ -55,7 +55,7 @@ export interface Parts {
   /** Defines a workflow of these steps, each after the one before. */
   define(name: string, steps: readonly string[]): Promise<void>;
   start(workflow: string, options?: { id?: string; key?: string; alias?: string; input?: string }): Promise<Run>;
-  /** Claims whatever is queued, as `holder`. */
+  /** Claims all queued tasks, as `holder`. */
   claim(holder?: string, lane?: string): Promise<TaskRow>;
   complete(task: TaskRow, output?: string): Promise<void>;
   fail(task: TaskRow, retryable?: boolean): Promise<void>;
@@ -67,7 +67,7 @@ export interface Parts {
 export async function openParts(place: Place, before?: Partial<Pick<Parts, "clock" | "folder">>, quotas?: Partial<Quotas>): Promise<Parts> {
   const clock = before?.clock ?? new TestClock();
   const folder = before?.folder ?? temporaryFolder();
-  // What a power cut would take is not what these tests are about, and waiting for the disk is most of their time.
+  // These tests are not about power cuts, and waiting for the disk would take most of their time.
   const db = await openDatabase(place === "memory" ? ":memory:" : join(folder, "test.db"), { synchronous: "NORMAL" });
   migrate(db);
   const atHand = sqliteRows(db, () => null);

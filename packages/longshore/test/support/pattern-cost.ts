@@ -9,17 +9,17 @@
 import { type Place, parsePattern } from "../../src/core/pattern/pattern-parser.ts";
 
 export interface Slow {
-  /** What to read before, again and again, and at the end. */
+  /** A text to read before, one to repeat, and one to read at the end. */
   readonly attack: { readonly prefix: string; readonly pump: string; readonly suffix: string };
-  /** Steps for the pump so often, and twice as often. */
+  /** The steps for this number of repeats, and for twice as many. */
   readonly steps: readonly [number, number];
 }
 
-/** How often the made-up text repeats its pump at first. */
+/** How often the text is repeated at first. */
 const pumps = 60;
-/** A linear expression takes twice the steps for twice the text, and a few for the ends. */
+/** A linear expression takes twice the steps for twice the text, and some more for the ends. */
 const growthMax = 2.6;
-/** Enough to see growth; exponential ones end here. */
+/** Enough to see growth. Exponential expressions stop here. */
 const stepsMax = 300_000;
 /** The maximum number of tested suspicions. The same loop is suspected many times. */
 const suspicionsMax = 400;
@@ -28,7 +28,7 @@ const walksMax = 20_000;
 /** Characters at the end that few expressions want. */
 const suffixes = ["", "\u0000", "!", "\n", "\u00e9", "x!"];
 
-/** Null when it takes linear time; throws a PatternError for what the machine cannot say, such as lookahead. */
+/** Null when it takes linear time. Throws a PatternError for what the machine does not know, such as lookahead. */
 export function findSlowness(source: string, flags: string): Slow | null {
   const places = parsePattern(source, { javascript: true, ignoreCase: flags.includes("i"), dotAll: flags.includes("s") });
   const graph = graphOf(places, samplesOf(source), flags.includes("y"));
@@ -47,7 +47,7 @@ export function findSlowness(source: string, flags: string): Slow | null {
   return null;
 }
 
-/** Places that take a character, each with where it may stand after it; twice in the list where there are several ways there. */
+/** Places that take a character, each with the places after it. A place is twice in the list when two ways lead there. */
 interface Graph {
   readonly accepts: ((code: number) => boolean)[];
   readonly next: (readonly number[])[];
@@ -71,7 +71,7 @@ function graphOf(places: readonly Place[], samples: readonly number[], sticky: b
   const begin = closure(places, 0, true).flatMap((at) => index.get(at) ?? []);
   const later = inside(0);
   if (sticky || later.length === 0) return { accepts, next, starts: begin, samples };
-  // The search that begins again at every position: one more place, which takes anything.
+  // The search that begins again at every position: one more place, which takes any character.
   const search = accepts.push(() => true) - 1;
   next.push([...later, search]);
   return { accepts, next, starts: [...begin, search], samples };
@@ -82,7 +82,7 @@ function closure(places: readonly Place[], from: number, begin: boolean): number
   const times = new Map<number, number>();
   const sides = begin ? [-1] : [0x61, 0x20];
   const visit = (at: number, way: ReadonlySet<number>): void => {
-    // An empty turn of a loop is no way of its own: the engine leaves it.
+    // A turn of a loop without a character is not a way of its own: the engine leaves the loop.
     if (way.has(at) || (times.get(at) ?? 0) >= 2) return;
     times.set(at, (times.get(at) ?? 0) + 1);
     const place = places[at] as Place;
@@ -114,7 +114,7 @@ function reaches(graph: Graph, from: number): Set<number> {
   return seen;
 }
 
-/** Walks three at a time: first to first, first to second, second to second; for one and the same place, by two different ways. */
+/** Three walks at once: first to first, first to second, second to second. For one and the same place: by two different ways. */
 function pumpOf(graph: Graph, first: number, second: number): string | null {
   type Walk = { at: readonly [number, number, number]; split: boolean; text: string };
   const open: Walk[] = [{ at: [first, first, second], split: false, text: "" }];
@@ -175,7 +175,7 @@ function stepsFor(places: readonly Place[], text: string, flags: string): number
       } else if (place.kind === "edge") {
         if (place.holds(codes[at - 1] ?? -1, codes[at] ?? -1)) open.push([place.next, at, idle + 1]);
       } else if (idle < places.length) {
-        // A loop whose body took nothing is left, as the engine leaves it.
+        // When its body has taken nothing, a loop is left, as the engine leaves it.
         for (const way of place.ways) open.push([way, at, idle + 1]);
       }
     }
