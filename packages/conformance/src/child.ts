@@ -19,7 +19,7 @@ export interface Child {
   /** `code 0`, or the name of the signal that ended it. */
   readonly ended: Promise<string>;
   signal(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM, after a while SIGKILL, and also ends the processes that it started. May be called twice. */
+  /** Sends SIGTERM, and SIGKILL after a while. Also ends the processes that it started. May be called twice. */
   stop(): Promise<string>;
 }
 

@@ -1,5 +1,5 @@
-// Compares two recorded responses, value by value. Ids differ, so the first time that an id of theirs occurs, it is paired with our id in the
-// same place. From then on, the two ids must always occur together.
+// Compares two recorded responses, value by value. Ids differ. So the first time that one of their ids occurs, it is paired with our id in
+// the same place. From then on, the two ids must always occur together.
 
 export type Plain = null | boolean | number | string | Plain[] | { [key: string]: Plain };
 

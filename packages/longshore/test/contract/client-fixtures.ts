@@ -35,7 +35,7 @@ export interface ClientSetups {
   setup(): Promise<OpenClient>;
   /** The same, with a worker for the tasks and the workflow of this file. */
   withWorker(): Promise<OpenClient>;
-  /** What is closed after the test, last first. */
+  /** What is closed after the test, in reverse order. */
   readonly opened: { close(): Promise<unknown> }[];
 }
 

@@ -6,10 +6,10 @@ import { Missing } from "../../src/core/missing.ts";
 import { type Column, type RowStore, type Scan, type TableSpec, Unavailable } from "../../src/engine/rows.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
-/** Opened rows. */
+/** The rows of a store that was opened. */
 export interface OpenedRows {
   readonly rows: RowStore;
-  /** Ends it without a close, like a crash, and opens it again. Null when no data outlives the process. */
+  /** Ends it without a close, like a crash, and opens it again. Null when no data remains after the process. */
   readonly crash: (() => Promise<OpenedRows>) | null;
   close(): void | Promise<void>;
 }

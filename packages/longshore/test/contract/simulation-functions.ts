@@ -60,11 +60,11 @@ export interface Outcome {
 const termMs = 1_000;
 /** Far more than a program needs with many crashes. */
 const roundsMax = 3_000;
-/** After so many rounds of a story, what an order has stopped is brought on. */
+/** After this many rounds of a story, runs that an order has stopped are continued. */
 const ordersWithin = 400;
-/** Far more than any program sleeps, but for what loses a race. */
+/** Longer than any program sleeps, except for sleeps that must lose a race. */
 const longMs = 86_400_000;
-/** Turns of the event loop within which a living server has answered. */
+/** Turns of the event loop within which a running server has answered. */
 const turnsMax = 500;
 
 export async function playFunctions(seed: number, disk: Disk, trouble: Trouble = {}): Promise<Outcome> {
@@ -78,7 +78,7 @@ export async function playFunctions(seed: number, disk: Disk, trouble: Trouble =
 }
 
 class Simulation {
-  /** What happened, in words. */
+  /** What happened, as a text. */
   readonly way: string[] = [];
   readonly #program: Program;
   readonly #trouble: Trouble;
@@ -93,7 +93,7 @@ class Simulation {
   readonly #outcome = { crashes: 0, lost: 0, replays: 0, foreseen: 0 };
   /** The result of each command when it was first on disk, by its run and its mark. */
   readonly #accepted = new Map<string, string>();
-  /** Those that another life or pass gives again. */
+  /** Results that another life or pass produces again. */
   readonly #void = new Set<string>();
   /** The records of each side effect, by its run and its mark. */
   readonly #locals = new Map<string, Set<string>>();
@@ -160,7 +160,7 @@ class Simulation {
     return { ...this.#outcome, commits: this.#commits, locals: this.#locals.size, orders: this.#operator.given };
   }
 
-  /** Takes what there is and reports it. False when there is nothing to do now. */
+  /** Takes the available work and reports it. False when there is nothing to do now. */
   async #work(process: Process): Promise<boolean> {
     const claimed = await unlessDead(process.board.claim({ ...this.#claim(), max: this.#random.between(1, 4) }), []);
     await unlessDead(Promise.all(claimed.map((task) => this.#perform(process, task))), []);
@@ -173,7 +173,7 @@ class Simulation {
     return { reach: { names: [...taskNames, ...this.#worker.keys()], labels: [] }, holder: "w", termMs };
   }
 
-  /** Nothing is due before that which loses every race. */
+  /** Nothing is due before the sleeps that must lose every race. */
   #waitsLong(): boolean {
     const { clock } = this.#machine;
     return (clock.nextAtMs ?? Number.POSITIVE_INFINITY) > clock.now() + longMs;
@@ -187,7 +187,7 @@ class Simulation {
 
   async #restart(): Promise<Process> {
     this.#outcome.crashes++;
-    // A worker in a process of its own outlives the server.
+    // A worker in a process of its own does not end with the server.
     if (this.#random.chance(0.5)) this.#worker = this.#newWorker();
     return startProcess(this.#machine);
   }
@@ -258,7 +258,7 @@ class Simulation {
     return { ...page, entries: planted(page.entries, plant) };
   }
 
-  /** A handler. Its answer has a number of its own in each call. */
+  /** A handler. Its answer has a new number in each call. */
   async #handle(process: Process, task: TaskRow): Promise<string> {
     const { mark, value } = JSON.parse(task.input) as { mark: string; value: unknown };
     const runId = task.runId ?? "";
@@ -273,7 +273,7 @@ class Simulation {
     return JSON.stringify({ value, serial });
   }
 
-  /** The published checker agrees with what a crash has left behind, and with what is there at the end. */
+  /** The published checker accepts the data after a crash, and at the end. */
   #verify(): void {
     const history = new LocalHistory({ store: sqliteRows(this.#disk.db, () => null), kindOf: () => undefined, withParts: false });
     const tx: ReadTx = { isOperation: false, loaded: new Map() };
@@ -286,7 +286,7 @@ class Simulation {
   /** Called for each row that a commit has changed. */
   #look(task: TaskRow): void {
     const { id, attempt, output } = task;
-    // A retry makes what was not kept void: it is done again.
+    // A retry makes results void that were not kept: they are produced again.
     if (task.state === "forgotten" || this.#attempts.get(id) !== attempt) this.#forget(id);
     this.#attempts.set(id, attempt);
     if (task.state !== "done" || task.command === null || isDriver(task)) return;
@@ -360,10 +360,10 @@ class Simulation {
   }
 }
 
-/** A failure that no retry changes. */
+/** A failure that no retry can change. */
 class Refused extends Error {}
 
-/** The result of a call, or `otherwise` when the server has crashed: then calls are refused, or never answered. */
+/** The result of a call, or `otherwise` when the server has crashed: then it refuses calls, or never answers. */
 async function unlessDead<Result>(call: Promise<Result>, otherwise: Result): Promise<Result> {
   let answer: { readonly value: Result } | undefined;
   const settled = call.then(

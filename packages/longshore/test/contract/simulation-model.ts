@@ -28,7 +28,7 @@ export interface KnownHold {
 }
 
 interface KnownTask {
-  /** All that were ever reported, oldest first. */
+  /** All holds that were ever reported, oldest first. */
   readonly holds: KnownHold[];
   /** The accepted completion of this life of its run. */
   accepted: { grant: number; output: string } | null;

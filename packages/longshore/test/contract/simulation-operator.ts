@@ -7,7 +7,7 @@ import type { Disk } from "./simulation-disk.ts";
 import type { Process } from "./simulation-process.ts";
 import { cancelledNames, type Program, racesSleep } from "./simulation-programs.ts";
 
-/** Orders of one story. */
+/** The number of orders in one story. */
 const ordersMax = 12;
 
 export class Operator {

@@ -31,13 +31,13 @@ export interface PostgresOptions {
   readonly explains?: boolean;
 }
 
-/** PostgreSQL refuses to run as root: this user exists everywhere. */
+/** PostgreSQL refuses to run as root. This user exists everywhere. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 /** In the private network of the conformance tests the only user is root, who looks like another one in a namespace within it. */
 const isOnlyRoot = isRoot && !hasUser(nobody);
 const asUser = isRoot && !isOnlyRoot ? { uid: nobody, gid: nobody } : {};
-/** Texts are compared as bytes, whatever the machine speaks. */
+/** Texts are compared as bytes, whatever the language of the machine is. */
 const environment = { ...process.env, LC_ALL: "C", TZ: "UTC" };
 
 function hasUser(id: number): boolean {
@@ -160,7 +160,7 @@ export class TestPostgres {
       ...{ ...asUser, env: environment, cwd: this.#folder, stdio: ["ignore", "ignore", openSync(this.#log, "a")] },
     });
     this.#process = child;
-    // It must not outlive a run that fails before it is removed.
+    // A run may fail before the cluster is removed: it must end all the same.
     process.once("exit", () => child.kill("SIGQUIT"));
     for (;;) {
       const found = await this.query("SELECT 1 AS one").catch(() => null);
@@ -170,7 +170,7 @@ export class TestPostgres {
     }
   }
 
-  /** SIGQUIT is an immediate end, as of a crash; SIGINT ends sessions first. */
+  /** SIGQUIT is an immediate end, like a crash. SIGINT ends sessions first. */
   async down(signal: "SIGQUIT" | "SIGINT" = "SIGQUIT"): Promise<void> {
     const child = this.#process;
     this.#process = undefined;

@@ -6,7 +6,7 @@ import type { OpenProtocol, PreparedProtocol } from "../../src/protocols/server-
 import type { Engine } from "../../src/server/engine.ts";
 import { openProtocols, prepareProtocols } from "../../src/server/protocols.ts";
 
-/** `instead` takes the place of the protocol of that name. */
+/** `instead` replaces the protocol of that name. */
 export async function protocolsOn(
   engine: Engine,
   instead: Readonly<Record<string, PreparedProtocol>> = {},

@@ -1,4 +1,4 @@
-// HTTP/2 by the byte, for what no client sends.
+// Writes single frames of HTTP/2, for bytes that no client sends.
 
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 

@@ -31,7 +31,7 @@ export function exchangesIn(text: string): ShownExchange[] {
   });
 }
 
-/** Sends what the page shows; `real` turns ids of the page into those of this server. */
+/** Sends what the page shows. `real` replaces ids of the page by those of this server. */
 export async function play(
   url: string,
   shown: ShownExchange,
@@ -44,7 +44,7 @@ export async function play(
   return { response, text: await response.text() };
 }
 
-/** What the page leaves out of an answer may be there. */
+/** An answer may have more than the page shows. */
 export function expectAnswer(shown: ShownExchange, response: Response, text: string, real: (text: string) => string): void {
   const what = `${shown.method} ${shown.path}`;
   expect(response.status, `${what}: ${text}`).toBe(shown.status);

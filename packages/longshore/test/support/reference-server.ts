@@ -13,7 +13,7 @@ export interface SeenRequest {
   readonly text: string;
   /** The parsed body; undefined when there was none. */
   readonly body: unknown;
-  /** 0 when the connection was cut instead of answered. */
+  /** 0 when the connection was cut before an answer. */
   status: number;
 }
 
@@ -109,7 +109,7 @@ export class ReferenceServer {
     this.#cancelled.add(`${workflowId}/${jobId}`);
   }
 
-  /** The reaper: every lease held now is gone. */
+  /** As the reaper of the reference: every lease held now is gone. */
   expireLeases(): void {
     this.#leases.clear();
   }

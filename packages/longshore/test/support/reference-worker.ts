@@ -1,5 +1,5 @@
-// The worker half of workflow-graph on a server that behaves like the reference, over real sockets. The test owns the clock, so a lease of
-// 30 s ends when the test moves it; for everything else the test waits until the server has seen it.
+// The worker half of workflow-graph on a server that behaves like the reference, over real sockets. The test controls the clock: a lease of
+// 30 s ends when the test moves it. For everything else the test waits until the server has received it.
 
 import type { Context } from "../../src/core/context.ts";
 import type { LongshoreError } from "../../src/core/errors.ts";
@@ -59,7 +59,7 @@ export async function setup(options: {
   };
 }
 
-/** A task whose handler the test holds in its hand. */
+/** A task whose handler waits until the test ends it. */
 export function heldTask(name = "held") {
   const started = deferred<Context>();
   const result = deferred<unknown>();

@@ -15,7 +15,7 @@ export interface Finding {
   status: number;
 }
 
-/** Which scopes do not allow what is for this one. */
+/** The scopes that do not allow this action. */
 const lesser: Readonly<Record<TokenScope | "anyone", readonly TokenScope[]>> = {
   anyone: [],
   read: ["worker"],
@@ -52,7 +52,7 @@ export async function walkRouteTable(
   return { calls, findings };
 }
 
-/** The same walk over gRPC's methods: UNAUTHENTICATED without a token or with an unknown one, PERMISSION_DENIED with a lesser one. */
+/** The same for gRPC's methods: UNAUTHENTICATED without a token or with an unknown one, PERMISSION_DENIED with a lesser one. */
 export async function walkMethodTable(
   methods: readonly GrpcMethod[],
   target: string,

@@ -12,7 +12,7 @@ export interface RunServer extends ServerProcess {
   /** Cancels every run that it lists on one page. */
   cancelRuns(): Promise<void>;
   health(): Promise<{ status: number; body: { status: string; message?: string } }>;
-  /** Ends it in an orderly way. */
+  /** Ends it gracefully. */
   stop(): Promise<void>;
   /** Ends it as a crash does. */
   crash(): Promise<void>;

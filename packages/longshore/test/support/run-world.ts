@@ -123,7 +123,7 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
       life = await begin();
       await world.settle();
     },
-    /** An order to a run; a step is named by its reference. */
+    /** The plan has no such step yet: the loop has not reached it. */
     async tell(id: string, kind: OrderKind, step = ""): Promise<void> {
       const node = planOf((await life.runs.run(id)) as Run).index.get(step) ?? -1;
       // The plan has no such step yet: a loop has not come so far.

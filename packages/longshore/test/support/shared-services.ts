@@ -28,7 +28,7 @@ const starters: Readonly<Record<string, () => Promise<Service>>> = {
 };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // A fetch takes longer than a test may; what cannot be fetched is told by the test that needs it.
+  // A fetch takes longer than a test may. The test that needs the service reports a failed fetch.
   if (javaMissing === undefined) await fetchServices().catch((error: Error) => process.stderr.write(`${error.message}\n`));
   const started = new Map<string, Promise<Service>>();
   const server = createServer((request, response) => {

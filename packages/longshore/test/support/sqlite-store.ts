@@ -10,7 +10,7 @@ export interface OpenSqliteStore extends DataStore {
 }
 
 export interface OpenSqliteStoreOptions extends SqliteOptions, DataStoreOptions {
-  /** Replaces the rows by others, such as some that are read later. */
+  /** Replaces the rows, for example by some that are read later. */
   wrap?: (rows: RowStore) => RowStore;
 }
 

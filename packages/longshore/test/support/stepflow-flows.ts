@@ -1,4 +1,4 @@
-// A whole server under a clock that the test owns, with flows over its API and workers on its queues.
+// A whole server with a test clock, with flows over its API and workers on its queues.
 
 import { onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
@@ -16,18 +16,18 @@ import { PullingWorker } from "./stepflow-queue.ts";
 export interface FlowServer {
   readonly clock: TestClock;
   readonly url: string;
-  /** As workers are told it. */
+  /** The address that workers get. */
   readonly address: string;
   readonly channel: GrpcChannel;
   store(flow: JsonObject): Promise<string>;
-  /** Starts a run of a flow for one input and answers its id. */
+  /** Starts a run of a flow for one input and returns its id. */
   run(flow: JsonObject, input?: Json): Promise<string>;
   summary(runId: string): Promise<RunSummary>;
   steps(runId: string): Promise<StepStatus[]>;
   /** Waits for its end. */
   result(runId: string): Promise<ItemResult>;
   pull(queue?: string, workerId?: string): PullingWorker;
-  /** Claims a task and finishes it with what `make` says. */
+  /** Claims a task and finishes it with the result of `make`. */
   perform(worker: PullingWorker, make?: (input: Json) => Json): Promise<TaskAssignment>;
   heartbeat(taskId: string, workerId?: string): Promise<unknown>;
   complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;

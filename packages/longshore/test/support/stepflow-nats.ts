@@ -15,7 +15,7 @@ const consumer = "stepflow-default";
 
 export interface Dispatching {
   readonly dispatcher: NatsDispatcher;
-  /** What has been failing, and whether it still is. */
+  /** The operations that have failed, and whether they still fail. */
   readonly troubles: Map<string, boolean>;
 }
 
@@ -63,7 +63,7 @@ export class NatsConsumer {
     return this.#received.filter(({ execute }) => execute !== undefined).length;
   }
 
-  /** The next task; what asks for components is passed over. */
+  /** The next task. Requests for the list of components are skipped. */
   async next(): Promise<TaskAssignment> {
     for (;;) {
       const found = await this.nextOfAny();
@@ -93,7 +93,7 @@ export class NatsConsumer {
           this.#received.push(TaskAssignment.decode(message.data));
         }
       } catch {
-        // The connection is closed with the test, or the server is away for a while; whatever comes is asked for again.
+        // The connection is closed with the test, or the server is down for a while. What comes is requested again.
         await new Promise((resolve) => setImmediate(resolve));
       }
     }

@@ -1,5 +1,5 @@
-// A small Stepflow orchestrator for tests of the worker half: the calls of a worker's life on a real gRPC server, answered from memory. It
-// remembers every request, decoded and as bytes, and a test may answer any call itself. No timer runs in it.
+// A small Stepflow orchestrator for tests of the worker half: the calls of a worker's life on a real gRPC server, with its state in memory.
+// It remembers every request, decoded and as bytes, and a test may answer any call itself. It has no timer.
 
 import type { Json } from "../../src/core/json/json.ts";
 import type { GrpcCall, GrpcMethod, GrpcSink } from "../../src/net/grpc/service.ts";
@@ -24,7 +24,7 @@ import { startGrpc, type TestGrpc } from "./grpc.ts";
 import { until } from "./until.ts";
 
 export interface SeenCall {
-  /** Such as `CompleteTask`. */
+  /** A method such as `CompleteTask`. */
   readonly method: string;
   readonly request: unknown;
   readonly hex: string;
@@ -33,7 +33,7 @@ export interface SeenCall {
 
 type Beat = Partial<TaskHeartbeatResponse>;
 
-/** What a test may answer itself. A GrpcError that is thrown is the answer too. */
+/** The answer of a test. A thrown GrpcError is also an answer. */
 export interface Answers {
   beat(request: TaskHeartbeatRequest): Beat | Promise<Beat>;
   complete(request: CompleteTaskRequest): void | Promise<void>;
@@ -77,7 +77,7 @@ export class StepflowOrchestrator {
     return orchestrator;
   }
 
-  /** As orchestrators write their own: without a scheme. */
+  /** Without a scheme, as orchestrators write their own addresses. */
   get url(): string {
     return `127.0.0.1:${this.#port}`;
   }
@@ -91,7 +91,7 @@ export class StepflowOrchestrator {
     return this.#grpc.sockets.size;
   }
 
-  /** Again on the same port after `crash`. */
+  /** Listens again on the same port after `crash`. */
   async listen(): Promise<void> {
     this.#grpc = await startGrpc(this.#methods(), { port: this.#port });
     this.#port = this.#grpc.port;
@@ -110,7 +110,7 @@ export class StepflowOrchestrator {
     return this.of("TaskHeartbeat").map(({ request }) => request as TaskHeartbeatRequest);
   }
 
-  /** Sends to the newest stream, once there is one. Resolves when it has left this process. */
+  /** Sends to the newest stream, once there is one. Resolves when the bytes have left this process. */
   async send(assignment: Encodable<typeof TaskAssignment> | Uint8Array): Promise<void> {
     await until(() => this.streams.length > 0);
     await this.streams.at(-1)?.sink.send(assignment);

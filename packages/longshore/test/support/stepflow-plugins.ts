@@ -19,11 +19,11 @@ export interface PluginWorld {
   readonly config: StepflowConfig;
   /** Everything that was logged: `level message`. */
   readonly lines: string[];
-  /** Resolves with the first line that fits, also one that was logged before. */
+  /** Resolves with the first matching line, also one that was logged before. */
   logged(pattern: RegExp): Promise<string>;
   /** Puts a step on the plugin's lane. */
   post(id: string, component: string, input: Json, options?: { lane?: string; lost?: number }): Promise<void>;
-  /** Its output, or what it failed with. */
+  /** The task's output, or its failure. */
   outcome(id: string): Promise<{ output: Json } | { error: FlowError; task: TaskRow }>;
   /** Both at once. */
   run(

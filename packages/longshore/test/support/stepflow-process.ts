@@ -14,7 +14,7 @@ export async function startStepflow(args: readonly string[]) {
     port: server.port,
     address,
     channel,
-    /** Starts a run of one item, and answers its id. */
+    /** Starts a run of one item, and returns its id. */
     async run(flow: JsonObject, input: string) {
       const { flowId } = await channel.unary(FlowsService.StoreFlow, { flow });
       const { summary } = await channel.unary(RunsService.CreateRun, { flowId, input: [input] });

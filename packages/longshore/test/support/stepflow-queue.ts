@@ -40,7 +40,7 @@ export interface QueueWorld {
   pull(queue?: string, workerId?: string): PullingWorker;
   heartbeat(taskId: string, workerId?: string, more?: Partial<TaskHeartbeatRequest>): Promise<TaskHeartbeatResponse>;
   complete(request: Encodable<typeof CompleteTaskRequest>): Promise<unknown>;
-  /** Everything but the file goes, as when the process is killed, and comes back under the same address. */
+  /** Everything except the file goes, as when the process is killed, and comes back under the same address. */
   restart(): Promise<QueueWorld>;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export interface WorldParts {
   port?: number;
 }
 
-/** Any plugin will do where only the name of its queue counts. */
+/** Any plugin is right: only the name of its queue matters. */
 type Configured = ConstructorParameters<typeof Queues>[1];
 
 export async function queueWorld(parts: WorldParts = {}): Promise<QueueWorld> {
@@ -116,7 +116,7 @@ export async function queueWorld(parts: WorldParts = {}): Promise<QueueWorld> {
   };
 }
 
-/** As the server's listener says it. */
+/** The address as the server's listener reports it. */
 function explain(error: unknown): GrpcError {
   const code = error instanceof LongshoreError ? error.code : "";
   const codes: { readonly [code: string]: GrpcCode } = {
@@ -129,7 +129,7 @@ function explain(error: unknown): GrpcError {
 /** A PullTasks stream that a test reads by hand. */
 export class PullingWorker {
   readonly workerId: string;
-  /** Everything that came and was not asked for yet. */
+  /** Everything that came and was not requested yet. */
   readonly received: TaskAssignment[] = [];
   /** How the stream ended; undefined while it is open, null when it ended normally. */
   ended: GrpcError | null | undefined;
@@ -142,7 +142,7 @@ export class PullingWorker {
     void this.#read(queueName);
   }
 
-  /** The next task; what asks for components is passed over. */
+  /** The next task. Requests for the list of components are skipped. */
   async next(): Promise<TaskAssignment & { execute: NonNullable<TaskAssignment["execute"]> }> {
     for (;;) {
       const found = await this.nextOfAny();
@@ -157,7 +157,7 @@ export class PullingWorker {
     return first;
   }
 
-  /** Returns the question that comes first on every stream. */
+  /** Returns the first message of every stream: the request for the list of components. */
   async register(...components: { componentId: string; path?: string; description?: string; inputSchema?: string }[]): Promise<void> {
     const { taskId, listComponents } = await this.nextOfAny();
     if (listComponents === undefined) throw new Error("The first assignment does not ask for components.");

@@ -28,9 +28,9 @@ export interface Execution {
   readonly answer: Any;
   /** Calls that the component made, in order. */
   readonly calls: Any[];
-  /** What the worker answered to each answer of ours. */
+  /** What the worker replied to each answer of ours. */
   readonly acks: Answer[];
-  /** The stream as it came. */
+  /** The bytes of the stream. */
   readonly raw: string;
 }
 
@@ -47,7 +47,7 @@ export interface ExecuteOptions {
   readonly attempt?: number;
   readonly observability?: unknown;
   readonly respond?: Respond;
-  /** Notified of the request once it is on its way, so that a test can end it. */
+  /** Called when the request has been sent, so that a test can end it. */
   readonly sent?: (request: ClientRequest) => void;
 }
 
@@ -66,7 +66,7 @@ export class Runtime {
     this.agent.destroy();
   }
 
-  /** The bytes as they are; `undefined` takes a header away. */
+  /** The headers; `undefined` removes one. */
   async post(body: string | Uint8Array, headers: Record<string, string | undefined> = {}, path = "/", method = "POST"): Promise<Answer> {
     const { response, text } = await this.#send(body, headers, path, method, async (incoming) => textOf(incoming));
     let json: unknown;
@@ -90,7 +90,7 @@ export class Runtime {
     return (await this.send({ jsonrpc: "2.0", id: this.#id(), method, params })).json;
   }
 
-  /** As a runtime of the dialect says it. */
+  /** The handshake of a runtime of this dialect. */
   async handshake(dialect: "A" | "B" = "A", capabilities?: unknown): Promise<Any> {
     const params = dialect === "A" ? { runtime_protocol_version: 1 } : { runtimeProtocolVersion: 1, capabilities: capabilities ?? {} };
     const answer = await this.call("initialize", params);
@@ -130,13 +130,16 @@ export class Runtime {
 
   async #respond(call: Any, respond: Respond, headers: IncomingHttpHeaders): Promise<Answer> {
     const said = await respond(call);
-    // Left without an answer on purpose.
+    // The request gets no answer on purpose.
     if (said === undefined) return undefined as unknown as Answer;
     const instance = headers["stepflow-instance-id"] as string | undefined;
     return this.send({ jsonrpc: "2.0", id: call.id, ...said }, instance === undefined ? {} : { "stepflow-instance-id": instance });
   }
 
-  /** The reference's reading: chunks decoded one by one, events split at LF LF, the first line that begins with `data: `. */
+  /**
+   * Reads as the reference does: chunks are decoded one by one, events are split at LF LF, and the first line that begins with `data: `
+   * counts.
+   */
   async #readEvents(incoming: IncomingMessage, take: (message: Any) => void): Promise<string> {
     const decoder = new TextDecoder("utf-8", { fatal: true });
     let whole = "";
@@ -199,12 +202,12 @@ export interface SetupOptions {
   readonly tasks: Task[];
   readonly http?: StepflowHttpOptions;
   readonly work?: Partial<WorkOptions>;
-  /** `none`: the test does it. `A` by default. */
+  /** `none`: the test makes the handshake. `A` by default. */
   readonly handshake?: "A" | "B" | "none";
   readonly capabilities?: unknown;
 }
 
-/** A worker on a port of its own, and a runtime that has shaken hands with it. */
+/** A worker on a port of its own, and a runtime after the handshake with it. */
 export async function setup({ tasks, http, work: more, handshake = "A", capabilities }: SetupOptions): Promise<Setup> {
   const clock = new TestClock();
   const notices: Notice[] = [];

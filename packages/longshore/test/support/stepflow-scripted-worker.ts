@@ -1,4 +1,4 @@
-// A Stepflow worker over HTTP whose every answer is written by the test, byte for byte where it likes.
+// A Stepflow worker over HTTP. The test writes every answer, if it wants to byte for byte.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,7 +21,7 @@ export interface Received {
   cut(): void;
 }
 
-/** Returns true when it took the request; everything else is done as a well-behaved worker would. */
+/** Returns true when it handled the request. Everything else is done as a well-behaved worker does it. */
 export type Script = (received: Received) => boolean | Promise<boolean>;
 
 export interface ScriptedWorker {
@@ -38,7 +38,7 @@ export interface ScriptedWorker {
 
 export interface ScriptOptions {
   readonly script?: Script;
-  /** What initialize is answered with; dialect A by default. */
+  /** The answer to `initialize`; dialect A by default. */
   readonly initialize?: unknown;
   readonly components?: readonly unknown[];
   readonly port?: number;
@@ -87,7 +87,7 @@ export async function scriptedWorker(options: ScriptOptions = {}): Promise<Scrip
   };
 }
 
-/** As the Python SDK does it. */
+/** As the Python SDK sends it. */
 function behave(one: Received, { initialize = { server_protocol_version: 1 }, components = [] }: ScriptOptions): void {
   const { method, params } = one.message;
   if (method === "initialize") one.result(initialize);

@@ -36,11 +36,11 @@ export interface StepflowServer {
   readonly data: string;
   readonly channel: GrpcChannel;
   call(method: string, path: string, body?: Json | Uint8Array, headers?: Record<string, string>): Promise<RestAnswer>;
-  /** Stores a flow and answers its id. */
+  /** Stores a flow and returns its id. */
   store(flow: JsonObject): Promise<string>;
-  /** Runs a flow for its inputs and answers what came of it. */
+  /** Runs a flow for its inputs and returns the results. */
   run(flow: JsonObject | string, inputs: Json[], more?: JsonObject): Promise<Body>;
-  /** Starts the same without waiting, and answers the run's id. */
+  /** Starts the same without waiting, and returns the run's id. */
   submit(flow: JsonObject | string, inputs: Json[], more?: JsonObject): Promise<string>;
   /** The run once it has ended. */
   ended(runId: string): Promise<Body>;
@@ -49,7 +49,7 @@ export interface StepflowServer {
   claim(lane: string, wait?: boolean): Promise<TaskRow>;
   none(lane: string): Promise<boolean>;
   complete(task: TaskRow, output: Json): Promise<void>;
-  /** Ends it as a crash would: nothing is given back, nothing reported. */
+  /** Ends the server as a crash does: nothing is given back or reported. */
   crash(): Promise<void>;
   close(): Promise<void>;
 }
@@ -136,7 +136,7 @@ function restOf(url: string): Pick<StepflowServer, "call" | "store"> {
   return { call, store: async (flow) => (await call("POST", "/flows", { flow })).body.flowId as string };
 }
 
-/** Text as a body that is sent as it is. */
+/** A text that is sent as the body, unchanged. */
 export const raw = (text: string): Uint8Array => Buffer.from(text);
 
 /** A flow of one step. */

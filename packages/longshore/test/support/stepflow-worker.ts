@@ -11,7 +11,7 @@ export interface TestWorker {
   readonly worker: WorkHandle;
   readonly clock: TestClock;
   readonly notices: Notice[];
-  /** Lets time pass in steps until it is so: what happens in between may need the network. */
+  /** Lets time pass in steps until the condition holds: what happens in between may need the network. */
   readonly pass: (condition: () => boolean, stepMs?: number) => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export async function startWorker(tasks: readonly Task[], on: Transport, options
 async function pass(clock: TestClock, condition: () => boolean, stepMs = 50): Promise<void> {
   while (!condition()) {
     await clock.advance(stepMs);
-    // Sockets get their turn; `advance` itself gives one to promises only.
+    // Sockets get a turn. `advance` itself lets only promises run.
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }

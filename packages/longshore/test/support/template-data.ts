@@ -11,7 +11,7 @@ const pieces = [
 
 const text: fc.Arbitrary<string> = fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 4 }).map((some) => some.join(""));
 
-/** Keys by which the dialects know references in JSON, and ordinary ones. */
+/** Keys by which the dialects recognise references in JSON, and ordinary ones. */
 const key = fc.oneof(
   fc.constantFrom("$ref", "$value", "$step", "$input", "$variable", "$literal", "$if", "$coalesce", "$from", "path", "default", "a", "b"),
   text,
@@ -24,7 +24,7 @@ export const templateData: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie)
     fc.constantFrom<Json>(null, true, 7, { $ref: { path: ["x"] } }, { $step: "a" }, { $input: "$.x" }, { $literal: { $step: "a" } }),
     fc.constantFrom<Json>({ $variable: "v", default: 1 }, { $value: { $ref: {} } }),
     fc.array(tie("value"), { maxLength: 3 }),
-    // An array of pairs, so that a name twice, or `__proto__`, is as JSON has it.
+    // An array of pairs, because JSON may have a name twice, or `__proto__`.
     fc.array(fc.tuple(key, tie("value")), { maxLength: 3 }).map((entries) => Object.fromEntries(entries) as JsonObject),
   ),
 })).value;

@@ -9,7 +9,7 @@ export interface TransactionPooler {
   close(): void;
 }
 
-/** A connection of the pool, and what its PostgreSQL said at the start. */
+/** A connection of the pool, and the messages of its PostgreSQL at the start. */
 interface Pooled {
   readonly socket: Socket;
   readonly greeting: Buffer;
@@ -18,7 +18,7 @@ interface Pooled {
   rest: Buffer;
 }
 
-/** `fifo` gives out the connection that came back first; else the one that came back last, as PgBouncer does. */
+/** `fifo` gives out the connection that came back first. Otherwise the one that came back last, as PgBouncer does. */
 export async function openPooler(serverPort: number, { fifo = false } = {}): Promise<TransactionPooler> {
   const sockets = new Set<Socket>();
   const idle: Pooled[] = [];

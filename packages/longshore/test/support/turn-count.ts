@@ -1,13 +1,13 @@
-// Counts what happens in one turn of the event loop: a bound on the loop is a bound on this count, on every machine.
+// Counts what happens in one turn of the event loop. The count is the same on every machine, so a test can bound it.
 
 import { onTestFinished } from "vitest";
 
 export interface TurnCount {
   /** Something has happened. */
   add(): void;
-  /** All of it. */
+  /** The total count. */
   readonly total: number;
-  /** The most of one turn. */
+  /** The highest count of one turn. */
   readonly most: number;
 }
 

@@ -23,14 +23,14 @@ const makeId = idMaker();
 
 /** A request of a route, as a test writes it. */
 export interface Asked {
-  /** As in the table: `POST /api/runs/:id/cancel`. */
+  /** The route as in the table: `POST /api/runs/:id/cancel`. */
   readonly route: string;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: unknown;
 }
 
-/** What an owner answers to a call of gRPC: a message in base64, a refusal, or the name of a stream. */
+/** The answer of an owner to a call of gRPC: a message in base64, a refusal, or the name of a stream. */
 export interface CarriedAnswer {
   readonly message?: string;
   readonly status?: unknown;
@@ -39,7 +39,7 @@ export interface CarriedAnswer {
 
 export type Owner = Awaited<ReturnType<typeof openOwner>>;
 
-/** What a performer without kept answers does is what one does after a crash between a change and the keeping of its answer. */
+/** A performer without stored answers does what one does after a crash between a change and the storing of its answer. */
 const forgetful: PerformerDeps["answers"] = { answer: async () => null, keepAnswer: async () => {} };
 
 export async function openOwner(directory: string, { forgets = false } = {}) {

@@ -1,5 +1,5 @@
-// Waiting for a state that no event announces. The loop turns without pausing, so it ends in the turn in which the state is reached;
-// the test runner's own limit ends it when that never happens.
+// Waits for a state that no event announces. It checks in each turn of the event loop, so it ends in the turn in which the state is
+// reached. The limit of the test runner ends it when that never happens.
 
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
@@ -19,7 +19,7 @@ export function deferred<Value>() {
 /** The pause between two checks of another process. Without a pause, the checks would take the processor from it. */
 const lookMs = 2;
 
-/** The same for a state that another process brings about. Returns what the condition answered in the end. */
+/** The same for a state that another process causes. Returns the last result of the condition. */
 export async function untilElsewhere<Value>(condition: () => Value | false | Promise<Value | false>): Promise<Value> {
   for (;;) {
     const value = await condition();

@@ -32,9 +32,9 @@ export interface GraphServer {
   readonly data: string;
   send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   get(path: string): Promise<Answer>;
-  /** With a JSON body when there is one, else with none and no content type. */
+  /** With a JSON body when there is one. Otherwise without a body and a content type. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Creates a workflow and answers its id. */
+  /** Creates a workflow and returns its id. */
   create(...jobs: Partial<Job>[]): Promise<string>;
   /** Creates and starts one. */
   start(...jobs: Partial<Job>[]): Promise<string>;
@@ -64,7 +64,7 @@ export function job(id: string, more: Partial<Job> = {}): Partial<Job> {
 export async function startGraphServer(options: ServeOptions = {}, before?: Pick<GraphServer, "clock" | "data">): Promise<GraphServer> {
   const clock = before?.clock ?? new TestClock();
   const data = before?.data ?? temporaryFolder();
-  // Refusals are what some tests are about; they would only fill the output of the test run.
+  // Some tests are about refusals, which would only fill the output of the test run.
   const server = await serve({ data, port: 0, clock, logger: { write: () => {} }, ...options });
   const url = server.url as string;
   const agent = new Agent({ keepAlive: true });
@@ -132,7 +132,7 @@ export function conversation(url: string, agent?: Agent): Omit<GraphServer, "clo
   };
 }
 
-/** Looks again until `condition` holds; each look is a request of its own, so the server has turns in between. */
+/** Checks again until `condition` holds. Each check is a request, so the server has turns in between. */
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -149,8 +149,8 @@ function exchange(url: string, method: string, { headers = {}, body }: RequestOp
       );
     });
     sent.on("error", reject);
-    // A server may answer and cut while the body is still being written. Node then takes its own listener off the kept-alive socket before
-    // the socket reports it, and an error without a listener ends the process.
+    // A server may answer and disconnect while the body is still being written. Then Node removes its own listener from the socket before
+    // the socket reports this. An error without a listener ends the process.
     sent.on("socket", (socket) => {
       if (socket.listenerCount("error", ignore) === 0) socket.on("error", ignore);
     });
