@@ -59,6 +59,14 @@ describe("import rule", () => {
     ]);
   });
 
+  it("refuses a file of engine/ that imports more than core/ and engine/, in each of its layers", () => {
+    for (const file of ["engine/board/lanes.ts", "engine/bus/local-bus.ts", "engine/tables/bus.ts"]) {
+      for (const target of ["bus/kafka.ts", "net/http/send.ts", "runner/runner.ts", "store/scan-sql.ts"]) {
+        expect(check({ ...clean, [file]: `import { x } from "../../${target}";` }), `${file} imports ${target}`).toHaveLength(1);
+      }
+    }
+  });
+
   it("refuses a value import that points upwards", () => {
     expect(check({ ...clean, "engine/board/lanes.ts": `import { LocalBoard } from "./local-board.ts";` })).toEqual([
       "engine/board/lanes.ts: the engine layer may not import engine/board/local-board.ts (operations)",

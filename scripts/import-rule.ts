@@ -31,8 +31,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   runner: ["core"],
   telemetry: ["core", "runner"],
   engine: ["core"],
-  operations: ["core", "engine", "rows", "bus"],
-  rows: ["core", "engine", "operations", "bus"],
+  operations: ["core", "engine", "rows"],
+  rows: ["core", "engine", "operations"],
   bus: ["core", "net"],
   wire: ["core", "net"],
   dialect: ["core", "wire", "engine", "serving-port"],
@@ -40,7 +40,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   client: ["core", "net", "wire", "api"],
   worker: ["core", "net", "wire", "runner", "bus", "api"],
   serving: ["core", "net", "wire", "engine", "bus", "dialect", "serving-port"],
-  "serving-port": ["core", "net", "engine", "bus"],
+  "serving-port": ["core", "net", "engine"],
   "worker-port": ["core", "runner"],
   registry: ["core", "wire", "worker", "serving", "dialect", "runner", "serving-port", "worker-port"],
   store: ["core", "rows", "cluster"],
@@ -48,7 +48,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   verify: ["core", "engine"],
   server: ["core", "verify", "net", "runner", "engine", "operations", "rows", "bus", "cluster", "api", "client", "store", ...REGISTRY],
   cli: ["core", "client", "net", "verify", "signature", "runner", "telemetry", "engine", "api", "server", "wire", ...REGISTRY],
-  testing: ["core", "net", "runner", "engine", "bus", "api", "server", ...REGISTRY],
+  testing: ["core", "net", "runner", "engine", "api", "server", ...REGISTRY],
 };
 
 /** The port to a store, and the tables that are described for it: all that a store may know of the engine. */

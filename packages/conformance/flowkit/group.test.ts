@@ -1,8 +1,8 @@
 // Our consumers and aiokafka's in one group, with Kafka's classic group protocol. Both get partitions, whichever of them is the leader. When
 // a member leaves, the others get its partitions.
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Bus, BusConsumer } from "../../longshore/src/bus/bus.ts";
 import { openKafkaBus } from "../../longshore/src/bus/kafka.ts";
+import type { Bus, BusConsumer } from "../../longshore/src/core/bus/bus.ts";
 import type { Child } from "../src/child.ts";
 import { openFileStage, openStage, type Stage } from "../src/stage.ts";
 import { until } from "../src/until.ts";

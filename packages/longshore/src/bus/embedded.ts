@@ -1,13 +1,21 @@
 // A bus on the server's own data file: durable, without a broker, and without polling. Everything runs in one process, so a member needs no
 // heartbeats.
 
+import {
+  againMsDefault,
+  type Bus,
+  type BusConsumer,
+  type BusOptions,
+  handledRecordsMax,
+  type Outgoing,
+  type Subscription,
+} from "../core/bus/bus.ts";
+import { checkTopic } from "../core/bus/check.ts";
+import { appendedMax, type BusLog, groupMsMax } from "../core/bus/log.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { LongshoreError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
-import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
-import { checkTopic } from "./check.ts";
 import { Latch } from "./latch.ts";
-import { appendedMax, type BusLog, groupMsMax } from "./log.ts";
 
 export class EmbeddedBus implements Bus {
   readonly name = "the embedded bus";

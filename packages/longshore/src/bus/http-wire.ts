@@ -2,10 +2,10 @@
 // this file.
 
 import { isUtf8 } from "node:buffer";
+import type { BusRecord, Outgoing } from "../core/bus/bus.ts";
 import { LongshoreError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json/json.ts";
 import { shown } from "../core/text.ts";
-import type { BusRecord, Outgoing } from "./bus.ts";
 
 /** Paths below the address of the bus. */
 export const publishPath = "/publish";

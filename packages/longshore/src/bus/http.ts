@@ -2,12 +2,20 @@
 // acknowledges them.
 
 import { randomUUID } from "node:crypto";
+import {
+  againMsDefault,
+  type Bus,
+  type BusConsumer,
+  type BusOptions,
+  handledRecordsMax,
+  type Outgoing,
+  type Subscription,
+} from "../core/bus/bus.ts";
+import { checkOutgoing, checkTopic } from "../core/bus/check.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { codeOf, isTransient, LongshoreError, toError } from "../core/errors.ts";
 import { retry } from "../core/retry.ts";
 import { JsonClient } from "../net/http/json-client.ts";
-import { againMsDefault, type Bus, type BusConsumer, type BusOptions, handledRecordsMax, type Outgoing, type Subscription } from "./bus.ts";
-import { checkOutgoing, checkTopic } from "./check.ts";
 import {
   memberMs,
   publishBody,

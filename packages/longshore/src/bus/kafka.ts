@@ -1,7 +1,7 @@
 // The bus for installations with Kafka.
 
+import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "../core/bus/bus.ts";
 import { LongshoreError } from "../core/errors.ts";
-import type { Bus, BusConsumer, EnsureOptions, Outgoing, Subscription } from "./bus.ts";
 import { type KafkaModule, loadKafka } from "./kafka/client.ts";
 import { KafkaConsumer } from "./kafka/consumer.ts";
 import { KafkaGroups } from "./kafka/groups.ts";

@@ -5,46 +5,11 @@
 // Life of a message: pending -> sent, or -> failed when it was tried too often or can never be sent. A message waits for earlier messages
 // with the same topic and key.
 
+import type { Bus } from "../core/bus/bus.ts";
+import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../core/bus/outbox-store.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isRefused, LongshoreError, toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
-import type { Bus } from "./bus.ts";
-
-export interface OutboxMessage {
-  readonly topic: string;
-  readonly key: string;
-  /** Topic, key and this id together identify a message. */
-  readonly dedupId: string;
-  readonly value: string;
-  /** See `Outgoing`. */
-  readonly retry?: number;
-}
-
-export interface StoredMessage extends OutboxMessage {
-  /** Rises in the order in which messages were added. */
-  readonly id: number;
-  /** How many tries failed. */
-  readonly attempts: number;
-  /** The earliest time of the next try. */
-  readonly dueAt: number;
-}
-
-export type Outcome =
-  | { readonly state: "sent" }
-  | { readonly state: "pending"; readonly attempts: number; readonly dueAt: number; readonly error: string }
-  | { readonly state: "failed"; readonly attempts: number; readonly error: string };
-
-/** The port to a store. Every change is durable when it resolves. */
-export interface OutboxStore {
-  /** Stores a message that `owner` will send. Returns null when the message was stored before, in any state. */
-  add(owner: string, message: OutboxMessage): Promise<StoredMessage | null>;
-  /** The pending messages of `owner` after an id, in order. The messages of owners that have left become messages of `owner` first. */
-  pending(owner: string, after: number, limit: number): Promise<StoredMessage[]>;
-  /** Stores the outcome of a message. */
-  settle(message: StoredMessage, outcome: Outcome): Promise<void>;
-  /** The owner has stopped: others may take over its messages. */
-  leave(owner: string): void;
-}
 
 export interface OutboxOptions {
   readonly bus: Pick<Bus, "publish" | "name">;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Outgoing } from "../core/bus/bus.ts";
 import { LongshoreError } from "../core/errors.ts";
-import type { Outgoing } from "./bus.ts";
 import { PublishBatcher } from "./publish-batcher.ts";
 
 function setup(more: { bytesMax?: number; recordsMax?: number; refuse?: (records: readonly Outgoing[]) => Error | undefined } = {}) {

@@ -1,9 +1,9 @@
 // Collects published records into few requests, without waiting. Records of one turn of the event loop are sent together. Records that
 // arrive during a request are sent with the next one, so requests grow under load.
 
+import type { Outgoing } from "../core/bus/bus.ts";
+import { bytesOf } from "../core/bus/check.ts";
 import { LongshoreError } from "../core/errors.ts";
-import type { Outgoing } from "./bus.ts";
-import { bytesOf } from "./check.ts";
 
 export interface PublishBatcherOptions {
   /**

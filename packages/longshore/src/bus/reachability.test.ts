@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { Bus } from "../core/bus/bus.ts";
 import { TestClock } from "../testing/clock.ts";
-import type { Bus } from "./bus.ts";
 import { BusReach } from "./reachability.ts";
 
 function setup() {

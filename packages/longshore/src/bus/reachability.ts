@@ -1,10 +1,10 @@
 // Tracks whether a bus can be reached and, if not, since when. The bus reports failures and successes, and each `ensure` counts as one of
 // them. Only the newest result matters: while a broker is down nothing succeeds, and soon after its return something does.
 
+import type { Bus } from "../core/bus/bus.ts";
 import type { Clock } from "../core/clock.ts";
 import { toError } from "../core/errors.ts";
 import type { FailureListener } from "../core/failure-listener.ts";
-import type { Bus } from "./bus.ts";
 
 export interface OutOfReach {
   readonly since: number;

@@ -2,7 +2,7 @@
 // are. Without this limit, a reader that always finds more records would read all of them before any other caller is served.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { BusRecord, Subscription } from "./bus.ts";
+import type { BusRecord, Subscription } from "../core/bus/bus.ts";
 
 /** Handling this many bytes takes a few milliseconds. 500 records of the usual size have fewer bytes. */
 export const sliceBytes = 256 * 1024;

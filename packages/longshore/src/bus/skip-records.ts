@@ -2,8 +2,8 @@
 // records after it. A record that cannot be handled now is read again: for example, the store cannot write, or another server is not
 // reachable.
 
+import type { BusRecord, Subscription } from "../core/bus/bus.ts";
 import { codeOf, isClosing, isTransient, LongshoreError, toError } from "../core/errors.ts";
-import type { BusRecord, Subscription } from "./bus.ts";
 
 /**
  * The limit of tries for an unexpected error, which may be temporary or not. The tries take some seconds, because the bus pauses between

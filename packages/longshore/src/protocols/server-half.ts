@@ -1,8 +1,8 @@
 // The server half of a protocol: the values that it provides, in the order in which the server needs them, and those that it gets.
 
-import type { BusLog } from "../bus/log.ts";
-import type { OutboxStore } from "../bus/outbox.ts";
 import type { Caller, TokenScope } from "../core/actions.ts";
+import type { BusLog } from "../core/bus/log.ts";
+import type { OutboxStore } from "../core/bus/outbox-store.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Environment } from "../core/environment.ts";
 import type { LongshoreError } from "../core/errors.ts";

@@ -1,7 +1,7 @@
 // Everything that board and runs do not need: logs, blobs, the bus, the worker registry, counts, reading and pruning.
 
-import type { BusLog } from "../bus/log.ts";
-import type { OutboxStore } from "../bus/outbox.ts";
+import type { BusLog } from "../core/bus/log.ts";
+import type { OutboxStore } from "../core/bus/outbox-store.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Slices } from "../core/slices/slices.ts";
 import type { BlobStore } from "../engine/blob/blob.ts";

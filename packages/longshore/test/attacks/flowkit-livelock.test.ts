@@ -4,7 +4,7 @@
 // did not end. The test plays such a worker, without its data in MongoDB. test/faults/flowkit-absences.ts tests random absences.
 
 import { describe, expect, it } from "vitest";
-import type { Bus } from "../../src/bus/bus.ts";
+import type { Bus } from "../../src/core/bus/bus.ts";
 import { node } from "../support/flowkit-graphs.ts";
 import { openFlowkit } from "../support/flowkit-world.ts";
 

@@ -4,9 +4,9 @@
 
 import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Bus, EnsureOptions } from "../../src/bus/bus.ts";
 import { type KafkaModule, loadKafka } from "../../src/bus/kafka/client.ts";
 import { KafkaTopics } from "../../src/bus/kafka/topics.ts";
+import type { Bus, EnsureOptions } from "../../src/core/bus/bus.ts";
 import { openFlowkit } from "../support/flowkit-world.ts";
 import { kafkaMissing, sharedKafka } from "../support/kafka.ts";
 import { untilElsewhere as until } from "../support/until.ts";

@@ -3,8 +3,8 @@
 // later record. No worker could announce itself any more, and no query got a reply.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { Bus, BusRecord } from "../../src/bus/bus.ts";
 import { skipping } from "../../src/bus/skip-records.ts";
+import type { Bus, BusRecord } from "../../src/core/bus/bus.ts";
 import { LongshoreError } from "../../src/core/errors.ts";
 import { task } from "../../src/core/task.ts";
 import { type Envelope, encodeEnvelope } from "../../src/protocols/flowkit/wire/shapes.ts";

@@ -4,8 +4,8 @@
 
 import { Consumer, kGetApi, kGetConnection } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Bus } from "../../src/bus/bus.ts";
 import { openKafkaBus } from "../../src/bus/kafka.ts";
+import type { Bus } from "../../src/core/bus/bus.ts";
 import { assignorName, encodeSubscription } from "../../src/net/kafka/assignment.ts";
 import { kafkaMissing, sharedKafka, soonHeard } from "../support/kafka.ts";
 import { untilElsewhere as until } from "../support/until.ts";

@@ -3,8 +3,8 @@
 // whose names fill the memory. The coordinator read them one after another without a pause, which blocked all other callers for seconds.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { BusRecord } from "../../src/bus/bus.ts";
 import { inSlices, sliceBytes } from "../../src/bus/record-slices.ts";
+import type { BusRecord } from "../../src/core/bus/bus.ts";
 import { Registry } from "../../src/protocols/flowkit/server/coordinator/registry.ts";
 import { decodeEnvelope, recordValuesMax } from "../../src/protocols/flowkit/wire/decode.ts";
 import { openEngine } from "../../src/server/engine.ts";

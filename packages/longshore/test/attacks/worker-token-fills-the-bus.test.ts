@@ -3,7 +3,7 @@
 // waiting take watched a thousand topics, and the number of takes had no limit.
 
 import { expect, it, onTestFinished, vi } from "vitest";
-import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/bus/log.ts";
+import { groupIdleMs, groupsMax, guestTopicsMax } from "../../src/core/bus/log.ts";
 import type { LocalBus } from "../../src/engine/bus/local-bus.ts";
 import { openEngine } from "../../src/server/engine.ts";
 import { serve } from "../../src/server/index.ts";

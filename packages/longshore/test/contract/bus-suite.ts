@@ -1,6 +1,6 @@
 // The contract of a bus, for every implementation. Each test uses different names, so that tests can share a broker.
 import { expect, it } from "vitest";
-import type { Bus, BusConsumer, BusRecord, Outgoing } from "../../src/bus/bus.ts";
+import type { Bus, BusConsumer, BusRecord, Outgoing } from "../../src/core/bus/bus.ts";
 import { deferred, untilElsewhere as until } from "../support/until.ts";
 
 export interface BusWorld {

@@ -1,7 +1,7 @@
 // One sequence of events for a graph with workers of the reference. From time to time a worker, the coordinator or the broker is down, for
 // shorter and longer than an offer and a lease. Only the coordinator is real, and the test controls the clock.
 
-import type { Bus } from "../../src/bus/bus.ts";
+import type { Bus } from "../../src/core/bus/bus.ts";
 import { commandGroup } from "../../src/protocols/flowkit/wire/shapes.ts";
 import { openFlowkit } from "../support/flowkit-world.ts";
 import { checkGraphs, type FinalPart } from "./flowkit-checker.ts";

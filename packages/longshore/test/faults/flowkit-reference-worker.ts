@@ -2,7 +2,7 @@
 // every command that it reads, whatever its epoch, and reads the next one when it is done. It claims batches without an epoch. It believes
 // MongoDB about the end of a source, and keeps no partial artifact there, because MongoDB refuses its way of writing. It dies silently.
 
-import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
+import type { Bus, BusConsumer } from "../../src/core/bus/bus.ts";
 import { commandGroup, commandTopic, topicNamesDefault } from "../../src/protocols/flowkit/wire/shapes.ts";
 import type { TestClock } from "../../src/testing/clock.ts";
 import { type Command, ScriptedWorker } from "../support/flowkit-world.ts";

@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
-import type { Bus } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import type { Bus } from "../../src/core/bus/bus.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import type { Task } from "../../src/core/task.ts";

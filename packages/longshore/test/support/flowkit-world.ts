@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
-import type { Bus, BusConsumer } from "../../src/bus/bus.ts";
 import { EmbeddedBus } from "../../src/bus/embedded.ts";
 import { Outbox } from "../../src/bus/outbox.ts";
+import type { Bus, BusConsumer } from "../../src/core/bus/bus.ts";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import type { Part } from "../../src/engine/part/store.ts";

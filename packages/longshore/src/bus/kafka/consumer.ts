@@ -1,9 +1,9 @@
 // A Kafka consumer: fetches ahead while records are handled, delivers whole batches, and commits afterwards. It survives every broker
 // failure: after an error it starts again with a new client, after a delay.
 
+import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../../core/bus/bus.ts";
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
-import { againMsDefault, type BusConsumer, type BusRecord, handledRecordsMax, type Subscription } from "../bus.ts";
 import { Latch } from "../latch.ts";
 import { clientOptions, hangUp, hungUpHint, type KafkaModule, messageOf, refusalOf, within } from "./client.ts";
 import { rawFetches } from "./fetch.ts";

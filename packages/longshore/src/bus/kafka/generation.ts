@@ -2,8 +2,8 @@
 // and the records that are handled but not committed.
 
 import type { ConnectionPool, Consumer } from "@platformatic/kafka";
+import type { BusRecord } from "../../core/bus/bus.ts";
 import type { Assignment } from "../../net/kafka/assignment.ts";
-import type { BusRecord } from "../bus.ts";
 import { Latch } from "../latch.ts";
 import { isStale, named, requestMsMax, within } from "./client.ts";
 import type { FetchAnswer } from "./fetch.ts";

@@ -1,6 +1,6 @@
 // The options of a Kafka connection. A separate file, so that its types do not need the types of Kafka's client.
 
-import type { BusOptions } from "../bus.ts";
+import type { BusOptions } from "../../core/bus/bus.ts";
 
 export interface KafkaBusOptions extends BusOptions {
   /** `host:port` of some brokers; the client finds the others through them. */

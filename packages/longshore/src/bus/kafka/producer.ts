@@ -1,10 +1,10 @@
 // Publishes to Kafka, one request at a time. When a response is lost, the batch is sent again. The producer is idempotent: it numbers its
 // batches, and the broker stores each once. So a batch must be sent again unchanged, or by a new producer.
 
+import { againMsDefault, type Outgoing, recordBytesMax } from "../../core/bus/bus.ts";
+import { bytesOf, checkOutgoing } from "../../core/bus/check.ts";
 import { type Clock, pause, systemClock } from "../../core/clock.ts";
 import { LongshoreError, toError } from "../../core/errors.ts";
-import { againMsDefault, type Outgoing, recordBytesMax } from "../bus.ts";
-import { bytesOf, checkOutgoing } from "../check.ts";
 import { PublishBatcher } from "../publish-batcher.ts";
 import { hungUpHint, type KafkaModule, messageOf, named, refusalOf } from "./client.ts";
 import type { KafkaGroups } from "./groups.ts";

@@ -1,9 +1,9 @@
 // Reads records from the batches of a fetch response. A batch that cannot be read is skipped and reported: fetching it again would block
 // all records after it.
 
+import type { BusRecord } from "../../core/bus/bus.ts";
 import { toError } from "../../core/errors.ts";
 import { type BatchRecord, batchesOf, type PackedBatch, recordsOf } from "../../net/kafka/read-batch.ts";
-import type { BusRecord } from "../bus.ts";
 import type { FetchAnswer } from "./fetch.ts";
 import { UnknownPacking, type Unpack, unpackedBytesMax } from "./unpack.ts";
 

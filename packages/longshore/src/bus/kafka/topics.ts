@@ -2,9 +2,9 @@
 //
 // One session with the broker at a time does this for all callers that wait: hundreds of roles may be announced at once.
 
+import type { EnsureOptions } from "../../core/bus/bus.ts";
+import { checkTopic } from "../../core/bus/check.ts";
 import { LongshoreError } from "../../core/errors.ts";
-import type { EnsureOptions } from "../bus.ts";
-import { checkTopic } from "../check.ts";
 import { clientOptions, hangUp, type KafkaModule, messageOf, named, requestMsMax, within } from "./client.ts";
 import type { KafkaBusOptions } from "./options.ts";
 

@@ -1,7 +1,6 @@
 // Groups of the embedded bus as rows: the progress of each group in each of its topics.
 
-import { GroupPosition, type Range } from "../../bus/group-position.ts";
-import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../bus/log.ts";
+import { groupIdleMs, groupMsMax, groupsMax, type Origin } from "../../core/bus/log.ts";
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { eachRow, Rows } from "../cached-rows.ts";
@@ -9,6 +8,7 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
 import { type GroupRow, groupTable } from "../tables/bus.ts";
 import type { Tx } from "../tx.ts";
+import { GroupPosition, type Range } from "./group-position.ts";
 import type { BusTopics, Topic } from "./topics.ts";
 
 export interface Group {

@@ -1,8 +1,7 @@
 // The embedded bus: topics and groups as rows. Which records each member holds is kept only in memory.
 
-import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import { bytesOf, checkOutgoing } from "../../bus/check.ts";
-import type { Range } from "../../bus/group-position.ts";
+import type { BusRecord, Outgoing } from "../../core/bus/bus.ts";
+import { bytesOf, checkOutgoing } from "../../core/bus/check.ts";
 import {
   appendedMax,
   type BusLog,
@@ -12,7 +11,7 @@ import {
   type TakeOptions,
   takenBytesMax,
   topicRecordsMax,
-} from "../../bus/log.ts";
+} from "../../core/bus/log.ts";
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
@@ -22,6 +21,7 @@ import { type Once, unmarked } from "../request-marks.ts";
 import type { RowStore } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Range } from "./group-position.ts";
 import { BusGroups, type Group } from "./groups.ts";
 import { BusTopics, type Topic } from "./topics.ts";
 

@@ -1,7 +1,7 @@
 // The outbox as rows, found by the fields that identify a message. Rows of finished messages stay for a while, so that repeated messages
 // are recognised.
 
-import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../bus/outbox.ts";
+import type { OutboxMessage, OutboxStore, Outcome, StoredMessage } from "../../core/bus/outbox-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Additions, Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";

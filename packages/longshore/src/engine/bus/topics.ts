@@ -1,8 +1,7 @@
 // Topics of the embedded bus and their records as rows.
 
-import type { BusRecord, Outgoing } from "../../bus/bus.ts";
-import type { Range } from "../../bus/group-position.ts";
-import { guestTopicsMax, type Origin, topicsMax } from "../../bus/log.ts";
+import type { BusRecord, Outgoing } from "../../core/bus/bus.ts";
+import { guestTopicsMax, type Origin, topicsMax } from "../../core/bus/log.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { Additions, eachRow } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
@@ -10,6 +9,7 @@ import type { RowStore, Scan, TableRows } from "../rows.ts";
 import { type Room, rowBytes } from "../stored-bytes.ts";
 import { type RecordHead, type RecordRow, recordHeadTable, recordTable, type TopicRow, topicTable } from "../tables/bus.ts";
 import type { ReadTx, Tx } from "../tx.ts";
+import type { Range } from "./group-position.ts";
 
 export interface Topic {
   readonly id: number;

@@ -1,6 +1,6 @@
 // The table of the outbox.
 
-import type { OutboxMessage, Outcome, StoredMessage } from "../../bus/outbox.ts";
+import type { OutboxMessage, Outcome, StoredMessage } from "../../core/bus/outbox-store.ts";
 import type { TableSpec } from "../rows.ts";
 import { plainTable } from "./plain.ts";
 

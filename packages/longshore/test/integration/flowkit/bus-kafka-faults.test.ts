@@ -1,8 +1,8 @@
 // Faults of the bus on Kafka: brokers that die, freeze or refuse, members that join and leave.
 import { Admin } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Bus, BusRecord } from "../../../src/bus/bus.ts";
 import { type KafkaBusOptions, openKafkaBus } from "../../../src/bus/kafka.ts";
+import type { Bus, BusRecord } from "../../../src/core/bus/bus.ts";
 import { kafkaMissing, ownKafka, sharedKafka, soonHeard } from "../../support/kafka.ts";
 import { untilElsewhere as until } from "../../support/until.ts";
 

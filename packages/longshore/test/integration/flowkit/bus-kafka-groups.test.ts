@@ -1,11 +1,11 @@
 // A Kafka consumer group with a member that fails or ends during an operation. Sessions are longer than any test, so a test that waited for
 // the end of a session would not end.
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { BusRecord } from "../../../src/bus/bus.ts";
 import { loadKafka } from "../../../src/bus/kafka/client.ts";
 import { KafkaConsumer } from "../../../src/bus/kafka/consumer.ts";
 import { KafkaTopics } from "../../../src/bus/kafka/topics.ts";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
+import type { BusRecord } from "../../../src/core/bus/bus.ts";
 import { kafkaMissing, sharedKafka } from "../../support/kafka.ts";
 import { deferred, untilElsewhere as until } from "../../support/until.ts";
 

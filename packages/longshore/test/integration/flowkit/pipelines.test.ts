@@ -3,8 +3,8 @@
 
 import { streamTask } from "longshore/flowkit";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Bus, Outgoing } from "../../../src/bus/bus.ts";
 import { openKafkaBus } from "../../../src/bus/kafka.ts";
+import type { Bus, Outgoing } from "../../../src/core/bus/bus.ts";
 import type { JsonObject } from "../../../src/core/json/json.ts";
 import type { Task } from "../../../src/core/task.ts";
 import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { streamTask } from "longshore/flowkit";
 import { expect, it, onTestFinished } from "vitest";
-import type { Bus } from "../../../src/bus/bus.ts";
+import type { Bus } from "../../../src/core/bus/bus.ts";
 import type { Json, JsonObject } from "../../../src/core/json/json.ts";
 import type { Task } from "../../../src/core/task.ts";
 import { PartArtifacts } from "../../../src/protocols/flowkit/server/artifacts/part-artifacts.ts";

@@ -12,8 +12,8 @@ import {
   takeAnswerBody,
   takePath,
 } from "../../../bus/http-wire.ts";
-import type { BusLog, Taken } from "../../../bus/log.ts";
 import type { Caller } from "../../../core/actions.ts";
+import type { BusLog, Taken } from "../../../core/bus/log.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";

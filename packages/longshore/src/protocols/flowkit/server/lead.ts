@@ -1,11 +1,11 @@
 // Starts FlowKit's coordinator on a server's engine: with the configured brokers, else on the bus in the data file.
 
-import type { Bus } from "../../../bus/bus.ts";
 import { EmbeddedBus } from "../../../bus/embedded.ts";
 import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
 import type { KafkaBusOptions } from "../../../bus/kafka/options.ts";
 import { Outbox } from "../../../bus/outbox.ts";
 import { BusReach } from "../../../bus/reachability.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import type { Environment } from "../../../core/environment.ts";
 import type { FailureListener } from "../../../core/failure-listener.ts";
 import type { DeadLetterSource } from "../../../engine/board/dead-letter.ts";

@@ -1,7 +1,7 @@
 // Announces this worker and its capabilities to coordinators. Repeats that, so that they notice when it is gone.
 
 import { randomUUID } from "node:crypto";
-import type { Bus } from "../../../bus/bus.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import type { TransportHost } from "../../../runner/transport.ts";
 import { dedupIds } from "../wire/hash.ts";
 import { type ActiveRun, type Announcement, encodeEnvelope, nobody, payloadOf } from "../wire/shapes.ts";

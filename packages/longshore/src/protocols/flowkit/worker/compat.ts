@@ -1,7 +1,7 @@
 // The worker API of FlowKit's reference implementation: `new Worker({ db, cfg, handlers })`, then `await worker.start()`. This file builds it
 // on `work()`.
 
-import type { Bus } from "../../../bus/bus.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import type { Logger } from "../../../runner/notices.ts";

@@ -1,7 +1,7 @@
 // Selects the bus and the store of a worker: given objects, a Longshore server, or Kafka and MongoDB. Clients are loaded on demand.
 
-import type { Bus } from "../../../bus/bus.ts";
 import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import { variable } from "../../../core/environment.ts";
 import { withoutEndSlashes } from "../../../core/text.ts";
 import type { TransportHost } from "../../../runner/transport.ts";

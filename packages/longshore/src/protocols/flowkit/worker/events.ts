@@ -1,7 +1,7 @@
 // The reports of a worker about one attempt: event envelopes, ready to be sent in order.
 
 import { randomUUID } from "node:crypto";
-import type { Bus } from "../../../bus/bus.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { Json, JsonObject } from "../../../core/json/json.ts";
 import { cutMiddle } from "../../../core/text.ts";

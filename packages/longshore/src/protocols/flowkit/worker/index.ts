@@ -1,7 +1,7 @@
 // The worker half of FlowKit, published as `longshore/flowkit`: `streamTask` and `flowkit` for new workers, and the reference's classes for
 // existing handlers.
 
-export type { Bus, BusConsumer, BusRecord, Outgoing, Subscription } from "../../../bus/bus.ts";
+export type { Bus, BusConsumer, BusRecord, Outgoing, Subscription } from "../../../core/bus/bus.ts";
 export type { ArgDefaults, Checked } from "../wire/adapter-args.ts";
 export type { InputAdapter, Upstream } from "../wire/adapters/adapter.ts";
 export {

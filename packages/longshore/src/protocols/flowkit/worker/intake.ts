@@ -1,7 +1,7 @@
 // Slots for commands. A worker reads commands only while it has a slot, so no command waits here while another worker is idle. One slot is
 // kept ready; without one, the consumers are paused.
 
-import type { BusConsumer } from "../../../bus/bus.ts";
+import type { BusConsumer } from "../../../core/bus/bus.ts";
 import type { Slot, TransportHost } from "../../../runner/transport.ts";
 
 /** The maximum wait of a command for a slot. A command waits only when commands of several roles arrive at the same moment. */

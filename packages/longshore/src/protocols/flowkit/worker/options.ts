@@ -2,8 +2,8 @@
 // names.
 
 import { randomBytes } from "node:crypto";
-import type { Bus } from "../../../bus/bus.ts";
 import type { KafkaBusOptions } from "../../../bus/kafka.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import type { Environment } from "../../../core/environment.ts";
 import { LongshoreError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json/json.ts";

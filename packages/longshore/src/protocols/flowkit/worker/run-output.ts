@@ -1,6 +1,6 @@
 // Passes the results of a run's batches to the writer. Each is serialised once, for its artifact and its event.
 
-import { recordBytesMax } from "../../../bus/bus.ts";
+import { recordBytesMax } from "../../../core/bus/bus.ts";
 import type { JsonObject } from "../../../core/json/json.ts";
 import { type PartRef, stretchOf } from "../wire/artifacts/artifacts.ts";
 import type { BatchWriter } from "./batch-writer.ts";

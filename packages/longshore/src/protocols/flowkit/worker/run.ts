@@ -2,7 +2,7 @@
 // this protocol describes the life of a run on the wire.
 
 import { randomUUID } from "node:crypto";
-import type { Bus } from "../../../bus/bus.ts";
+import type { Bus } from "../../../core/bus/bus.ts";
 import { pause } from "../../../core/clock.ts";
 import type { Context, ContextIds, StepPart } from "../../../core/context.ts";
 import { LongshoreError, refusal } from "../../../core/errors.ts";

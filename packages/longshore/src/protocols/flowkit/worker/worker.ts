@@ -4,9 +4,9 @@
 // A worker takes a command only with a slot for it, and commits its offset when the acceptance has been sent. So a busy or stopping worker
 // leaves it to others. If a worker dies in between, another one gets the command again.
 
-import type { Bus, BusConsumer, BusRecord } from "../../../bus/bus.ts";
 import { NoRoom, skipping } from "../../../bus/skip-records.ts";
 import type { Backoff } from "../../../core/backoff.ts";
+import type { Bus, BusConsumer, BusRecord } from "../../../core/bus/bus.ts";
 import { pause } from "../../../core/clock.ts";
 import { retry } from "../../../core/retry.ts";
 import { untilAborted } from "../../../core/until-aborted.ts";

@@ -1,7 +1,7 @@
 // Handles announcements: workers connect and leave. An announcement may name a run that the worker had not ended before its restart. This
 // attempt is closed as lost, and can be tried again at once, on any free worker.
 
-import type { Subscription } from "../../../../bus/bus.ts";
+import type { Subscription } from "../../../../core/bus/bus.ts";
 import { readAnnouncement } from "../../wire/decode.ts";
 import type { Announcement, Envelope } from "../../wire/shapes.ts";
 import type { Attempts } from "./attempts.ts";

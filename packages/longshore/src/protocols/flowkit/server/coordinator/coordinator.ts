@@ -1,8 +1,8 @@
 // FlowKit's coordinator on the board and the runs of this server: it sends tasks to workers, receives their events, and sends them stop
 // signals. Its only own state is the list of workers: the board is the record.
 
-import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../bus/bus.ts";
 import { inSlices } from "../../../../bus/record-slices.ts";
+import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../core/bus/bus.ts";
 import { pause } from "../../../../core/clock.ts";
 import { toError } from "../../../../core/errors.ts";
 import type { Json } from "../../../../core/json/json.ts";

@@ -1,7 +1,7 @@
 // The outbox for a bus that is as durable as the store. A published message is durable at once, so it is not stored before it is sent. The
 // list of sent messages is only in memory and is lost with the process, but workers recognise a repeated message by its `dedup_id`.
 
-import type { Bus } from "../../../../bus/bus.ts";
+import type { Bus } from "../../../../core/bus/bus.ts";
 import type { Outbox, OutgoingMessage } from "./parts.ts";
 
 /** Remembered message ids: as many as workers remember. */

@@ -1,7 +1,7 @@
 // Finds the workers of tasks after a restart. A hold continues for one term, during which its worker sends something. A query searches for
 // workers that are not known here. When a worker replies that it runs the current attempt, it keeps the attempt.
 
-import type { Subscription } from "../../../../bus/bus.ts";
+import type { Subscription } from "../../../../core/bus/bus.ts";
 import { readReply } from "../../wire/decode.ts";
 import type { Envelope, Snapshot, TopicNames } from "../../wire/shapes.ts";
 import type { Places } from "../task-addresses.ts";

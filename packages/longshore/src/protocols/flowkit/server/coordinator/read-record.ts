@@ -1,7 +1,7 @@
 // Reads a record of the bus: its envelope, then the event in it. A record that cannot be read is counted, reported and skipped.
 
-import type { BusRecord, Subscription } from "../../../../bus/bus.ts";
 import { skipping } from "../../../../bus/skip-records.ts";
+import type { BusRecord, Subscription } from "../../../../core/bus/bus.ts";
 import { decodeEnvelope, type Read } from "../../wire/decode.ts";
 import type { Envelope } from "../../wire/shapes.ts";
 import type { CoordinatorCounts } from "./parts.ts";

@@ -2,8 +2,8 @@
 // node cost one write. Attempts are handled concurrently and share commits. A batch of records is acknowledged when all its changes are
 // durable; otherwise it is delivered again. Every event may arrive twice.
 
-import type { BusRecord } from "../../../../bus/bus.ts";
 import { mayPass } from "../../../../bus/skip-records.ts";
+import type { BusRecord } from "../../../../core/bus/bus.ts";
 import { toError } from "../../../../core/errors.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { parseExact } from "../../../../core/json/json-exact.ts";

@@ -1,7 +1,7 @@
 // Checks that every bus makes before it sends anything.
 
-import { LongshoreError } from "../core/errors.ts";
-import { checkName } from "../core/names.ts";
+import { LongshoreError } from "../errors.ts";
+import { checkName } from "../names.ts";
 import { type Outgoing, recordBytesMax } from "./bus.ts";
 
 /** Kafka's rule, so that a name that works on one bus works on every other. */

@@ -1,8 +1,8 @@
 // The port of message buses: topics with records, which consumer groups read. Published records are durable, and each group receives every
 // record at least once. Kafka is one implementation; the server's own data file is another, for installations without a broker.
 
-import type { Clock } from "../core/clock.ts";
-import type { FailureListener } from "../core/failure-listener.ts";
+import type { Clock } from "../clock.ts";
+import type { FailureListener } from "../failure-listener.ts";
 
 /** A record as a reader receives it. */
 export interface BusRecord {
