@@ -118,6 +118,7 @@ function dataStoreOn(store: Store, options: DataStoreOptions): DataStore {
     work: hooks.work,
   });
   const parts = new LocalParts({ store: rows, commit, stored, clock, tasks: board.tasks, first: (tx, task) => runs.firstPart(tx, task) });
+  board.remains.onRemoved.add((ids) => parts.forget(ids));
   const documents = new LocalDocuments({ store: rows, commit, performed, audit, clock, stored, slices: options.slices });
   const runs = new LocalRuns({
     documents,

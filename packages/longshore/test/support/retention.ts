@@ -36,6 +36,7 @@ export async function setup(place: Place, before?: Parts) {
   const logs = new LocalLogs(parts);
   const rowsOf = { runs: parts.runs.runs, tasks: parts.board.tasks };
   const streams = new LocalParts({ ...parts, tasks: parts.board.tasks, first: () => false });
+  parts.board.remains.onRemoved.add((ids) => streams.forget(ids));
   const { definitions, signals } = parts.runs;
   const references = new BlobReferences({ ...parts, ...rowsOf, definitions, signals, parts: streams, blobs });
   parts.onTask.add((task) => references.taskChanged(task));
@@ -51,7 +52,7 @@ export async function setup(place: Place, before?: Parts) {
     await parts.board.post([{ id, step: "alone", lanes: [{ name: "work", labels: [] }], input: "null", policy: null }]);
     return parts.claim();
   };
-  return { parts, blobs, references, streams, prune, rows, log, post };
+  return { parts, blobs, references, streams, retention, prune, rows, log, post };
 }
 
 /** A task without a run, in a lane of its own name. */

@@ -9,6 +9,7 @@ import type { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type Once, unmarked } from "../request-marks.ts";
 import { type RowStore, Taken } from "../rows.ts";
+import { Remains } from "../run/remains.ts";
 import type { Closure } from "../run/retry.ts";
 import type { StoredBytes } from "../stored-bytes.ts";
 import { taskRows } from "../tables/task.ts";
@@ -80,6 +81,8 @@ export class LocalBoard implements BoardStore {
   readonly lanes: Lanes = new Lanes();
   readonly limits: Limits = new Limits();
   readonly unwritten: Unwritten = new Unwritten();
+  /** Rows of removed runs and tasks. */
+  readonly remains: Remains;
   /** Counts since this process started, for metrics. */
   readonly counts: Record<"claimed" | Closure["kind"], number> = { claimed: 0, failed: 0, lost: 0, "timed-out": 0 };
   readonly #commit: GroupCommit;
@@ -139,8 +142,9 @@ export class LocalBoard implements BoardStore {
       ...{ limits: this.limits, queues: this.#queues, audit: this.#audit },
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
+    this.remains = new Remains(options);
     this.#life = new TaskLife({
-      ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts },
+      ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts, remains: this.remains },
       ...{ clock: options.clock, random: options.random, work },
       sequences: options.stored.amounts.of(sequencesAmount),
       runs: () => this.#runs,

@@ -4,6 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Amount } from "../amounts.ts";
 import type { Rows } from "../cached-rows.ts";
 import type { RetryPolicy } from "../run/plan.ts";
+import type { Remains } from "../run/remains.ts";
 import { type Closure, errorOf, faultOf, type NextTry, nextTry, noRetry, overdueOf } from "../run/retry.ts";
 import type { Tx } from "../tx.ts";
 import type { Attempts, Closing, Why } from "./attempts.ts";
@@ -39,6 +40,7 @@ export interface TaskLifeOptions {
   tasks: Rows<TaskRow>;
   queues: ReadyQueues;
   attempts: Attempts;
+  remains: Pick<Remains, "refuse">;
   clock: Clock;
   random: () => number;
   counts: Record<Closure["kind"], number>;
@@ -73,6 +75,7 @@ export class TaskLife {
 
   /** Queues a task that belongs to no run. The commit fails when its id exists. */
   post(tx: Tx, task: TaskRow): void {
+    this.#options.remains.refuse(tx, task.id);
     const posted = copyOf(task);
     posted.sequence = this.#next(tx);
     this.#options.tasks.put(tx, posted.id, posted, "first");

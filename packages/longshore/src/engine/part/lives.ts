@@ -98,6 +98,11 @@ export class Lives implements Writable {
     return life;
   }
 
+  /** Drops the lives of removed tasks. Must not be called inside a batch. */
+  forget(isRemoved: (taskId: string) => boolean): void {
+    for (const [key, life] of this.#lives) if (isRemoved(life.taskId)) this.#drop(key, life);
+  }
+
   /** The number of the part with this uid; null when there is none. */
   sequence(tx: ReadTx, life: Life, uid: string): number | null {
     for (const sequence of life.uids.find(hashOf(uid))) {
@@ -195,10 +200,14 @@ export class Lives implements Writable {
     if (this.#bytes <= bytesMax && this.#lives.size <= tablesMax) return;
     for (const [key, life] of this.#lives) {
       if (life === spared || this.#changed.has(life)) continue;
-      this.#lives.delete(key);
-      this.#bytes -= life.uids.bytes;
+      this.#drop(key, life);
       if (this.#bytes <= bytesMax && this.#lives.size <= tablesMax) return;
     }
+  }
+
+  #drop(key: string, life: Life): void {
+    this.#lives.delete(key);
+    this.#bytes -= life.uids.bytes;
   }
 
   #load(tx: ReadTx, { id, firstAttempt }: TaskRow): Life {

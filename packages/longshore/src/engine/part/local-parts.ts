@@ -130,6 +130,15 @@ export class LocalParts implements PartStore {
     });
   }
 
+  /** Forgets the parts of removed tasks and runs, whose ids may be used again. */
+  forget(ids: readonly string[]): void {
+    const removed = new Set(ids);
+    // The id of a run's task begins with the id of the run and a dot.
+    const isRemoved = (taskId: string) => removed.has(taskId) || removed.has(taskId.slice(0, Math.max(0, taskId.lastIndexOf("."))));
+    this.#lives.forget(isRemoved);
+    this.#recent.forget(isRemoved);
+  }
+
   watch(taskId: string, changed: () => void): () => void {
     return this.#watchers.watch(taskId, changed);
   }

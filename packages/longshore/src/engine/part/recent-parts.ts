@@ -41,12 +41,21 @@ export class RecentParts {
     }
   }
 
+  /** Drops the uids of removed tasks. */
+  forget(isRemoved: (taskId: string) => boolean): void {
+    for (const key of this.#lives.keys()) if (isRemoved(taskOf(key))) this.#lives.delete(key);
+  }
+
   /** Returns a function that checks whether this hand-out has recently put a uid. */
   of(task: TaskRow): (uid: string) => boolean {
     const recent = this.#lives.get(keyOf(task));
     if (recent === undefined || recent.grant !== task.grant) return () => false;
     return (uid) => recent.newer.has(uid) || recent.older.has(uid);
   }
+}
+
+function taskOf(key: string): string {
+  return key.slice(0, key.lastIndexOf("/"));
 }
 
 /** A life is identified by its first attempt. */

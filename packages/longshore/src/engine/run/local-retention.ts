@@ -19,7 +19,7 @@ import type { ReadTx, Tx } from "../tx.ts";
 import type { AgeMark } from "./age.ts";
 import type { Counts } from "./counts.ts";
 import { LogRetention } from "./log-retention.ts";
-import { Remains } from "./remains.ts";
+import type { Remains } from "./remains.ts";
 import {
   type Keep,
   keptProperty,
@@ -38,7 +38,7 @@ export interface LocalRetentionDeps {
   performed?: Once;
   runs: Rows<Run>;
   tasks: Rows<TaskRow>;
-  board: Pick<LocalBoard, "unwritten">;
+  board: Pick<LocalBoard, "unwritten" | "remains">;
   counts: Counts;
   stored: StoredBytes;
   blobs: LocalBlobs;
@@ -75,7 +75,7 @@ export class LocalRetention implements RetentionStore {
     this.#keysOf = new Additions(commit, (runId) => keys.remove({ by: ["run_id"], equal: [runId] }));
     this.#properties = store.table(propertyTable);
     this.#changed = new Additions(commit, (property) => this.#properties.write(property));
-    this.#remains = new Remains(options);
+    this.#remains = options.board.remains;
     this.#logs = new LogRetention(options);
   }
 

@@ -127,7 +127,7 @@ export class LocalRuns implements RunStore, Follower {
       tell: (tx, task, happening) => this.#tellAbout(tx, task, happening),
     });
     this.#starts = new LocalStarts({
-      ...{ store, commit, clock, familyRunsMax: options.familyRunsMax, tasks: board.tasks },
+      ...{ store, commit, clock, familyRunsMax: options.familyRunsMax, tasks: board.tasks, remains: board.remains },
       ...{ runs: this.runs, definitions: this.definitions, decisions: this.decisions, messages: this.#messages },
       cancel: (tx, runId, reason) => this.cancelNow(tx, runId, reason),
     });

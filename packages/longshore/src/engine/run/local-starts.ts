@@ -22,6 +22,7 @@ import { countOpenRuns, OpenRuns } from "./local-open.ts";
 import type { Messages } from "./messages.ts";
 import { newRun } from "./new-run.ts";
 import { keyTaken, refuseUnfit } from "./refuse-input.ts";
+import type { Remains } from "./remains.ts";
 import { hasBegun, isRunOpen, type Run, rootFrom } from "./run.ts";
 import type { NewRun, Started } from "./store.ts";
 
@@ -31,6 +32,7 @@ export interface LocalStartsDeps {
   readonly clock: Clock;
   readonly tasks: Pick<Rows<TaskRow>, "get">;
   readonly runs: Rows<Run>;
+  readonly remains: Pick<Remains, "refuse">;
   readonly definitions: Definitions;
   readonly decisions: Decisions;
   readonly messages: Pick<Messages, "childOf" | "leave">;
@@ -83,6 +85,7 @@ export class LocalStarts {
     const { runs, definitions, clock, decisions } = this.#deps;
     const earlier = this.#earlier(tx, wanted);
     if (earlier !== null) return { run: earlier, created: false };
+    this.#deps.remains.refuse(tx, wanted.id);
     const definition = definitions.byId(tx, wanted.definitionId);
     if (definition === null) throw new LongshoreError("LONGSHORE_NOT_FOUND", `There is no definition ${wanted.definitionId}.`);
     const { timeoutMs, nodes, driven, inputSchema, limit, debounce } = definitions.plan(tx, definition);

@@ -3,6 +3,7 @@
 
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
+import { Postponed } from "../commit-errors.ts";
 import type { Owners, RowStore, TableRows, Value } from "../rows.ts";
 import { type Room, rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { prunedTable } from "../tables/endings.ts";
@@ -47,8 +48,14 @@ export class Remains {
   readonly #noted: Additions<string>;
   readonly #crossedOff: Additions<string>;
   readonly #steps: ((tx: Tx, budget: Budget) => boolean)[];
+  /** Called with removed ids when no row of them is left. */
+  readonly onRemoved = new Set<(ids: readonly string[]) => void>();
   /** One slice at a time: two in one transaction would count the same rows twice. */
   #removing: Promise<unknown> = Promise.resolve();
+  /** False when no id is recorded. After a start of the server, ids may be left from before. */
+  #anyRecorded = true;
+  /** The number of ids recorded since the start of the server. */
+  #recorded = 0;
 
   constructor({ store, commit, stored }: { store: RowStore; commit: GroupCommit; stored: StoredBytes }) {
     this.#commit = commit;
@@ -61,6 +68,16 @@ export class Remains {
   /** Records that the run or task is removed in this operation: later operations remove its other rows, also after a restart. */
   note(tx: Tx, id: string): void {
     this.#noted.add(tx, id);
+    tx.after(() => {
+      this.#recorded++;
+      this.#anyRecorded = true;
+    });
+  }
+
+  /** Must be called before a run or task with this id begins. Postpones the operation until no row of an earlier one with the same id is left. */
+  refuse(tx: Tx, id: string): void {
+    const isLeft = this.#noted.pending(tx).includes(id) || (this.#anyRecorded && this.#ids.get(tx, id) !== null);
+    if (isLeft) throw new Postponed(this.remove(undefined));
   }
 
   /** Removes the other rows of all recorded ids, until `signal` aborts. */
@@ -74,8 +91,10 @@ export class Remains {
 
   /** Returns false when no id is recorded. */
   async #removeSome(): Promise<boolean> {
+    const recorded = this.#recorded;
     const noted = await this.#commit.read((tx) => [...this.#ids.scan(tx, { by: ["id"], limit: 1 })]);
     if (noted.length > 0) await this.#commit.run((tx) => this.#removeSlice(tx));
+    else if (recorded === this.#recorded) this.#anyRecorded = false;
     return noted.length > 0;
   }
 
@@ -83,7 +102,11 @@ export class Remains {
     const budget: Budget = { rows: rowsMax, bytes: bytesMax };
     for (const removed of this.#steps) if (!removed(tx, budget)) return;
     // No table has any more rows of these ids.
-    for (const { id } of this.#ids.scan(tx, { by: ["id"], limit: notesMax })) this.#crossedOff.add(tx, id);
+    const ids = [...this.#ids.scan(tx, { by: ["id"], limit: notesMax })].map(({ id }) => id);
+    for (const id of ids) this.#crossedOff.add(tx, id);
+    tx.after(() => {
+      for (const listener of this.onRemoved) listener(ids);
+    });
   }
 }
 
