@@ -1,12 +1,15 @@
 // The caller restarts a run right after its end, before its parent run was notified of this end. Pending messages between the two runs belong
 // to the earlier life and must not end the new one.
 
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { LocalRuns } from "../../src/engine/run/local-runs.ts";
+import type { Message } from "../../src/engine/run/run.ts";
 import { type ConductorServer, startConductor } from "../support/conductor-rest.ts";
 import { fork, operator, simple } from "../support/conductor-world.ts";
+import { deferred, untilElsewhere as until } from "../support/until.ts";
 
-/** Enough that the command arrives in this gap in several of them. */
-const tries = 20;
+/** Enough that the command arrives in this gap in some of them. The tests at the end put it there each time. */
+const tries = 5;
 
 const sub = (name: string, child: string) => operator("SUB_WORKFLOW", name, { subWorkflowParam: { name: child } });
 
@@ -72,5 +75,62 @@ for (const [name, order] of Object.entries(orders)) {
       ends.push(`${await c.status(family.parent)} ${await c.status(await c.child(family.parent, "left"))}`);
     }
     expect(ends).toEqual(ends.map(() => "COMPLETED COMPLETED"));
+  });
+}
+
+/** Keeps the first message of this kind, and all behind it, until `release`. `reached` resolves when that message is next. */
+function keepBack(kind: Message["kind"]): { reached: Promise<void>; release: () => void } {
+  const reached = deferred<void>();
+  const released = deferred<void>();
+  const { deliver } = LocalRuns.prototype;
+  const spy = vi.spyOn(LocalRuns.prototype, "deliver").mockImplementation(async function (this: LocalRuns, stored, child) {
+    if (stored.message.kind === kind) {
+      reached.resolve();
+      await released.promise;
+    }
+    return deliver.call(this, stored, child);
+  });
+  onTestFinished(() => {
+    released.resolve();
+    spy.mockRestore();
+  });
+  return { reached: reached.promise, release: released.resolve };
+}
+
+for (const order of ["rerun", "restart", "retry"]) {
+  const startAgain = (c: ConductorServer, child: string) =>
+    c.ask("POST", `/workflow/${child}/${order}`, order === "rerun" ? {} : undefined);
+
+  it(`a ${order} of the child before its parent has learned of its end makes this end void`, async () => {
+    const c = await startConductor();
+    const family = await startFamily(c);
+    const news = keepBack("settle-task");
+    await failTask(c, family.held.left);
+    await news.reached;
+    await startAgain(c, family.left);
+    news.release();
+    await c.settle();
+    expect([await c.status(family.parent), await c.status(family.left)]).toEqual(["RUNNING", "RUNNING"]);
+    await workOff(c);
+    await c.update(family.held.right);
+    expect(await c.status(family.parent)).toBe("COMPLETED");
+  });
+
+  it(`a ${order} of the child before the cancellation of its parent reaches it begins a life that this does not end`, async () => {
+    const c = await startConductor();
+    const family = await startFamily(c);
+    const news = keepBack("cancel-child");
+    // Both answers come after the cancellation of the children, which is kept back.
+    const cancelled = c.ask("DELETE", `/workflow/${family.parent}`);
+    await news.reached;
+    await failTask(c, family.held.left);
+    const again = startAgain(c, family.left);
+    await until(async () => (await c.status(family.parent)) === "RUNNING");
+    news.release();
+    await Promise.all([cancelled, again]);
+    await c.settle();
+    expect([await c.status(family.parent), await c.status(family.left)]).toEqual(["RUNNING", "RUNNING"]);
+    await workOff(c);
+    expect(await c.status(family.parent)).toBe("COMPLETED");
   });
 }
