@@ -8,7 +8,6 @@ const linearCharsMax = 250;
 /** The characters that are searched in one slice: some milliseconds. */
 const pieceChars = 1_048_576;
 
-/** Whether `wanted` is in `text`. */
 export function hasText(text: string, wanted: string): boolean {
   return wanted.length <= linearCharsMax ? text.includes(wanted) : new TextSearch(wanted).isIn(text);
 }

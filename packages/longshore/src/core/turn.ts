@@ -64,7 +64,6 @@ export interface Command extends TaskStepSettings {
   readonly at?: number;
 }
 
-/** The result of a command. */
 export interface CommandResult {
   readonly node: number;
   /** The result's number among the results. */
@@ -162,7 +161,6 @@ export interface JournalEntry {
   readonly result?: CommandResult;
 }
 
-/** A page of a journal. */
 export interface JournalPage {
   readonly runId?: string;
   /**

@@ -32,7 +32,6 @@ export interface Store {
   readonly clock?: Clock;
   /** The right to write, which other servers could take; absent for a store on one machine. */
   readonly lease?: () => Lease;
-  /** Contents of blobs. */
   readonly contents: BlobContents;
   /** Runs the checks that take too long for the start, and calls `refuse` when data is damaged. */
   checkRest(refuse: (damage: LongshoreError) => void): void;

@@ -91,7 +91,6 @@ export interface ProtocolEngine {
    * for any number of tasks.
    */
   waiting(): (task: TaskRowHead) => Promise<Waiting | null>;
-  /** Sources of dead letters. */
   readonly deadLetterSources: Set<DeadLetterSource>;
   /** The dead letters of a task, oldest first. */
   deadLetters(task: TaskRow): Promise<readonly DeadLetter[]>;
@@ -305,7 +304,6 @@ export interface DefinitionFile {
 /** Rejects with LONGSHORE_BAD_DEFINITION, which has line and column, or with LONGSHORE_LIMIT when too many large texts wait. */
 export type ReadDefinition = (given: DefinitionText) => Promise<DefinitionFile>;
 
-/** A format of definition files. */
 export interface DefinitionFormat {
   readonly dialect: string;
   /** Whether a file with these keys is one of this format. */

@@ -14,7 +14,6 @@ import { messageTexts, partTexts, runTexts, signalTexts, type Text, type Texts, 
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";
 
-/** The parts that tasks put. */
 export interface PutParts {
   /** Parts that earlier operations of the same batch have put. */
   pending(tx: Tx): Iterable<NewPart>;

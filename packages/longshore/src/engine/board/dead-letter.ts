@@ -9,7 +9,6 @@ export interface DeadLetter {
   /** The reason as a code for programs. */
   readonly reason: string;
   readonly error: string | null;
-  /** The number of tries. */
   readonly tries: number;
 }
 

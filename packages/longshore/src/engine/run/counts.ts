@@ -63,7 +63,6 @@ export class Counts {
     return this.#counting;
   }
 
-  /** The number of stored runs. */
   async stored(): Promise<number> {
     await this.counted();
     return this.openRuns + this.endedRuns;

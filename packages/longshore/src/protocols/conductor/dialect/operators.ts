@@ -74,7 +74,6 @@ export function isSystemLane(name: string): boolean {
   return name.startsWith(systemLanePrefix) && !isMockedLane(name);
 }
 
-/** Evaluators of JavaScript. */
 const scriptEvaluators = new Set(["javascript", "graaljs"]);
 
 export function isUnserved(type: string): boolean {

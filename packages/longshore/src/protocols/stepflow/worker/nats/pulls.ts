@@ -75,7 +75,6 @@ export class Pulls<Message> {
     return !pull.filled && waitedMs < Math.min(earlyMs, expiresMs / 2);
   }
 
-  /** Ends all requests. */
   endAll(): void {
     for (const id of [...this.#open.keys()]) this.end(id);
     this.#disarm?.();
