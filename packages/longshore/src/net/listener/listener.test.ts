@@ -48,6 +48,17 @@ describe.each(carriers)("a request, carried %s", (carried) => {
     });
   });
 
+  it("gets a reply that no cache keeps, unless the route permits it", async () => {
+    const server = await serve(
+      route("GET /data", () => ({ status: 200, headers: json, body: "{}" })),
+      route("GET /file", () => ({ status: 200, headers: { "cache-control": "public" }, body: "" })),
+    );
+    const caching = async (path: string) => (await call(`${server.url}${path}`)).headers["cache-control"];
+    expect(await caching("/data")).toBe("no-store");
+    expect(await caching("/missing")).toBe("no-store");
+    expect(await caching("/file")).toBe("public");
+  });
+
   it("has an empty query, text and stream when the client sent none", async () => {
     const server = await serve(
       route("POST /x", async (request) => {

@@ -206,10 +206,12 @@ function misfit(exchange: Exchange, body: HttpReply["body"]): never {
 
 /**
  * Names and values alternate: the form that `writeHead` accepts without building an object. Stored content is returned with the type that
- * its author gave it, and a browser must not guess another type.
+ * its author gave it, and a browser must not guess another type. No cache may keep a reply, unless its route permits it: not every cache knows that
+ * a request with `X-Authorization` has a token.
  */
 function headOf(exchange: Exchange, headers: Readonly<Record<string, string>> | undefined): string[] {
   const head: string[] = ["x-content-type-options", "nosniff"];
+  if (headers?.["cache-control"] === undefined) head.push("cache-control", "no-store");
   for (const name in headers) head.push(name, headers[name] as string);
   if (exchange.allowedOrigin !== undefined) {
     head.push("access-control-allow-origin", exchange.allowedOrigin, "access-control-expose-headers", "*", "vary", "origin");

@@ -35,7 +35,7 @@ export function aboutOperations(deps: AboutDeps): Operation[] {
           const refused = problemReply(401, { code: "LONGSHORE_UNAUTHORIZED", message });
           return { ...refused, headers: { ...refused.headers, "www-authenticate": "Bearer" } };
         }
-        return json(200, whoamiBody(caller, tokens.required), { "cache-control": "no-store" });
+        return json(200, whoamiBody(caller, tokens.required));
       },
     }),
     operation({

@@ -40,7 +40,7 @@ export function systemOperations({ health, metrics, hasPages, document }: System
       ...{ id: "live", tag, method: "GET", path: "/livez", root: true, action: "server.health" },
       summary: "Report whether the process is alive, for any state of its store. Needs no token.",
       answers: { 200: { description: "It is.", schema: z.object({ status: z.literal("ok") }).meta({ id: "Alive" }) } },
-      handle: () => json(200, { status: "ok" }, { "cache-control": "no-store" }),
+      handle: () => json(200, { status: "ok" }),
     }),
     stateOperation("ready", "/readyz", {
       summary: "Report whether the server accepts work now. Needs no token.",
@@ -78,7 +78,7 @@ function stateOperation(id: string, path: string, { summary, yes, no, read }: St
     answers: { 200: { description: yes, schema: healthShape }, 503: { description: no, schema: healthShape } },
     handle: async () => {
       const health = await read();
-      return json(health.status === "ok" ? 200 : 503, health, { "cache-control": "no-store" });
+      return json(health.status === "ok" ? 200 : 503, health);
     },
   });
 }
