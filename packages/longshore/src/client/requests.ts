@@ -34,6 +34,9 @@ export interface RequestsOptions {
 /** How long a reply may take, and how long an event stream may be silent: the server sends heartbeats far more often. */
 const silenceMsMax = 30_000;
 
+/** As for workers: the largest responses, such as pages and outputs, are smaller. */
+const answerBytesMax = 64 * 1024 * 1024;
+
 const backoff: Backoff = { kind: "exponential", delayMs: 100, maxMs: 2_000, jitter: 0.2 };
 
 export class Requests {
@@ -115,7 +118,7 @@ export class Requests {
     try {
       const response = await this.#fetch(method, path, ask, {}, limit.signal);
       if (!response.ok) throw await this.#refusal(response);
-      const text = response.status === 204 ? "null" : await response.text();
+      const text = response.status === 204 ? "null" : await this.#text(response);
       // The body is read completely, so the request need not be aborted. An abort would cost a tenth of a request.
       limit.stop();
       return { status: response.status, answer: this.#parsed(text) as Answer };
@@ -131,19 +134,40 @@ export class Requests {
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
     const headers = { ...this.#headers, ...more, ...(body === undefined ? {} : { "content-type": "application/json" }) };
-    return fetch(url, { method, headers, signal, ...content });
+    // No server of Longshore redirects. Another target must not get the input of a run.
+    return fetch(url, { method, headers, signal, redirect: "manual", ...content });
   }
 
   async #refusal(response: Response): Promise<LongshoreError> {
-    return refusalOf(response.status, await response.text(), { origin: this.#options.base.origin, token: this.#options.token });
+    return refusalOf(response.status, await this.#text(response), { origin: this.#options.base.origin, token: this.#options.token });
+  }
+
+  /** The body. A length that the response announces is also the limit that `fetch` applies, unless it unpacks the body. */
+  async #text(response: Response): Promise<string> {
+    const { headers, body } = response;
+    const announced = headers.has("content-encoding") ? null : headers.get("content-length");
+    if (body === null || (announced !== null && Number(announced) <= answerBytesMax)) return response.text();
+    const decoder = new TextDecoder();
+    let text = "";
+    let bytes = 0;
+    for await (const chunk of chunksOf(body)) {
+      bytes += chunk.byteLength;
+      if (bytes > answerBytesMax) throw this.#misfit(`has more than ${answerBytesMax} bytes`);
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text + decoder.decode();
+  }
+
+  #misfit(what: string, cause?: unknown): LongshoreError {
+    const message = `The response of ${this.#options.base.origin} ${what}. Is that a Longshore server?`;
+    return new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause });
   }
 
   #parsed(text: string): unknown {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      const message = `The response of ${this.#options.base.origin} is not JSON. Is that a Longshore server?`;
-      throw new LongshoreError("LONGSHORE_BAD_CONFIG", message, { cause });
+      throw this.#misfit("is not JSON", cause);
     }
   }
 

@@ -31,6 +31,17 @@ it.each([102, 103])("a response that is announced with status %i without an end 
   await expect(call(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).rejects.toThrow("announced a response 8 times");
 });
 
+it.each(["000", "001", "099"])("a response with the status %s fails the task with a text about the response", async (status) => {
+  const server = createSocketServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(`HTTP/1.1 ${status} None\r\ncontent-length: 0\r\n\r\n`));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const call = httpCalls();
+  await expect(call(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).rejects.toThrow(/: The response is not HTTP\.$/);
+});
+
 it("connections to many servers are not all kept", async () => {
   const asked: (string | undefined)[] = [];
   const uris = Array.from({ length: 140 }, async () => {
