@@ -11,15 +11,19 @@ const inside = [
   ...["127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"],
   ...["224.0.0.1", "255.255.255.255", "::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "fe80::1", "fd00::1", "ff02::1"],
   ...["64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1", "[::1]"],
+  ...["192.88.99.1", "100::1", "3fff:fff::1", "5f00::1"],
 ];
 
 it.each(inside)("refuses %s", async (address) => {
   await expect(new AddressGuard([]).addressOf(address)).rejects.toMatchObject({ message: expect.stringContaining("not public") });
 });
 
-it.each(["93.184.216.34", "2606:4700::1111", "172.32.0.1", "100.128.0.1"])("accepts the public address %s", async (address) => {
-  expect(await new AddressGuard([]).addressOf(address)).toBe(address);
-});
+it.each(["93.184.216.34", "2606:4700::1111", "172.32.0.1", "100.128.0.1", "192.88.100.1", "100:0:0:1::1", "5f01::1"])(
+  "accepts the public address %s",
+  async (address) => {
+    expect(await new AddressGuard([]).addressOf(address)).toBe(address);
+  },
+);
 
 it("checks the addresses of a name and returns one that was checked", async () => {
   expect(await new AddressGuard([], names("10.0.0.1", "93.184.216.34")).addressOf("mixed.example")).toBe("93.184.216.34");

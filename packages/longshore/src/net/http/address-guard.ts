@@ -17,12 +17,18 @@ const closed: readonly [address: string, prefix: number, family: "ipv4" | "ipv6"
   ["169.254.0.0", 16, "ipv4"],
   ["172.16.0.0", 12, "ipv4"],
   ["192.0.0.0", 24, "ipv4"],
+  // Relays from IPv6 to IPv4: a network that still has one would pass a request on.
+  ["192.88.99.0", 24, "ipv4"],
   ["192.168.0.0", 16, "ipv4"],
   ["198.18.0.0", 15, "ipv4"],
   ["224.0.0.0", 3, "ipv4"],
   // Unspecified, loopback, and addresses that contain one of IPv4, by any way of translation.
   ["::", 8, "ipv6"],
   ["64:ff9b::", 16, "ipv6"],
+  // Addresses that packets do not leave a network for: discarded ones, those of documents, segments of a route.
+  ["100::", 64, "ipv6"],
+  ["3fff::", 20, "ipv6"],
+  ["5f00::", 16, "ipv6"],
   ["2001::", 32, "ipv6"],
   ["2002::", 16, "ipv6"],
   ["fc00::", 7, "ipv6"],

@@ -157,7 +157,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#over();
-    this.#options.reject(error);
+    // undici reports a status below 100 as a failed assertion, whose text is a line of its code.
+    const isImpossible = "code" in error && error.code === "ERR_ASSERTION";
+    this.#options.reject(isImpossible ? new LongshoreError("LONGSHORE_UNREACHABLE", "The response is not HTTP.", { cause: error }) : error);
   }
 
   /** Checked when a piece arrives: a pause between two pieces has a limit of its own. */
