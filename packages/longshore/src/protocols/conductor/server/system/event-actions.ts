@@ -89,9 +89,13 @@ export class EventActions {
     const own = isObject(filled.output) ? (filled.output as JsonObject) : {};
     const output = writeExact({ ...own, workflowId, taskId, taskRefName, reasonForIncompletion, ...about });
     const { board } = this.#deps.engine;
-    if (verb === "complete") await board.complete(hold, output);
-    else await board.fail(hold, { error: reasonForIncompletion === null ? "" : String(reasonForIncompletion), retryable: true, output });
-    return { taskId: task.id };
+    const error = reasonForIncompletion === null ? "" : String(reasonForIncompletion);
+    const report = verb === "complete" ? board.complete(hold, output) : board.fail(hold, { error, retryable: true, output });
+    const verdict = await report;
+    // The task may have ended since it was read, or belong to the server.
+    return verdict === "ok" || verdict === "again"
+      ? { taskId: task.id }
+      : { skipped: `the report on the task ${task.id} was refused: ${verdict}` };
   }
 
   /** The task of this reference name; in a loop that of the last iteration. */
