@@ -94,7 +94,7 @@ export function instrument(engine: Engine, metrics: Metrics): void {
   processFigures(metrics);
 }
 
-function storedBytes({ storage }: Engine, metrics: Metrics): void {
+function storedBytes({ storage }: Pick<Engine, "storage">, metrics: Metrics): void {
   const each = (figure: (room: Room) => number) => () => [...storage.rooms()].map((room) => sample(room.kind, figure(room)));
   metrics.sampled(
     "gauge",
@@ -120,7 +120,7 @@ function storedBytes({ storage }: Engine, metrics: Metrics): void {
   );
 }
 
-function endings(engine: Engine, metrics: Metrics): void {
+function endings(engine: Pick<Engine, "listen">, metrics: Metrics): void {
   const tasks = metrics.counter("longshore_tasks_ended_total", "Tasks that ended, by outcome.", ["state"]);
   const runs = metrics.counter("longshore_runs_ended_total", "Runs that ended, by outcome.", ["state"]);
   const byTaskState = new Map(["done", "failed", "cancelled", "skipped"].map((state) => [state, tasks.with(state)]));

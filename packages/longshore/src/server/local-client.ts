@@ -29,19 +29,21 @@ import type { Definition } from "../engine/run/dialect.ts";
 import type { Workflow } from "../workflow-value.ts";
 import type { Engine } from "./engine.ts";
 import { LocalRun, statusOf } from "./local-run.ts";
-import { LocalSchedule, scheduleInfo } from "./local-schedule.ts";
+import { LocalSchedule, type LocalScheduleDeps, scheduleInfo } from "./local-schedule.ts";
 import { type Define, defining } from "./program-definitions.ts";
 
 /** The page size: few reads for a long list, and little in memory. */
 const pageItems = 200;
 
+export interface LocalClientDeps extends LocalScheduleDeps, Pick<Engine, "events"> {}
+
 export class LocalClient implements Client {
-  readonly #engine: Engine;
+  readonly #deps: LocalClientDeps;
   readonly define: Define;
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
-    const { runs, schedules } = engine;
+  constructor(deps: LocalClientDeps) {
+    this.#deps = deps;
+    const { runs, schedules } = deps;
     this.define = defining({ define: (definition) => runs.define(definition), put: (wanted) => schedules.put(wanted) });
   }
 
@@ -51,13 +53,13 @@ export class LocalClient implements Client {
     const name = typeof workflow === "string" ? workflow : (await this.define(workflow)).name;
     const { key, delay, priority } = options;
     const delayMs = delay === undefined ? 0 : durationMs(delay, "delay");
-    const { run } = await this.#engine.runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key, delayMs, priority });
+    const { run } = await this.#deps.runs.start({ workflow: name, input: JSON.stringify(toJson(input)), key, delayMs, priority });
     return this.run(run.id);
   }
 
   execute<Output>(workflow: string | Workflow, input?: unknown, options: ExecuteOptions = {}): Promise<Output> {
     const what = `The run of ${typeof workflow === "string" ? workflow : workflow.name}`;
-    return withDeadline(options, { clock: this.#engine.clock, what }, async (signal) => {
+    return withDeadline(options, { clock: this.#deps.clock, what }, async (signal) => {
       const run = await this.start<Output>(workflow, input, { ...options, ...(signal === undefined ? {} : { signal }) });
       return run.result({ ...(signal === undefined ? {} : { signal }) });
     });
@@ -65,7 +67,7 @@ export class LocalClient implements Client {
 
   async emit(event: string, payload?: unknown, { key, signal }: EmitOptions = {}): Promise<EmittedEvent> {
     signal?.throwIfAborted();
-    const { events, makeId, clock } = this.#engine;
+    const { events, makeId, clock } = this.#deps;
     const newId = () => makeId(clock.now());
     checkEvent(event, key);
     const sent = { name: event, payload: JSON.stringify(toJson(payload)), key: key ?? newId(), runId: callingRun() };
@@ -74,11 +76,11 @@ export class LocalClient implements Client {
   }
 
   run<Output>(id: string): RunHandle<Output> {
-    return new LocalRun<Output>(this.#engine, idOfUuid(id) ?? id);
+    return new LocalRun<Output>(this.#deps, idOfUuid(id) ?? id);
   }
 
   async *runs({ workflow, state, signal }: RunFilter = {}): AsyncGenerator<RunStatus, void, void> {
-    const { reader, shown } = this.#engine;
+    const { reader, shown } = this.#deps;
     for (let before: string | null | undefined; before !== null; ) {
       signal?.throwIfAborted();
       const page = await reader.runs({ workflow, state, limit: pageItems, ...(before === undefined ? {} : { before }) });
@@ -88,7 +90,7 @@ export class LocalClient implements Client {
   }
 
   async call<Output>(task: string | Task, input?: unknown, options: CallOptions = {}): Promise<Output> {
-    const { board, makeId, clock } = this.#engine;
+    const { board, makeId, clock } = this.#deps;
     const { delay, timeout, signal, labels, priority } = options;
     signal?.throwIfAborted();
     const { name, retry, timeoutMs } = typeof task === "string" ? { name: task } : task;
@@ -112,20 +114,20 @@ export class LocalClient implements Client {
   async *definitions({ dialect, signal }: DefinitionFilter = {}): AsyncGenerator<WorkflowVersion, void, void> {
     for (let offset = 0; ; offset += pageItems) {
       signal?.throwIfAborted();
-      const page = await this.#engine.reader.definitions({ limit: pageItems, offset, dialect });
+      const page = await this.#deps.reader.definitions({ limit: pageItems, offset, dialect });
       for (const definition of page) yield versionOf(definition);
       if (page.length < pageItems) return;
     }
   }
 
   schedule(name: string): ScheduleHandle {
-    return new LocalSchedule(this.#engine, name);
+    return new LocalSchedule(this.#deps, name);
   }
 
   async *schedules({ workflow, signal }: ScheduleFilter = {}): AsyncGenerator<ScheduleInfo, void, void> {
     for (let after: string | null | undefined; after !== null; ) {
       signal?.throwIfAborted();
-      const page = await this.#engine.schedules.list({ limit: pageItems, workflow, ...(after === undefined ? {} : { after }) });
+      const page = await this.#deps.schedules.list({ limit: pageItems, workflow, ...(after === undefined ? {} : { after }) });
       for (const row of page.items) yield scheduleInfo(row);
       after = page.next;
     }

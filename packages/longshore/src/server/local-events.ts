@@ -9,8 +9,10 @@ import { type Change, runChange, taskChange } from "../engine/run/change.ts";
 import { noSuchRun } from "../engine/run/no-such-run.ts";
 import type { Engine } from "./engine.ts";
 
-export async function* localEvents(engine: Engine, id: string, signal?: AbortSignal): AsyncGenerator<RunEvent, void, void> {
-  const { reader, originOf, board } = engine;
+export type LocalEventsDeps = Pick<Engine, "board" | "clock" | "listen" | "originOf" | "reader">;
+
+export async function* localEvents(deps: LocalEventsDeps, id: string, signal?: AbortSignal): AsyncGenerator<RunEvent, void, void> {
+  const { reader, originOf, board, clock } = deps;
   const seen = new SeenStates();
   const news = new News();
   const stopped = (): void => {
@@ -20,9 +22,9 @@ export async function* localEvents(engine: Engine, id: string, signal?: AbortSig
   const changeOf = async (found: Found): Promise<Change | null> => {
     if ("kind" in found) return found;
     const { workflow, isHidden } = await originOf(found);
-    return isHidden ? null : taskChange(found, workflow, engine.clock.now());
+    return isHidden ? null : taskChange(found, workflow, clock.now());
   };
-  const leave = follow(engine, id, { news, ends: [board.dismissed, ...(signal === undefined ? [] : [signal])] });
+  const leave = follow(deps, id, { news, ends: [board.dismissed, ...(signal === undefined ? [] : [signal])] });
   try {
     const run = await reader.run(id);
     if (run === undefined) throw noSuchRun(id);
@@ -45,10 +47,10 @@ export async function* localEvents(engine: Engine, id: string, signal?: AbortSig
 type Found = Change | TaskRowHead;
 
 /** Collects the changes of a run, and wakes its reader when one of `ends` aborts. */
-function follow(engine: Engine, id: string, { news, ends }: { news: News; ends: readonly AbortSignal[] }): () => void {
+function follow({ listen }: LocalEventsDeps, id: string, { news, ends }: { news: News; ends: readonly AbortSignal[] }): () => void {
   const wake = () => news.wake();
   for (const end of ends) end.addEventListener("abort", wake, { once: true });
-  const stop = engine.listen({
+  const stop = listen({
     run(run) {
       if (run.id === id) news.add(runChange(run));
     },

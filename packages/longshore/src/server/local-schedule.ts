@@ -8,14 +8,16 @@ import { timeOf } from "../engine/schedule/rules.ts";
 import { type Schedule, upcomingShown } from "../engine/schedule/schedule.ts";
 import { scheduleStatus } from "../engine/schedule/schedule-status.ts";
 import type { Engine } from "./engine.ts";
-import { LocalRun } from "./local-run.ts";
+import { LocalRun, type LocalRunDeps } from "./local-run.ts";
+
+export interface LocalScheduleDeps extends LocalRunDeps, Pick<Engine, "makeId" | "schedules"> {}
 
 export class LocalSchedule implements ScheduleHandle {
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #deps: LocalScheduleDeps;
 
-  constructor(engine: Engine, name: string) {
-    this.#engine = engine;
+  constructor(deps: LocalScheduleDeps, name: string) {
+    this.#deps = deps;
     this.name = name;
   }
 
@@ -33,10 +35,10 @@ export class LocalSchedule implements ScheduleHandle {
 
   async run<Output>({ overlap, signal }: RunNowOptions = {}): Promise<RunHandle<Output>> {
     signal?.throwIfAborted();
-    const { schedules, makeId, clock } = this.#engine;
+    const { schedules, makeId, clock } = this.#deps;
     const options = { id: makeId(clock.now()), ...(overlap === undefined ? {} : { overlap }) };
     const { run } = this.#known(await this.#ordered(() => schedules.run(this.name, options)));
-    return new LocalRun<Output>(this.#engine, run.id);
+    return new LocalRun<Output>(this.#deps, run.id);
   }
 
   async backfill({ from, to, overlap = "queue" }: BackfillRange, { signal }: RequestOptions = {}): Promise<ScheduleStatus> {
@@ -50,21 +52,21 @@ export class LocalSchedule implements ScheduleHandle {
 
   async remove({ signal }: RequestOptions = {}): Promise<boolean> {
     signal?.throwIfAborted();
-    return this.#ordered(() => this.#engine.schedules.remove(this.name));
+    return this.#ordered(() => this.#deps.schedules.remove(this.name));
   }
 
   async #after(
     signal: AbortSignal | undefined,
-    change: (schedules: Engine["schedules"]) => Promise<Schedule | undefined>,
+    change: (schedules: LocalScheduleDeps["schedules"]) => Promise<Schedule | undefined>,
   ): Promise<ScheduleStatus> {
     signal?.throwIfAborted();
-    const { schedules } = this.#engine;
+    const { schedules } = this.#deps;
     const row = this.#known(await this.#ordered(() => change(schedules)));
     return { ...scheduleInfo(row), upcoming: await schedules.upcoming(row, upcomingShown) };
   }
 
   #ordered<T>(order: () => Promise<T>): Promise<T> {
-    return this.#engine.orderers.within(byProgram, order);
+    return this.#deps.orderers.within(byProgram, order);
   }
 
   #known<Found>(found: Found | undefined): Found {

@@ -2,7 +2,7 @@
 // depends on it. An idle server pays nothing: the check runs only after a task has changed, and while tasks are queued.
 
 import { wholeRow } from "../core/slices/slices.ts";
-import { lanesAfter, stateOf } from "../engine/board/queue-state.ts";
+import { lanesAfter, type StateDeps, stateOf } from "../engine/board/queue-state.ts";
 import { isOpen, type TaskRowHead } from "../engine/board/task.ts";
 import type { WaitReason } from "../engine/board/wait-reason.ts";
 import type { Engine } from "./engine.ts";
@@ -55,9 +55,11 @@ interface Cause extends Omit<WaitingNews, "kind" | "forMs"> {
   readonly reported: boolean;
 }
 
+export interface WaitingTasksDeps extends StateDeps, Pick<Engine, "carriers" | "clock" | "delayed" | "listen" | "waiting"> {}
+
 /** The returned function stops the reports. */
-export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void): () => void {
-  const { clock } = engine;
+export function watchWaiting(deps: WaitingTasksDeps, tell: (news: WaitingNews) => void): () => void {
+  const { clock } = deps;
   let causes = new Map<string, Cause>();
   /** The ids of tasks that are offered to workers. */
   const offered = new Set<string>();
@@ -83,16 +85,16 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
     looking = true;
     changed = false;
     try {
-      if (isFirst) for (const id of await offeredNow(engine)) offered.add(id);
+      if (isFirst) for (const id of await offeredNow(deps)) offered.add(id);
       isFirst = false;
-      const found = await causesNow(engine, offered);
+      const found = await causesNow(deps, offered);
       if (stopped) return;
       const now = clock.now();
       const before = causes;
       causes = compare(before, found, now, tell);
       for (const [key, cause] of before) {
         if (!cause.reported || found.has(key)) continue;
-        const kind = (await waitedInVain(engine, cause.taskId)) ? "ended" : "over";
+        const kind = (await waitedInVain(deps, cause.taskId)) ? "ended" : "over";
         if (stopped) return;
         tell(newsOf(cause, kind, now - cause.since));
       }
@@ -105,7 +107,7 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
     }
   };
 
-  const stopListening = engine.listen({
+  const stopListening = deps.listen({
     task(task) {
       if (task.state === "offered") offered.add(task.id);
       else offered.delete(task.id);
@@ -123,9 +125,9 @@ export function watchWaiting(engine: Engine, tell: (news: WaitingNews) => void):
 }
 
 /** The causes of lanes with ready tasks (by the oldest task), of delayed tasks, and of tasks that are offered to workers. */
-async function causesNow(engine: Engine, offered: ReadonlySet<string>): Promise<Map<string, Cause>> {
-  const now = engine.clock.now();
-  const why = engine.waiting();
+async function causesNow(deps: WaitingTasksDeps, offered: ReadonlySet<string>): Promise<Map<string, Cause>> {
+  const now = deps.clock.now();
+  const why = deps.waiting();
   const causes = new Map<string, Cause>();
   const add = async (task: TaskRowHead, count: number) => {
     const waiting = await why(task);
@@ -138,34 +140,34 @@ async function causesNow(engine: Engine, offered: ReadonlySet<string>): Promise<
     causes.set(key, { ...known, tasks: known.tasks + count });
   };
   let looked = 0;
-  for await (const queue of lanesAfter(engine)) {
+  for await (const queue of lanesAfter(deps)) {
     if (queue.ready.size === 0) continue;
     if (++looked > lanesMax) break;
-    const { oldest, ready } = await stateOf(engine, queue);
+    const { oldest, ready } = await stateOf(deps, queue);
     if (oldest !== null) await add(oldest, ready);
   }
   const addSome = async (ids: Iterable<string>, waits: (task: TaskRowHead) => boolean) => {
     let checked = 0;
     for (const id of ids) {
       if (checked++ === checkedMax) break;
-      await engine.slices.turn(wholeRow);
-      const task = await engine.reader.taskHead(id);
+      await deps.slices.turn(wholeRow);
+      const task = await deps.reader.taskHead(id);
       if (task !== undefined && waits(task)) await add(task, 1);
     }
   };
-  await addSome(engine.delayed, ({ state, dueAt }) => state === "queued" && dueAt > now);
-  if (engine.carriers.size > 0) await addSome(offered, ({ state }) => state === "offered");
+  await addSome(deps.delayed, ({ state, dueAt }) => state === "queued" && dueAt > now);
+  if (deps.carriers.size > 0) await addSome(offered, ({ state }) => state === "offered");
   return causes;
 }
 
 /** The tasks that were offered before the listener was called with their changes. */
-async function offeredNow({ reader }: Engine): Promise<string[]> {
+async function offeredNow({ reader }: WaitingTasksDeps): Promise<string[]> {
   const { items } = await reader.taskHeads({ state: "offered", limit: checkedMax });
   return items.map(({ id }) => id);
 }
 
 /** Returns whether the task ended without a start. A task that does not exist was pruned, so it had ended. */
-async function waitedInVain({ reader }: Engine, taskId: string): Promise<boolean> {
+async function waitedInVain({ reader }: WaitingTasksDeps, taskId: string): Promise<boolean> {
   const task = await reader.task(taskId);
   return task === undefined || (!isOpen(task.state) && task.startedAt === null);
 }
