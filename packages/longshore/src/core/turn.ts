@@ -64,6 +64,7 @@ export interface Command extends TaskStepSettings {
   readonly at?: number;
 }
 
+/** The result of a command, as the next turn brings it. */
 export interface CommandResult {
   readonly node: number;
   /** The result's number among the results. */
