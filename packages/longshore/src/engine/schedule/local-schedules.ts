@@ -14,7 +14,7 @@ import { pageAtOnceCharsMax } from "../run/reader.ts";
 import { refuseUnfit } from "../run/refuse-input.ts";
 import type { Run } from "../run/run.ts";
 import { unknownWorkflow } from "../run/runs.ts";
-import { scheduleTable } from "../tables/schedule.ts";
+import { scheduleChars, scheduleTable } from "../tables/schedule.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalTicks } from "./local-ticks.ts";
 import { checkedCrons, checkScheduleName, type GivenRules, rulesOf } from "./rules.ts";
@@ -145,7 +145,7 @@ export class LocalSchedules implements ScheduleStore {
   async list({ limit, after = "", workflow }: { limit: number; after?: string; workflow?: string }): Promise<ListedSchedules> {
     const scan =
       workflow === undefined ? { by: ["name"], above: [after] } : { by: ["workflow", "name"], equal: [workflow], above: [after] };
-    const enough = { chars: pageAtOnceCharsMax, of: ["input"] };
+    const enough = { chars: pageAtOnceCharsMax, of: ["input", "rules"] };
     const items: Schedule[] = [];
     let chars = 0;
     for (let above = [...scan.above]; ; above = [items.at(-1)?.name ?? after]) {
@@ -156,7 +156,7 @@ export class LocalSchedules implements ScheduleStore {
         // Only a row beyond the page shows that there is a next one.
         if (items.length === limit || chars >= pageAtOnceCharsMax) return { items, next: items.at(-1)?.name ?? null };
         items.push(row);
-        chars += row.input.length;
+        chars += scheduleChars(row);
       }
     }
   }

@@ -4,7 +4,7 @@ import { type Duration, durationMs } from "../../core/duration.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import { type Overlap, overlaps } from "../../core/start-limit.ts";
 import { shown } from "../../core/text.ts";
-import { type CatchUp, catchUps, type ScheduleRules } from "./schedule.ts";
+import { type CatchUp, catchUps, ownCharsOf, type ScheduleRules } from "./schedule.ts";
 import type { OwnRules } from "./store.ts";
 import type { When } from "./times.ts";
 
@@ -37,6 +37,8 @@ const queueDefault = 10;
 const queueMaxLimit = 100;
 /** Maximum number of characters of the input, as JSON text: it is stored with the schedule and with each run. */
 const inputCharsMax = 65_536;
+/** The same for what a protocol keeps with a schedule, which may repeat the input. */
+const ownCharsMax = 2 * inputCharsMax;
 /** The name is part of the start key of each run, which is in an index. */
 const nameCharsMax = 200;
 /** Control characters in a name would break logs and terminals. */
@@ -60,6 +62,11 @@ export function rulesOf(given: GivenRules, input: string, own?: OwnRules): Sched
   if (input.length > inputCharsMax)
     throw new LongshoreError("LONGSHORE_BAD_INPUT", `The input has ${input.length} characters, expected at most ${inputCharsMax}.`, {
       detail: { field: "input", expected: `at most ${inputCharsMax} characters of JSON` },
+    });
+  const ownChars = own === undefined ? 0 : ownCharsOf(own.run);
+  if (ownChars > ownCharsMax)
+    throw new LongshoreError("LONGSHORE_BAD_INPUT", `The schedule has ${ownChars} characters, expected at most ${ownCharsMax}.`, {
+      detail: { field: "schedule", expected: `at most ${ownCharsMax} characters` },
     });
   if (!overlaps.includes(overlap as Overlap)) throw bad("overlap", overlap, `one of ${overlaps.join(", ")}`);
   if (!catchUps.includes(catchUp as CatchUp)) throw bad("catchUp", catchUp, `one of ${catchUps.join(", ")}`);

@@ -25,6 +25,10 @@ export interface ScheduledRun {
   readonly note: string;
 }
 
+export function ownCharsOf({ alias, settings, variables, note }: ScheduledRun): number {
+  return (alias?.length ?? 0) + (settings?.length ?? 0) + (variables?.length ?? 0) + note.length;
+}
+
 /** What the author of a schedule decides. */
 export interface ScheduleRules {
   readonly when: When;

@@ -3,7 +3,7 @@
 import { Rows, type RowsOptions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, RowStore, TableSpec } from "../rows.ts";
-import type { Schedule, ScheduleRules } from "../schedule/schedule.ts";
+import { ownCharsOf, type Schedule, type ScheduleRules } from "../schedule/schedule.ts";
 
 /** What is in the column `rules`, as JSON. */
 type StoredRules = Omit<ScheduleRules, "workflow" | "input">;
@@ -51,6 +51,11 @@ function storedState({ lastAt, open, queued, backfill, history }: Schedule): Sto
   return { lastAt, open, queued, backfill, history };
 }
 
+/** The texts of a schedule that may be long. */
+export function scheduleChars({ input, run }: Pick<Schedule, "input" | "run">): number {
+  return input.length + (run === undefined ? 0 : ownCharsOf(run));
+}
+
 /** Maximum number of schedules in memory. Others are read when they are due. */
 const keptMax = 1_000;
 
@@ -65,7 +70,7 @@ export function scheduleRows(store: RowStore, commit: GroupCommit, hooks: Hooks)
       else rows.write(row);
     },
     remove: (name) => rows.remove([name]),
-    chars: ({ input, history }) => input.length + history.length * 200,
+    chars: ({ history, ...row }) => scheduleChars(row) + history.length * 200,
     keep: () => "while-room",
     keptMax,
     ...hooks,

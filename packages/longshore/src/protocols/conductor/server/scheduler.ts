@@ -107,15 +107,15 @@ export class Scheduler {
     const { start, size } = pageIn(request);
     const name = textInQuery(request, "scheduleName");
     const paused = request.query.get("paused") ? flagInQuery(request, "paused", false) : undefined;
-    const found: JsonObject[] = [];
+    const found: string[] = [];
     let total = 0;
     for await (const row of this.#all(textInQuery(request, "workflowName"))) {
       if (name !== undefined && !row.name.includes(name)) continue;
       if (paused !== undefined && (row.paused !== null) !== paused) continue;
-      if (total >= start && total < start + size) found.push(shownSchedule(row));
+      if (total >= start && total < start + size) found.push(row.name);
       total++;
     }
-    return this.#page(total, found);
+    return this.#page(total, found, (each) => each, shownSchedule);
   };
 
   /** The starts that schedules remember, newest first. */
@@ -129,20 +129,34 @@ export class Scheduler {
       for (const tick of row.history) {
         if (tick.outcome !== "started" && tick.outcome !== "present" && tick.outcome !== "failed") continue;
         const fields = fieldsOf(row, tick);
-        if (conditions.every((one) => !Object.hasOwn(fields, one.field) || satisfies(one, fields[one.field]))) found.push({ row, tick });
+        if (conditions.every((one) => !Object.hasOwn(fields, one.field) || satisfies(one, fields[one.field])))
+          found.push({ name: row.name, tick });
       }
     }
     const turns = { turn: (rows: number) => this.#deps.reader.turn(rows / wholeRow) };
     const sorted = await sortInSlices(found, (one, other) => other.tick.at - one.tick.at, turns);
+    const page = sorted.slice(start, start + size);
     return this.#page(
       found.length,
-      sorted.slice(start, start + size).map(({ row, tick }) => startBody(row, tick)),
+      page,
+      ({ name }) => name,
+      (row, { tick }) => startBody(row, tick),
     );
   };
 
-  async #page(total: number, found: readonly JsonObject[]): Promise<HttpReply> {
+  /** Reads the schedules again, one by one: all rows of a page together may have hundreds of megabytes. */
+  async #page<Found>(
+    total: number,
+    found: readonly Found[],
+    nameOf: (found: Found) => string,
+    show: (row: Schedule, found: Found) => JsonObject,
+  ): Promise<HttpReply> {
+    const { schedules } = this.#deps;
     const texts = async function* () {
-      for (const each of found) yield writeExact(each);
+      for (const each of found) {
+        const row = await schedules.get(nameOf(each));
+        if (row !== undefined) yield writeExact(show(row, each));
+      }
     };
     return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts, { cut: true })}}`);
   }
@@ -202,7 +216,7 @@ export class Scheduler {
 }
 
 interface Start {
-  readonly row: Schedule;
+  readonly name: string;
   readonly tick: Tick;
 }
 
