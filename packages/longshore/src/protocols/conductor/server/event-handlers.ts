@@ -3,11 +3,12 @@
 import { writeExact } from "../../../core/json/json-exact.ts";
 import type { EventStore } from "../../../engine/event/store.ts";
 import type { DocumentStore } from "../../../engine/run/documents.ts";
+import type { Reader } from "../../../engine/run/reader.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { type EventHandler, parseHandler, readHandler } from "../dialect/event-handler.ts";
 import { handlerLane } from "../dialect/operators.ts";
 import { documentKinds } from "../dialect/settings.ts";
-import { conflict, invalid, json, notFound, nothing } from "./replies.ts";
+import { conflict, invalid, jsonText, notFound, nothing } from "./replies.ts";
 import { bodyOf, checkedId, flagInQuery } from "./request.ts";
 
 /** A handler has one version: storing it again replaces it. */
@@ -16,10 +17,12 @@ const only = 1;
 export class EventHandlers {
   readonly #documents: DocumentStore;
   readonly #events: EventStore;
+  readonly #reader: Pick<Reader, "listText">;
 
-  constructor(documents: DocumentStore, events: EventStore) {
+  constructor(documents: DocumentStore, events: EventStore, reader: Pick<Reader, "listText">) {
     this.#documents = documents;
     this.#events = events;
+    this.#reader = reader;
   }
 
   create = async (request: HttpRequest): Promise<HttpReply> => {
@@ -47,11 +50,11 @@ export class EventHandlers {
     return nothing;
   };
 
-  all = async (): Promise<HttpReply> => json(await this.#list(() => true));
+  all = (): Promise<HttpReply> => this.#list(() => true);
 
-  ofEvent = async (request: HttpRequest): Promise<HttpReply> => {
+  ofEvent = (request: HttpRequest): Promise<HttpReply> => {
     const activeOnly = flagInQuery(request, "activeOnly", true);
-    return json(await this.#list(({ event, active }) => event === request.params.event && (active || !activeOnly)));
+    return this.#list(({ event, active }) => event === request.params.event && (active || !activeOnly));
   };
 
   /** Subscribed first: a task of a handler that does not exist does nothing. */
@@ -66,13 +69,15 @@ export class EventHandlers {
     return document === undefined ? undefined : readHandler(document.body);
   }
 
-  async #list(wanted: (handler: EventHandler) => boolean): Promise<EventHandler[]> {
-    const found: EventHandler[] = [];
+  async #list(wanted: (handler: EventHandler) => boolean): Promise<HttpReply> {
+    return jsonText(await this.#reader.listText(() => this.#texts(wanted)));
+  }
+
+  async *#texts(wanted: (handler: EventHandler) => boolean): AsyncGenerator<string, void, void> {
     for await (const { body } of this.#documents.eachDocument(documentKinds.eventHandler)) {
       const handler = readHandler(body);
-      if (wanted(handler)) found.push(handler);
+      if (wanted(handler)) yield writeExact(handler);
     }
-    return found;
   }
 }
 

@@ -116,20 +116,12 @@ export class Metadata {
     return json(definition);
   };
 
-  names = async (): Promise<HttpReply> => {
-    const names = new Set<string>();
-    for await (const { name } of this.#registry.workflows()) names.add(name);
-    return json([...names]);
-  };
+  names = async (): Promise<HttpReply> =>
+    jsonText(await this.#reader.listText(() => textsOf(newestOf(this.#registry.workflows()), ({ name }) => name)));
 
   namesAndVersions = async (): Promise<HttpReply> => {
-    const byName = new Map<string, object[]>();
-    for await (const definition of this.#registry.workflows()) {
-      const versions = byName.get(definition.name) ?? [];
-      byName.set(definition.name, versions);
-      versions.push(summaryOf(definition));
-    }
-    return json(Object.fromEntries(byName));
+    const list = await this.#reader.listText(() => versionsByName(this.#registry.workflows()));
+    return jsonText(`{${list.slice(1, -1)}}`);
   };
 
   versions = async (request: HttpRequest): Promise<HttpReply> =>
@@ -173,7 +165,10 @@ export class Metadata {
   }
 }
 
-async function* textsOf(definitions: AsyncIterable<WorkflowDef>, shown: (definition: WorkflowDef) => object = (definition) => definition) {
+async function* textsOf(
+  definitions: AsyncIterable<WorkflowDef>,
+  shown: (definition: WorkflowDef) => object | string = (definition) => definition,
+) {
   for await (const definition of definitions) yield writeExact(shown(definition));
 }
 
@@ -185,6 +180,19 @@ async function* newestOf(definitions: AsyncIterable<WorkflowDef>): AsyncGenerato
     newest = definition;
   }
   if (newest !== undefined) yield newest;
+}
+
+/** The texts of a map from names to lists, in pieces separated by commas: a name may have very many versions. */
+async function* versionsByName(definitions: AsyncIterable<WorkflowDef>): AsyncGenerator<string, void, void> {
+  let last: { name: string; piece: string } | undefined;
+  for await (const definition of definitions) {
+    const { name } = definition;
+    const summary = writeExact(summaryOf(definition));
+    const isNew = name !== last?.name;
+    if (last !== undefined) yield isNew ? `${last.piece}]` : last.piece;
+    last = { name, piece: isNew ? `${JSON.stringify(name)}:[${summary}` : summary };
+  }
+  if (last !== undefined) yield `${last.piece}]`;
 }
 
 function summaryOf(definition: WorkflowDef): object {

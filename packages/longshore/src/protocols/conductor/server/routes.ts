@@ -88,7 +88,7 @@ export function conductorRoutes(deps: ConductorDeps): RouteGroup {
     ),
     ...bulkRoutes(new Bulk(workflows, renderer, reader)),
     ...metadataRoutes(new Metadata(registry, reader)),
-    ...eventRoutes(new EventHandlers(deps.documents, deps.events)),
+    ...eventRoutes(new EventHandlers(deps.documents, deps.events, reader)),
     ...unservedRoutes,
     ...fileRoutes(
       new Files({ clock, makeId: deps.makeId, reader, documents: deps.documents, blobs: deps.blobs, address: deps.filesAddress }),
