@@ -18,7 +18,7 @@ const loadsMax = 10_000;
 
 /** `others` finds problems outside of runs and tasks. */
 export function historySource(store: RowStore, dialects: readonly Dialect[], others: () => AsyncIterable<Finding>): HistorySource {
-  const history = new LocalHistory({ store, kindOf: kindOf(store, dialects), withParts: true });
+  const history = new LocalHistory({ store, nodeOf: nodeOf(store, dialects), withParts: true });
   const read = <T>(work: (tx: ReadTx) => T) => readRows(store, work);
   return {
     async *runs() {
@@ -65,10 +65,7 @@ async function readRows<T>(store: RowStore, work: (tx: ReadTx) => T): Promise<T>
 }
 
 /** Compiles each definition once. For a definition that cannot be compiled any more, nothing is known about its nodes. */
-function kindOf(
-  store: RowStore,
-  known: readonly Dialect[],
-): (tx: ReadTx, definitionId: string, node: number) => PlanNode["kind"] | undefined {
+function nodeOf(store: RowStore, known: readonly Dialect[]): (tx: ReadTx, definitionId: string, node: number) => PlanNode | undefined {
   const dialects = new Map(known.map((dialect) => [dialect.name, dialect]));
   const definitions = store.table(definitionTable);
   const plans = new Map<string, Plan | null>();
@@ -84,6 +81,6 @@ function kindOf(
   return (tx, id, node) => {
     const plan = plans.has(id) ? plans.get(id) : compile(tx, id);
     plans.set(id, plan ?? null);
-    return plan?.nodes[node]?.kind;
+    return plan?.nodes[node];
   };
 }

@@ -275,7 +275,7 @@ class Simulation {
 
   /** The published checker accepts the data after a crash, and at the end. */
   #verify(): void {
-    const history = new LocalHistory({ store: sqliteRows(this.#disk.db, () => null), kindOf: () => undefined, withParts: false });
+    const history = new LocalHistory({ store: sqliteRows(this.#disk.db, () => null), nodeOf: () => undefined, withParts: false });
     const tx: ReadTx = { isOperation: false, loaded: new Map() };
     for (const id of history.runIds(tx, "")) {
       const [found] = checkHistory(history.run(tx, id) as RunHistory);

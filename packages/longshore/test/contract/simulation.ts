@@ -272,8 +272,8 @@ class Simulation {
 
   /** The published checker agrees with what a crash left behind, and with what is there at the end. */
   #verify(): void {
-    const kindOf = (_tx: ReadTx, definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node]?.kind;
-    const history = new LocalHistory({ store: sqliteRows(this.#machine.disk.db, () => null), kindOf, withParts: true });
+    const nodeOf = (_tx: ReadTx, definitionId: string, node: number) => this.#plans.get(definitionId)?.nodes[node];
+    const history = new LocalHistory({ store: sqliteRows(this.#machine.disk.db, () => null), nodeOf, withParts: true });
     const tx: ReadTx = { isOperation: false, loaded: new Map() };
     for (const id of history.runIds(tx, "")) {
       const [found] = checkHistory(history.run(tx, id) as RunHistory);

@@ -99,8 +99,8 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
   }
 
   const tx: ReadTx = { isOperation: false, loaded: new Map() };
-  const kindOf = (_tx: ReadTx, definitionId: string, node: number) => planOf({ definitionId }).nodes[node]?.kind;
-  const history = new LocalHistory({ store: sqliteRows(memory, () => null), kindOf, withParts: true });
+  const nodeOf = (_tx: ReadTx, definitionId: string, node: number) => planOf({ definitionId }).nodes[node];
+  const history = new LocalHistory({ store: sqliteRows(memory, () => null), nodeOf, withParts: true });
 
   const world = {
     clock,

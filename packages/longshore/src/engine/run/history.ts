@@ -27,7 +27,7 @@ export interface TaskHistory {
   readonly onLane: boolean;
   /** True for the record of a child run. */
   readonly startsRun: boolean;
-  /** True for the record of a step that waits for other steps of its run. Servers of earlier versions do not report it. */
+  /** True for the record of a step that waits for all of certain other steps of its run. Servers of earlier versions do not report it. */
   readonly joins?: boolean;
   /**
    * For the task of a durable function: `function`. For one of its commands: how many results it had received by then, and the command,

@@ -17,7 +17,7 @@ it("a page has no more child runs of a task than attempts of it are kept", async
     INSERT INTO run (id, workflow, definition_id, state, input, created_at, ended_at, left_count, failed_count, retries, parent_task_id, parent_attempt)
     SELECT 'child' || i, 'w', '${definitionId}', 'failed', 'null', 0, 1, 0, 1, 0, '${id}.0', i FROM n`);
   parts.db.exec(`UPDATE task SET attempt = ${children} WHERE id = '${id}.0'`);
-  const history = new LocalHistory({ store: parts.store, kindOf: () => "run", withParts: false });
+  const history = new LocalHistory({ store: parts.store, nodeOf: () => ({ kind: "run" }), withParts: false });
   const page = history.runPage(tx, id, { after: `${id}.`, limit: 100 });
   expect(page?.children.at(-1)).toMatchObject({ runId: `child${children}`, attempt: children });
   expect(page?.children.length).toBeLessThanOrEqual(attemptsKeptMax + 1);
@@ -30,6 +30,6 @@ it("what a run has not decided yet counts as active, except first parts: the ste
   const rest = { kind: "go-on", rest: { starts: [1], settled: [], wanted: [] } };
   const backlog = JSON.stringify([{ kind: "done", node: 0 }, { kind: "part", node: 1 }, rest]);
   parts.db.exec(`UPDATE run SET backlog = '${backlog}' WHERE id = '${id}'`);
-  const history = new LocalHistory({ store: parts.store, kindOf: () => "task", withParts: false });
+  const history = new LocalHistory({ store: parts.store, nodeOf: () => ({ kind: "task" }), withParts: false });
   expect(history.runPage(tx, id, { after: `${id}.`, limit: 100 })).toMatchObject({ left: 2 });
 });

@@ -35,8 +35,8 @@ import { backlogOf, type Message, taskIdOf } from "./run.ts";
 
 export interface LocalHistoryDeps {
   readonly store: RowStore;
-  /** The kind of a node of a definition. Undefined for a definition that cannot be read. */
-  kindOf(tx: ReadTx, definitionId: string, node: number): PlanNode["kind"] | undefined;
+  /** A node of a definition. Undefined for a definition that cannot be read. */
+  nodeOf(tx: ReadTx, definitionId: string, node: number): Pick<PlanNode, "kind" | "threshold"> | undefined;
   /** Also counts the parts of each task. This reads a row for each part. */
   readonly withParts: boolean;
 }
@@ -54,11 +54,11 @@ const attemptsMax = 500;
 
 /** The history for requests to a running server. Parts are not counted: a task may have a million, and a request must not read them all. */
 export function servedHistory({ store, plan, definitions }: ServedHistoryDeps, read: ReadRows): HistoryReader {
-  const kindOf: LocalHistoryDeps["kindOf"] = (tx, definitionId, node) => {
+  const nodeOf: LocalHistoryDeps["nodeOf"] = (tx, definitionId, node) => {
     const definition = definitions.byId(tx, definitionId);
-    return definition === null ? undefined : plan(definition).nodes[node]?.kind;
+    return definition === null ? undefined : plan(definition).nodes[node];
   };
-  const history = new LocalHistory({ store, kindOf, withParts: false });
+  const history = new LocalHistory({ store, nodeOf, withParts: false });
   /** The plan of a large definition is compiled in slices before the read. */
   const withPlan = async <T>(definitionOf: (tx: ReadTx) => string | undefined, work: (tx: ReadTx) => T): Promise<T> => {
     await read((tx) => planned(definitions, definitions.byId(tx, definitionOf(tx) ?? "")));
@@ -155,14 +155,15 @@ export class LocalHistory {
 
   #task(tx: ReadTx, { node, holder, claimedAt, attempt, closedBy, place, ...task }: TaskRecord, definitionId: string | null): TaskHistory {
     const { id, onLane, endedAt, grant, state, command } = task;
-    const kind = onLane || definitionId === null ? undefined : this.#options.kindOf(tx, definitionId, node);
+    const planned = onLane || definitionId === null ? undefined : this.#options.nodeOf(tx, definitionId, node);
     const current: AttemptHistory = { attempt, grant, holder, claimedAt, endedAt, closedBy: endedAt === null ? null : closedBy, state };
     const earlier = [...this.#tables.attempts.scan(tx, { by: ["task_id", "grant_count", "attempt"], equal: [id] })];
     return {
       ...task,
       place: command === null ? 0 : place,
-      startsRun: kind === "run" || (!onLane && isCommand({ command }, "run")),
-      joins: kind === "join",
+      startsRun: planned?.kind === "run" || (!onLane && isCommand({ command }, "run")),
+      // A join with a threshold also waits when too few steps have run: then a client ends it.
+      joins: planned?.kind === "join" && planned.threshold === undefined,
       // When a task is forgotten, its last attempt is stored with the earlier ones, if it had one.
       attempts: [...earlier, ...(state === "forgotten" ? [] : [current])],
       parts: this.#options.withParts ? this.#parts(tx, id) : [],

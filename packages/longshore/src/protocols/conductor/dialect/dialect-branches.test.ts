@@ -245,3 +245,14 @@ describe("FORK_JOIN and JOIN", () => {
     expect(await world.records(id)).toEqual([]);
   });
 });
+
+it("an EXCLUSIVE_JOIN none of whose tasks has run waits for a client, and the checker accepts that", async () => {
+  const world = await openConductor();
+  const choose = switchOn("choose", { a: [simple("x")], b: [simple("y")] }, []);
+  const id = await world.start([choose, operator("EXCLUSIVE_JOIN", "join", { joinOn: ["x", "y"] }), simple("after")]);
+  expect(await world.statuses(id)).toEqual(["choose:COMPLETED", "join:IN_PROGRESS"]);
+  expect(world.findings()).toEqual([]);
+  await world.report(id, "join", "COMPLETED");
+  await world.work("after");
+  expect((await world.run(id)).status).toBe("COMPLETED");
+});
