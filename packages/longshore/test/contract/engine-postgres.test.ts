@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Hold } from "../../src/engine/board/task.ts";
 import { type Engine, openEngine } from "../../src/server/engine.ts";
+import { openStoredData } from "../../src/server/verify-postgres.ts";
 import { openPostgres } from "../../src/store/postgres/store.ts";
 import { postgresMissing, startMsMax, TestPostgres } from "../support/postgres.ts";
 
@@ -52,6 +53,25 @@ else
       };
       return { url, engine, ids, work };
     }
+
+    it("is checked as it was at one moment while runs take their turns at a start limit", async () => {
+      const { url, engine, work } = await withRuns(0);
+      const source = { name: "alone", steps: [{ id: "a", task: "a", input: null }], output: null, limit: {} };
+      await engine.runs.define({ name: "alone", dialect: "code", source: JSON.stringify(source) });
+      const start = () => engine.runs.start({ workflow: "alone", input: "null" });
+      for (let count = 0; count < 3; count++) await start();
+      const { source: stored, close } = await openStoredData(url);
+      onTestFinished(close);
+      expect(await stored.kept()).toBeDefined();
+      const changes = async () => {
+        await work("a");
+        await start();
+      };
+      await changes();
+      expect(await collected(stored.runs())).toHaveLength(3);
+      await changes();
+      expect(await collected(stored.others())).toEqual([]);
+    });
 
     it("lists, finds and shows runs and tasks from memory and from the database", async () => {
       const { engine, ids, work } = await withRuns(5);
