@@ -30,6 +30,10 @@ async function played(): Promise<{ data: string; damage: (sql: string) => Promis
   // One has a place, and two wait.
   const alone = graph("alone", (g) => g.signal("go"), { limit: { runs: 1 } });
   for (const at of [1, 2, 3]) await server.start(alone, at as never);
+  await server.start(
+    graph("saved", (g) => g.signal("go"), { debounce: { period: "1h" } }),
+    null,
+  );
   await server.close();
   const damage = async (sql: string) => {
     const db = await openDatabase(join(data, "longshore.db"));
@@ -64,6 +68,8 @@ it.each([
   ],
   ["an open run without a place", `UPDATE gate SET state = '{"open":[],"last":2,"waiting":2,"runs":1}'`, "limits-hold", "has no place at"],
   ["a start limit that is gone", "DELETE FROM gate", "limits-hold", "has no place at"],
+  ["debounced starts whose run has begun", "UPDATE run SET start_at = NULL", "limits-hold", "debounced starts have no run that waits"],
+  ["debounced starts whose run is gone", "DELETE FROM run WHERE start_at > 0", "limits-hold", "debounced starts have no run that waits"],
   [
     "a wait that is not counted",
     "UPDATE gate SET state = replace(state, '\"waiting\":2', '\"waiting\":1')",

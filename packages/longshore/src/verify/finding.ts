@@ -15,7 +15,8 @@ export const rules = {
   "parts-whole": "The parts of a task are numbered without a gap, and none was accepted from a grant that did not exist.",
   "schedule-can-tick": "A schedule can be read, knows its next time, and each tick that was started has its run.",
   "signals-whole": "Every signal of a run is stored with its value or was taken by a step, and the counts of the run are right.",
-  "limits-hold": "A start limit gives its places to open runs alone, each such run has its place, and the runs that wait are counted.",
+  "limits-hold":
+    "A start limit gives its places to open runs alone, each such run has its place, the runs that wait are counted, and debounced starts have a run that waits.",
   "blob-whole": "Every blob has its content, of the length that was acknowledged.",
   "recorded-run": "Every run whose start was acknowledged is stored, and ended as reported to its client.",
   "recorded-completion": "Every completion that was acknowledged to a worker is stored, with the hold that reported it.",

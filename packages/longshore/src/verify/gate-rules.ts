@@ -1,6 +1,6 @@
-// The rules for start limits: who has a place, and who waits for one.
+// The rules for start limits and debounced starts: who has a place, and who waits.
 
-import { type Gate, limitText } from "../engine/run/gate.ts";
+import { debouncePrefix, type Gate, limitText } from "../engine/run/gate.ts";
 import type { Run } from "../engine/run/run.ts";
 import { type Finding, finding } from "./finding.ts";
 
@@ -17,6 +17,7 @@ export function checkGatedRun(run: GatedRun, gate: Gate | null): Finding[] {
 
 /** `runOf` reads a run; `waiting` is how many open runs wait for their turn. */
 export function checkGate(gate: Gate, runOf: (id: string) => GatedRun | null, waiting: number): Finding[] {
+  if (gate.name.startsWith(debouncePrefix)) return checkDebounce(gate, runOf);
   const limit = limitText(gate);
   const found = gate.open.flatMap((id) => {
     const run = runOf(id);
@@ -29,6 +30,12 @@ export function checkGate(gate: Gate, runOf: (id: string) => GatedRun | null, wa
   if (gate.waiting !== waiting)
     found.push(wrong(gate.name, `it counts ${gate.waiting} runs that wait and there are ${waiting}: ${limit}`, gate));
   return found;
+}
+
+function checkDebounce(row: Gate, runOf: (id: string) => GatedRun | null): Finding[] {
+  const run = runOf(row.open[0] ?? "");
+  if (row.open.length === 1 && run !== null && run.endedAt === null && run.startAt !== null) return [];
+  return [wrong(row.name, "its debounced starts have no run that waits for more of them", row, run ?? "no run")];
 }
 
 function wrong(subject: string, message: string, ...evidence: readonly unknown[]): Finding {

@@ -25,6 +25,9 @@ export interface Gate {
   readonly runs: number;
 }
 
+/** Rows of debounced starts are in the table of gates, under names that no gate has (local-debounce.ts). */
+export const debouncePrefix = "debounce ";
+
 /** The name of the gate for this input. Throws LONGSHORE_BAD_INPUT when the field is an object or a list. */
 export function gateName(
   { workflow, input }: { workflow: string; input: string },

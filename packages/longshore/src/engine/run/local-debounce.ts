@@ -7,12 +7,9 @@ import type { GroupCommit } from "../commit.ts";
 import type { RowStore } from "../rows.ts";
 import { gateRows } from "../tables/gate.ts";
 import type { Tx } from "../tx.ts";
-import { type Gate, gateName } from "./gate.ts";
+import { debouncePrefix, type Gate, gateName } from "./gate.ts";
 import { isRunOpen, type Run } from "./run.ts";
 import type { NewRun } from "./store.ts";
-
-/** The rows are in the table of gates, under names that no gate has. */
-const prefix = "debounce ";
 
 export class LocalDebounce {
   readonly #rows: Rows<Gate>;
@@ -44,5 +41,5 @@ export class LocalDebounce {
 }
 
 function nameOf(run: Pick<Run, "workflow" | "input">, debounce: DebounceSource): string {
-  return prefix + gateName(run, debounce);
+  return debouncePrefix + gateName(run, debounce);
 }
