@@ -1,4 +1,7 @@
-// The HTTP client of the commands. For an unsuccessful response it throws an error that tells the user what to do.
+// The HTTP client of the commands. For an unsuccessful response it throws an error that names what the user can do.
+//
+// It uses `node:http` and not the shared client (`net/http/send.ts`), because that one reads each response as a whole, which an event stream
+// does not allow, and because loading undici costs each command 80 to 95 ms of CPU, where `node:http` costs 5 ms.
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
