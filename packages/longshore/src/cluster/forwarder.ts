@@ -14,7 +14,7 @@ import { type CarriedRequest, carriedCaller, carriedHeaders, routeName } from ".
 import { Confirmations } from "./confirmations.ts";
 import { errorFrom } from "./link/carried-error.ts";
 import type { CallOptions } from "./link/client.ts";
-import type { Pulled } from "./outgoing.ts";
+import type { Pulled } from "./reply-streams.ts";
 
 /** The methods of the link that forwarding uses. */
 export interface CallOwner {

@@ -17,7 +17,7 @@ import type { CarriedReply } from "./carried-reply.ts";
 import { carriedStatus, piecesOf, wholeReply } from "./carried-reply.ts";
 import { Callers, type CarriedRequest, noStream, PerformedRequest, type Performing, routeName } from "./carried-request.ts";
 import type { LinkCall, LinkEnd, LinkService } from "./link/service.ts";
-import { eventSink, type Outgoing, OutgoingStreams } from "./outgoing.ts";
+import { eventSink, type ReplyStream, ReplyStreams } from "./reply-streams.ts";
 import { type CarriedPiece, Uploads } from "./uploads.ts";
 import { Waits } from "./waits.ts";
 
@@ -83,7 +83,7 @@ export class Performer implements LinkService {
   readonly #routes = new Map<string, { readonly route: Route; readonly group: RouteGroup }>();
   readonly #methods = new Map<string, GrpcMethod>();
   readonly #callers = new Callers();
-  readonly #streams: OutgoingStreams;
+  readonly #streams: ReplyStreams;
   readonly #uploads: Uploads = new Uploads();
   readonly #waits = new Waits();
   readonly #texts: Performing["texts"];
@@ -100,7 +100,7 @@ export class Performer implements LinkService {
 
   constructor(deps: PerformerDeps) {
     this.#deps = deps;
-    this.#streams = new OutgoingStreams(deps.clock);
+    this.#streams = new ReplyStreams(deps.clock);
     const { receivingBytes, payloadValues } = { ...httpLimits, ...deps.limits };
     this.#texts = { budget: new ByteBudget(receivingBytes), valuesMax: payloadValues };
     for (const group of deps.table.groups) for (const route of group.routes) this.#routes.set(routeName(route), { route, group });
@@ -366,7 +366,7 @@ interface Tracked {
   readonly isRepeat?: true;
 }
 
-async function sendBody(stream: Outgoing, body: Exclude<HttpReply["body"], undefined>): Promise<void> {
+async function sendBody(stream: ReplyStream, body: Exclude<HttpReply["body"], undefined>): Promise<void> {
   try {
     const pieces = body instanceof Readable ? body : piecesOf(body);
     for await (const piece of pieces) {

@@ -9,8 +9,8 @@ import type { LinkClient } from "../../src/cluster/link/client.ts";
 import { BadFrame, FrameReader } from "../../src/cluster/link/frames.ts";
 import { endedAtOnce, type LinkLimits } from "../../src/cluster/link/limits.ts";
 import type { LinkEnd } from "../../src/cluster/link/service.ts";
-import { OutgoingStreams } from "../../src/cluster/outgoing.ts";
 import { Performer } from "../../src/cluster/performer.ts";
+import { ReplyStreams } from "../../src/cluster/reply-streams.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { idMaker } from "../../src/core/ids.ts";
 import { RequestIds } from "../../src/core/request-ids.ts";
@@ -212,7 +212,7 @@ it("bytes that are not a handshake end only their own connection", async () => {
 });
 
 it("readers of a node that begin to read at once get what waits for them over several turns", async () => {
-  const streams = new OutgoingStreams(systemClock);
+  const streams = new ReplyStreams(systemClock);
   const link: LinkEnd = { isOver: false };
   const names = Array.from({ length: 40 }, (_, at) => `s${at}`);
   const texts = Array.from({ length: 8 }, () => "x".repeat(100_000));

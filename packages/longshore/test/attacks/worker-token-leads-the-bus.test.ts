@@ -3,7 +3,7 @@
 
 import { once } from "node:events";
 import { expect, it, onTestFinished } from "vitest";
-import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import { EmbeddedBus } from "../../src/bus/embedded-bus.ts";
 import { callerWith } from "../../src/core/actions.ts";
 import type { HttpRequest, Route } from "../../src/net/http/http.ts";
 import { busRoutes } from "../../src/protocols/flowkit/server/bus-routes.ts";

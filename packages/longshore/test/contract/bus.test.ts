@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import { EmbeddedBus } from "../../src/bus/embedded-bus.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { Quotas } from "../../src/core/quotas.ts";
 import { LocalBus } from "../../src/engine/bus/local-bus.ts";

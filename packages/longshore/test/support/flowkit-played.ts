@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
-import { EmbeddedBus } from "../../src/bus/embedded.ts";
+import { EmbeddedBus } from "../../src/bus/embedded-bus.ts";
 import type { Bus } from "../../src/core/bus/bus.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import type { Json, JsonObject } from "../../src/core/json/json.ts";

@@ -9,7 +9,7 @@ import type { NewPart } from "../part/store.ts";
 import type { Enough, RowStore, Scan, TableRows, Value } from "../rows.ts";
 import type { Definitions } from "../run/definitions.ts";
 import type { Run } from "../run/run.ts";
-import { openTasks } from "../tables/reading.ts";
+import { openTasks } from "../tables/reader-tables.ts";
 import { messageTexts, partTexts, runTexts, signalTexts, type Text, type Texts, taskTexts } from "../tables/texts.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LocalBlobs } from "./local-blobs.ts";

@@ -4,7 +4,7 @@
 import { Additions } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { RowStore, TableRows } from "../rows.ts";
-import { plainTable } from "../tables/plain.ts";
+import { plainTable } from "../tables/plain-table.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import type { LimitKey, Limits } from "./limits.ts";
 

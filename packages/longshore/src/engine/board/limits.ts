@@ -3,7 +3,7 @@
 
 import { laneKey, type Place } from "./lanes.ts";
 import type { LimitChange, LimitView } from "./limit-changes.ts";
-import { Parking } from "./parking.ts";
+import { ParkedTasks } from "./parked-tasks.ts";
 import type { Lane } from "./task.ts";
 
 /** A key and its limits. The limits of the newest task with that key apply. */
@@ -24,7 +24,7 @@ interface Usage {
   /** Times of hand-outs within the window, oldest first. */
   recent: number[];
   /** Grouped by lane and required room. */
-  parked: Map<string, Parking>;
+  parked: Map<string, ParkedTasks>;
 }
 
 /** The limit that blocks a hand-out, and when its window next opens (null: when a permit is returned). */
@@ -99,9 +99,9 @@ export class Limits {
     const { held, rate } = this.#applied(usage?.limit ?? { key });
     const freeAt = usage === undefined || rate === undefined ? null : freeAtOf(usage, rate, now);
     const waiting = new Map<string, number>();
-    for (const [group, parking] of usage?.parked ?? []) {
+    for (const [group, tasks] of usage?.parked ?? []) {
       const lane = group.slice(group.indexOf("\u0000") + 1);
-      waiting.set(lane, (waiting.get(lane) ?? 0) + parking.size);
+      waiting.set(lane, (waiting.get(lane) ?? 0) + tasks.size);
     }
     return {
       ...{ key, held: usage?.held ?? 0, max: held ?? null, waiting, freeAt, change },
@@ -159,16 +159,16 @@ export class Limits {
 
   park({ key, group }: ParkingKey, place: Place): void {
     const { parked } = this.#of(key);
-    let parking = parked.get(group);
-    if (parking === undefined) {
-      parking = new Parking();
-      parked.set(group, parking);
+    let tasks = parked.get(group);
+    if (tasks === undefined) {
+      tasks = new ParkedTasks();
+      parked.set(group, tasks);
     }
-    parking.add(place);
+    tasks.add(place);
   }
 
   unpark({ key, group }: ParkingKey, place: Place): void {
-    this.#change(key, group, (parking) => parking.remove(place));
+    this.#change(key, group, (tasks) => tasks.remove(place));
   }
 
   isParked({ key, group }: ParkingKey, place: Place): boolean {
@@ -182,7 +182,7 @@ export class Limits {
 
   /** Removes the first task of a group. */
   nextParked({ key, group }: ParkingKey): Place | undefined {
-    return this.#change(key, group, (parking) => parking.next());
+    return this.#change(key, group, (tasks) => tasks.next());
   }
 
   /** The number of tasks held under the key, to explain why a task waits. */
@@ -199,12 +199,12 @@ export class Limits {
     return usage;
   }
 
-  #change<Result>(key: string, group: string, change: (parking: Parking) => Result): Result | undefined {
+  #change<Result>(key: string, group: string, change: (tasks: ParkedTasks) => Result): Result | undefined {
     const usage = this.#usage.get(key);
-    const parking = usage?.parked.get(group);
-    if (usage === undefined || parking === undefined) return undefined;
-    const result = change(parking);
-    if (parking.size === 0) usage.parked.delete(group);
+    const tasks = usage?.parked.get(group);
+    if (usage === undefined || tasks === undefined) return undefined;
+    const result = change(tasks);
+    if (tasks.size === 0) usage.parked.delete(group);
     this.#tidy(key, usage);
     return result;
   }

@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import { eachRow, type Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import { type RowStore, readAll, type TableRows } from "../rows.ts";
-import { openTasks } from "../tables/reading.ts";
+import { openTasks } from "../tables/reader-tables.ts";
 import { type OpenTask, openTaskTable, taskHeadTable } from "../tables/task.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import type { Limits } from "./limits.ts";

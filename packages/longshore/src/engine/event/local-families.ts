@@ -3,7 +3,7 @@
 
 import { LongshoreError } from "../../core/errors.ts";
 import { lastText, type RowStore, type TableRows } from "../rows.ts";
-import { openTasks } from "../tables/reading.ts";
+import { openTasks } from "../tables/reader-tables.ts";
 import { taskPlaceTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { familyEventTasksMax } from "./store.ts";

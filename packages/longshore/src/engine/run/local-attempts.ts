@@ -4,7 +4,7 @@ import { wholeRow } from "../../core/slices/slices.ts";
 import type { TaskRowHead } from "../board/task.ts";
 import { firstRow, type ReadDeps } from "../sliced-reads.ts";
 import { attemptOrder, currentAttempt } from "../tables/attempt.ts";
-import type { ReaderTables } from "../tables/reading.ts";
+import type { ReaderTables } from "../tables/reader-tables.ts";
 import type { AttemptView } from "./reader.ts";
 
 type AttemptTables = Pick<ReaderTables, "attempts" | "attemptHeads">;

@@ -12,7 +12,7 @@ import { type Once, unmarked } from "../request-marks.ts";
 import type { Enough, RowStore, Scan, TableRows } from "../rows.ts";
 import { rowBytes, type StoredBytes } from "../stored-bytes.ts";
 import { documentTable } from "../tables/document.ts";
-import { plainTable } from "../tables/plain.ts";
+import { plainTable } from "../tables/plain-table.ts";
 import type { ReadTx, Tx } from "../tx.ts";
 import { type Document, type DocumentStore, documentsMax } from "./documents.ts";
 

@@ -8,7 +8,7 @@ import type { Lanes } from "../board/lanes.ts";
 import { isOpen, type TaskRow, type TaskRowHead } from "../board/task.ts";
 import { lastText, type Scan } from "../rows.ts";
 import { allRows, firstRow, pagesById, type ReadDeps } from "../sliced-reads.ts";
-import { openTasks, type ReaderTables, readerTables, runsIn, scanOpen } from "../tables/reading.ts";
+import { openTasks, type ReaderTables, readerTables, runsIn, scanOpen } from "../tables/reader-tables.ts";
 import type { TaskPlace } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import { type PlannedDefinitions, planned } from "./definitions.ts";

@@ -13,7 +13,7 @@ import { readAll, type TableRows, type TableSpec } from "../rows.ts";
 import type { ReadDeps } from "../sliced-reads.ts";
 import { definitionHeadTable } from "../tables/definition.ts";
 import { gateTable } from "../tables/gate.ts";
-import { runsInAll, scanOpen } from "../tables/reading.ts";
+import { runsInAll, scanOpen } from "../tables/reader-tables.ts";
 import { taskHeadTable } from "../tables/task.ts";
 import type { ReadTx } from "../tx.ts";
 import type { DefinitionHead } from "./catalogue.ts";

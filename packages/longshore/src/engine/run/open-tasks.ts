@@ -3,7 +3,7 @@
 
 import type { LocalBoard } from "../board/local-board.ts";
 import { type RowStore, type TableRows, together } from "../rows.ts";
-import { scanOpen } from "../tables/reading.ts";
+import { scanOpen } from "../tables/reader-tables.ts";
 import { taskIdTable } from "../tables/task.ts";
 import type { Tx } from "../tx.ts";
 import { type Message, type Step, taskIdOf } from "./run.ts";

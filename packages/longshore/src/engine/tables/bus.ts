@@ -2,7 +2,7 @@
 // of one tree, and an append needs no further index.
 
 import type { TableSpec } from "../rows.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export interface TopicRow {
   readonly id: number;

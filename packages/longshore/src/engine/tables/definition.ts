@@ -2,7 +2,7 @@
 
 import type { DefinitionHead, DefinitionName } from "../run/catalogue.ts";
 import type { Definition } from "../run/dialect.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export const definitionTable = plainTable<Definition>("definition", ["id"], {
   id: "id",

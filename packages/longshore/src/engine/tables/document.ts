@@ -2,7 +2,7 @@
 
 import type { TableSpec } from "../rows.ts";
 import type { Document } from "../run/documents.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export const documentTable: TableSpec<Document> = plainTable<Document>("document", ["kind", "name", "version"], {
   kind: "kind",

@@ -1,7 +1,7 @@
 // Runs and tasks that have ended, in the order of their ends, without their data; and ids of those that were removed.
 
 import type { Scan, TableSpec } from "../rows.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export interface Ended {
   readonly id: string;

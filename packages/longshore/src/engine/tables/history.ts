@@ -4,7 +4,7 @@ import type { TaskState, Verb } from "../board/task.ts";
 import type { TableSpec } from "../rows.ts";
 import type { AttemptHistory, ChildHistory, RunHistory, TaskHistory } from "../run/history.ts";
 import type { RunState } from "../run/run.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export type RunRecord = Pick<
   RunHistory,

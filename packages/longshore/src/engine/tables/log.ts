@@ -1,7 +1,7 @@
 // The table of logs: one row for each pushed batch.
 
 import type { LogChunk } from "../log/store.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export interface LogRow {
   readonly id: number;

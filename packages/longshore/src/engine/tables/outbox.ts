@@ -2,7 +2,7 @@
 
 import type { OutboxMessage, Outcome, StoredMessage } from "../../core/bus/outbox-store.ts";
 import type { TableSpec } from "../rows.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export interface OutboxRow extends StoredMessage {
   readonly owner: string;

@@ -2,7 +2,7 @@
 
 import type { Part } from "../part/store.ts";
 import type { Column, TableSpec } from "../rows.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 export interface PartRow extends Part {
   readonly taskId: string;

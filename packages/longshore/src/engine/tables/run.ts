@@ -4,7 +4,7 @@ import { Rows } from "../cached-rows.ts";
 import type { GroupCommit } from "../commit.ts";
 import type { Column, Row, RowStore, TableSpec } from "../rows.ts";
 import type { Join, Run, RunHead, RunState } from "../run/run.ts";
-import { plainTable } from "./plain.ts";
+import { plainTable } from "./plain-table.ts";
 
 /** Maximum number of open runs in memory; others are read when something happens to them. */
 const runsKeptMax = 20_000;

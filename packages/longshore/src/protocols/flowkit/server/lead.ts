@@ -1,6 +1,6 @@
 // Starts FlowKit's coordinator on a server's engine: with the configured brokers, else on the bus in the data file.
 
-import { EmbeddedBus } from "../../../bus/embedded.ts";
+import { EmbeddedBus } from "../../../bus/embedded-bus.ts";
 import { kafkaSecurityIn } from "../../../bus/kafka/environment.ts";
 import type { KafkaBusOptions } from "../../../bus/kafka/options.ts";
 import { Outbox } from "../../../bus/outbox.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Missing } from "../../core/missing.ts";
 import type { Scan, TableRows } from "../rows.ts";
 import type { ReadTx } from "../tx.ts";
-import { scanOpen } from "./reading.ts";
+import { scanOpen } from "./reader-tables.ts";
 
 const tx: ReadTx = { isOperation: false, loaded: new Map() };
 

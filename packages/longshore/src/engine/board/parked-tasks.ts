@@ -4,7 +4,7 @@
 import { Heap } from "./heap.ts";
 import { goesBefore, type Place } from "./lanes.ts";
 
-export class Parking {
+export class ParkedTasks {
   readonly #places = new Heap<Place>(goesBefore);
   /** The parked tasks; a heap entry whose sequence is not here is outdated. */
   readonly #sequences = new Map<string, number>();

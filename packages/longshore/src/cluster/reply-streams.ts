@@ -41,7 +41,7 @@ interface Waiting {
 }
 
 /** One stream to a node. */
-export class Outgoing {
+export class ReplyStream {
   readonly #waiting: Waiting[] = [];
   readonly #all: { chars: number };
   #chars = 0;
@@ -134,7 +134,7 @@ export class Outgoing {
 }
 
 /** The stream as an event sink of a route. */
-export function eventSink(stream: Outgoing): EventSink {
+export function eventSink(stream: ReplyStream): EventSink {
   return {
     send(event: ServerSentEvent) {
       if (stream.isFull) return false;
@@ -151,9 +151,9 @@ export function eventSink(stream: Outgoing): EventSink {
 }
 
 /** The streams of all nodes, by name. */
-export class OutgoingStreams {
+export class ReplyStreams {
   readonly #clock: Clock;
-  readonly #streams = new Map<string, { readonly stream: Outgoing; readonly link: LinkEnd; cancel: () => void }>();
+  readonly #streams = new Map<string, { readonly stream: ReplyStream; readonly link: LinkEnd; cancel: () => void }>();
   readonly #counts = new Map<LinkEnd, number>();
   readonly #all = { chars: 0 };
   readonly #slices = new Slices();
@@ -163,13 +163,13 @@ export class OutgoingStreams {
   }
 
   /** Throws LONGSHORE_LIMIT when the node has too many. */
-  add(name: string, link: LinkEnd): Outgoing {
+  add(name: string, link: LinkEnd): ReplyStream {
     // The same request may have a stream on an earlier link.
     this.drop(name);
     const count = this.#counts.get(link) ?? 0;
     if (count >= streamsMax) throw new LongshoreError("LONGSHORE_LIMIT", `${streamsMax} streams to this node are open; close some first.`);
     this.#counts.set(link, count + 1);
-    const stream = new Outgoing(this.#all);
+    const stream = new ReplyStream(this.#all);
     this.#streams.set(name, { stream, link, cancel: this.#dropLater(name) });
     return stream;
   }
