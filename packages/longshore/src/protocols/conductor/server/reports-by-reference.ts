@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { isObject, type JsonObject } from "../../../core/json/json.ts";
 import { parseExact } from "../../../core/json/json-exact.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import { isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Reader } from "../../../engine/run/reader.ts";
@@ -50,20 +51,14 @@ export class ReportsByReference {
   };
 
   signal = async (request: HttpRequest): Promise<HttpReply> => {
-    const run = await this.#run(request);
-    const task = await this.#blocked(run);
-    const report = reportOf(request, task);
-    if (task !== undefined) await this.#settle(task, report);
+    await this.#signal(request, await this.#run(request));
     return nothing;
   };
 
   signalSync = async (request: HttpRequest): Promise<HttpReply> => {
     const run = await this.#run(request);
     const strategy = parseStrategy(request);
-    const task = await this.#blocked(run);
-    const report = reportOf(request, task);
-    if (task === undefined) throw notFound(`Found no blocked task in workflow ${run.id} to signal`);
-    await this.#settle(task, report);
+    if (!(await this.#signal(request, run))) throw notFound(`Found no blocked task in workflow ${run.id} to signal`);
     const waitMs = Math.min(wholeIn(request, "timeoutMillis", signalMsDefault), signalMsMax);
     const found = await awaitRun(this.#deps, run.id, { references: [], waitMs, signal: request.gone });
     return renderSignal(this.#deps, found, { strategy, requestId: randomUUID() });
@@ -78,7 +73,7 @@ export class ReportsByReference {
     await this.#settle(task, reportOf(request, task));
   }
 
-  #settle(task: TaskRow, report: Report): Promise<unknown> {
+  #settle(task: TaskRow, report: Report): Promise<Verdict> {
     return settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, report);
   }
 
@@ -94,6 +89,21 @@ export class ReportsByReference {
     const records = await this.#deps.reader.heads(run.id);
     const found = records.find((task) => task.step === reference && isOpen(task.state) && task.state !== "cancelling");
     return found === undefined ? undefined : this.#deps.reader.task(found.id);
+  }
+
+  /**
+   * Reports on the step that waits for a signal. When another signal has ended it in the meantime, this one goes to the next step. Returns
+   * false when none waits.
+   */
+  async #signal(request: HttpRequest, run: Run): Promise<boolean> {
+    for (let before: string | undefined; ; ) {
+      const task = await this.#blocked(run);
+      const report = reportOf(request, task);
+      if (task === undefined) return false;
+      // A report that is refused although the step still waits is refused again.
+      if ((await this.#settle(task, report)) === "ok" || report.taskId === before) return true;
+      before = report.taskId;
+    }
   }
 
   /** A step that waits for a signal, in this run or in a child run. */

@@ -7,7 +7,9 @@ import type { Clock } from "../../../core/clock.ts";
 import type { Json } from "../../../core/json/json.ts";
 import { parseExact, writeExact } from "../../../core/json/json-exact.ts";
 import type { Growth } from "../../../core/list-text.ts";
+import type { Verdict } from "../../../core/verdict.ts";
 import type { Board } from "../../../engine/board/board.ts";
+import type { Extension } from "../../../engine/board/store.ts";
 import { type Hold, isOpen, type TaskRow } from "../../../engine/board/task.ts";
 import type { Workers } from "../../../engine/board/workers.ts";
 import type { Logs } from "../../../engine/log/log.ts";
@@ -230,9 +232,13 @@ const noLabels: readonly string[] = [];
 const polledHeaders = { "content-type": "application/json", [pollReturnsHeader]: "true" } as const;
 const emptyBatch: HttpReply = { status: 200, headers: polledHeaders, body: "[]" };
 
+async function verdictOf(extension: Promise<Extension>): Promise<Verdict> {
+  return (await extension).verdict;
+}
+
 /** Applies a report to the board. */
-export function settle(board: Board, hold: Hold, task: TaskRow, report: Report): Promise<unknown> {
-  if (report.extendLease) return board.extend(hold);
+export function settle(board: Board, hold: Hold, task: TaskRow, report: Report): Promise<Verdict> {
+  if (report.extendLease) return verdictOf(board.extend(hold));
   const by = report.workerId;
   switch (report.status) {
     case "COMPLETED":
@@ -240,7 +246,7 @@ export function settle(board: Board, hold: Hold, task: TaskRow, report: Report):
     case "IN_PROGRESS":
       // A record without a lane, or one that the server itself works on, only stores the report's output.
       if (task.lane === null || isSystemLane(task.lane.name))
-        return isOpen(task.state) ? board.extend(hold, { output: report.output }) : Promise.resolve();
+        return isOpen(task.state) ? verdictOf(board.extend(hold, { output: report.output })) : Promise.resolve("stale");
       return board.defer(hold, report.callbackSeconds * 1_000, report.output);
     case "CANCELED":
       return board.withdraw(hold, { error: report.reason ?? "", output: report.output, by });
