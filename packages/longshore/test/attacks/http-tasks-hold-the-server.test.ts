@@ -100,6 +100,29 @@ it("a large response is read in several turns of the event loop, and many small 
   expect(inTurn.most).toBeLessThanOrEqual(2 * 128_000);
 });
 
+it("a server cannot choose a slow way to make the keys of TLS", async () => {
+  let hello = Buffer.alloc(0);
+  const server = createSocketServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", (bytes) => {
+      hello = bytes;
+      socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  await expect(httpCalls()(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`)).rejects.toThrow("I/O error");
+  // A record, a message, a version, 32 random bytes and an id of 32 bytes are before the list of ciphers.
+  const listAt = 5 + 4 + 2 + 32 + 33;
+  const ciphers = Array.from({ length: hello.readUInt16BE(listAt) / 2 }, (_, at) => hello.readUInt16BE(listAt + 2 + 2 * at));
+  const finiteFields = [0x33, 0x39, 0x67, 0x6b, 0x9e, 0x9f, 0xccaa];
+  expect(ciphers.filter((cipher) => finiteFields.includes(cipher))).toEqual([]);
+  const groupsAt = hello.indexOf(Buffer.from([0x00, 0x0a, 0x00]), listAt + 2 + 2 * ciphers.length);
+  const groups = Array.from({ length: hello.readUInt16BE(groupsAt + 4) / 2 }, (_, at) => hello.readUInt16BE(groupsAt + 6 + 2 * at));
+  expect(groups).toContain(0x1d);
+  expect(groups.filter((group) => group >= 0x100 && group <= 0x104)).toEqual([]);
+});
+
 it("at most two names are looked up at once", async () => {
   const begun: string[] = [];
   const answers: (() => void)[] = [];

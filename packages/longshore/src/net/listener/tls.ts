@@ -14,13 +14,8 @@ import type { ByteBudget } from "../../core/byte-budget.ts";
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";
 import type { LoopTurns } from "../../core/slices/loop-turns.ts";
+import { servedExchanges } from "../key-exchanges.ts";
 import { awaitHello } from "./awaited-hello.ts";
-
-/**
- * The ways to agree on keys, as far as this OpenSSL has them; every client of TLS 1.3 has P-256. The client chooses among those that the server
- * accepts, and the others of OpenSSL are slow: ffdhe8192 takes 100 ms of the event loop, P-521 4 ms and P-384 2 ms.
- */
-const keyExchanges = ["X25519MLKEM768:X25519:P-256", "X25519:P-256"];
 
 /** PEM texts. */
 export interface ServerTls {
@@ -64,7 +59,7 @@ export function createTlsListener(options: TlsListenerOptions): TlsListener {
   const { tls, sockets, handshakeMs, handshakesMax, clock, receiving, turns, admit, connected, failed, crowdedOut } = options;
   checkPair(tls);
   const secure = createTlsServer({
-    ...{ ...tls, handshakeTimeout: handshakeMs, ecdhCurve: keyExchanges.find(isKnown) as string },
+    ...{ ...tls, handshakeTimeout: handshakeMs, ecdhCurve: servedExchanges },
     // A handshake takes a millisecond or more of the event loop. Without this, one connection could ask for any number of new handshakes.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNCallback: ({ protocols }) => chosen(protocols),
@@ -124,15 +119,6 @@ export function createTlsListener(options: TlsListenerOptions): TlsListener {
       for (const socket of [...handshaking.values()]) socket.destroy();
     },
   };
-}
-
-function isKnown(ecdhCurve: string): boolean {
-  try {
-    createSecureContext({ ecdhCurve });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Returns undefined when no protocol fits: the handshake then fails with the matching alert. */

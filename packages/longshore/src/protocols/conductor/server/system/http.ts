@@ -10,6 +10,7 @@ import { Slices, turnRows } from "../../../../core/slices/slices.ts";
 import { LaneFailure, type LaneWork } from "../../../../engine/board/lane-worker.ts";
 import type { AddressGuard } from "../../../../net/http/address-guard.ts";
 import { type Reply, send } from "../../../../net/http/send.ts";
+import { clientExchanges } from "../../../../net/key-exchanges.ts";
 import { hidden } from "../../dialect/credentials.ts";
 import { javaText } from "../../dialect/java-text.ts";
 import { unquote } from "../../dialect/quoting.ts";
@@ -131,7 +132,7 @@ export class HttpCalls {
 
   async #open(): Promise<Agent> {
     const { Agent: Opened, buildConnector } = await import("undici");
-    const connect = this.#guard.connector(buildConnector({ timeout: connectMsMax }));
+    const connect = this.#guard.connector(buildConnector({ timeout: connectMsMax, ...clientExchanges }));
     const counted: typeof connect = (options, callback) =>
       connect(options, (...connected) => {
         const [, socket] = connected;
