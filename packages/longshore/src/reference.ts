@@ -87,7 +87,7 @@ export function toValue(value: unknown): Value {
   if (typeof value !== "object" || value === null) return value === undefined ? null : (value as Json);
   if ("toJSON" in value) return JSON.parse(JSON.stringify(value)) as Json;
   const made: { [key: string]: Json } = {};
-  for (const [key, part] of Object.entries(value)) if (part !== undefined) made[key] = toValue(part);
+  for (const [key, inner] of Object.entries(value)) if (inner !== undefined) made[key] = toValue(inner);
   const keys = Object.keys(made);
   return keys.length === 1 && (keys[0] === "$ref" || keys[0] === "$value") ? { $value: made } : made;
 }

@@ -50,8 +50,8 @@ class KafkaBus implements Bus {
 
   subscribe(subscription: Subscription): BusConsumer {
     if (this.#closing.begun.aborted) throw new LongshoreError("LONGSHORE_CLOSED", "The bus has been closed.");
-    const parts = { kafka: this.#kafka, options: this.#options, topics: this.#topics, name: this.name };
-    const consumer = new KafkaConsumer(parts, subscription);
+    const deps = { kafka: this.#kafka, options: this.#options, topics: this.#topics, name: this.name };
+    const consumer = new KafkaConsumer(deps, subscription);
     this.#consumers.add(consumer);
     void consumer.ended.then(() => this.#consumers.delete(consumer));
     return consumer;

@@ -120,7 +120,7 @@ async function readText(response: IncomingMessage, base: URL): Promise<string> {
   response.setEncoding("utf8");
   let text = "";
   try {
-    for await (const part of response) text += part;
+    for await (const chunk of response) text += chunk;
   } catch (error) {
     throw unreachable(base, error as Error);
   }

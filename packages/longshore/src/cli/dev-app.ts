@@ -109,8 +109,8 @@ export function startDevApp({ files, define, schedule, endWorkers, say, ...place
 
 function contentsOf({ files }: AppLoaded): string[] {
   return files.map(({ file, tasks, workflows, schedules }) => {
-    const parts = [listOf("workflow", workflows), listOf("task", tasks), listOf("schedule", schedules)].filter((part) => part !== "");
-    return `${file}: ${parts.join("; ")}.`;
+    const lists = [listOf("workflow", workflows), listOf("task", tasks), listOf("schedule", schedules)].filter((list) => list !== "");
+    return `${file}: ${lists.join("; ")}.`;
   });
 }
 

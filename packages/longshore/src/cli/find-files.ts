@@ -41,9 +41,9 @@ function matching(pattern: string): FoundFile[] {
 
 /** The folder before the first part with a wildcard. */
 function baseOf(pattern: string): string {
-  const parts = normal(pattern).split("/");
-  const first = parts.findIndex((part) => /[*?[{]/.test(part));
-  return parts.slice(0, first).join("/") || (pattern.startsWith("/") ? "/" : ".");
+  const pieces = normal(pattern).split("/");
+  const first = pieces.findIndex((piece) => /[*?[{]/.test(piece));
+  return pieces.slice(0, first).join("/") || (pattern.startsWith("/") ? "/" : ".");
 }
 
 function normal(pattern: string): string {
@@ -77,18 +77,18 @@ function entriesOf(folder: string): Dirent[] {
 
 /** `**` matches any folders, `*` and `?` anything but a slash, `{a,b}` one of them, `[ab]` one of the characters. */
 function toExpression(pattern: string): RegExp {
-  const parts = pattern.match(/\*\*\/|\*\*|\*|\?|\[[^\]]+\]|\{[^}]*\}|[^*?[{]+|[[{]/g) ?? [];
-  return new RegExp(`^${parts.map(partExpression).join("")}$`);
+  const pieces = pattern.match(/\*\*\/|\*\*|\*|\?|\[[^\]]+\]|\{[^}]*\}|[^*?[{]+|[[{]/g) ?? [];
+  return new RegExp(`^${pieces.map(pieceExpression).join("")}$`);
 }
 
-function partExpression(part: string): string {
-  if (part === "**/") return "(?:[^/]+/)*";
-  if (part === "**") return ".*";
-  if (part === "*") return "[^/]*";
-  if (part === "?") return "[^/]";
-  if (part.startsWith("[") && part.endsWith("]")) return part.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
-  if (part.startsWith("{") && part.endsWith("}")) return `(?:${part.slice(1, -1).split(",").map(literal).join("|")})`;
-  return literal(part);
+function pieceExpression(piece: string): string {
+  if (piece === "**/") return "(?:[^/]+/)*";
+  if (piece === "**") return ".*";
+  if (piece === "*") return "[^/]*";
+  if (piece === "?") return "[^/]";
+  if (piece.startsWith("[") && piece.endsWith("]")) return piece.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
+  if (piece.startsWith("{") && piece.endsWith("}")) return `(?:${piece.slice(1, -1).split(",").map(literal).join("|")})`;
+  return literal(piece);
 }
 
 function literal(text: string): string {

@@ -99,7 +99,7 @@ export function parseDuration(text: string): Duration {
 
 /** Parses `a,b`; repeated options are joined. */
 export function parseList(text: string, before: readonly string[] = []): string[] {
-  return [...before, ...text.split(",").map((part) => part.trim())].filter((part) => part !== "");
+  return [...before, ...text.split(",").map((item) => item.trim())].filter((item) => item !== "");
 }
 
 /** For values that may contain commas: each use of the option adds one value. */

@@ -182,7 +182,7 @@ function noteOf(step: Step, { room, now, paint }: { room: number; now: number; p
         : "red";
   const text = stuck ?? step.error ?? awaitedBy(step, now) ?? nextTryOf(step) ?? step.lastLine ?? "";
   const rest = fit(text, room - (tries === "" ? 0 : tries.length + 2));
-  return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((part) => part !== "").join("  ");
+  return [paint("yellow", tries), step.state === "held" ? rest : paint(style, rest)].filter((text) => text !== "").join("  ");
 }
 
 /** When a failed step is retried, and its error. */

@@ -51,7 +51,11 @@ const readings: Readonly<Record<Kind, Reading>> = {
   switch: { parse: parseSwitch, types: ["boolean"], expected: "true or false" },
   list: { parse: (value) => parseList(value), types: ["array", "string"], expected: "a list of texts" },
   // A token may have commas between its scopes, and never has a space.
-  tokens: { parse: (value) => value.split(/\s+/).filter((part) => part !== ""), types: ["array", "string"], expected: "a list of tokens" },
+  tokens: {
+    parse: (value) => value.split(/\s+/).filter((token) => token !== ""),
+    types: ["array", "string"],
+    expected: "a list of tokens",
+  },
   level: { parse: parseLevel, types: ["string"], expected: `one of ${logLevels.join(", ")}` },
 };
 

@@ -22,8 +22,8 @@ export function didYouMean(given: string, known: readonly string[]): string | un
 /** A person may remember one word of a longer name. */
 const partCharsMin = 3;
 
-function isPartOf(part: string, whole: string): boolean {
-  return part.length >= partCharsMin && whole.includes(part);
+function isPartOf(piece: string, whole: string): boolean {
+  return piece.length >= partCharsMin && whole.includes(piece);
 }
 
 /** How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment). */

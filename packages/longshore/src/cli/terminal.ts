@@ -113,9 +113,9 @@ function cut(text: string, width: number): string {
   let hasEnded = false;
   return text
     .split(styled)
-    .map((part, at) => {
-      if (at % 2 === 1) return part;
-      const chars = [...part];
+    .map((piece, at) => {
+      if (at % 2 === 1) return piece;
+      const chars = [...piece];
       const kept = chars.slice(0, room).join("");
       const mark = chars.length > room && !hasEnded ? "…" : "";
       hasEnded ||= mark !== "";

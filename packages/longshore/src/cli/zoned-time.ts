@@ -5,8 +5,8 @@ const two = "2-digit" as const;
 /** `Sun 2026-03-29 03:00` in the zone, with seconds where there are any. */
 export function zonedText(at: number, timeZone: string): string {
   const shape = { weekday: "short", year: "numeric", month: two, day: two, hour: two, minute: two, second: two } as const;
-  const parts = new Intl.DateTimeFormat("en-GB", { timeZone, hourCycle: "h23", ...shape }).formatToParts(at);
-  const part = (name: Intl.DateTimeFormatPartTypes) => parts.find(({ type }) => type === name)?.value ?? "";
-  const seconds = part("second") === "00" ? "" : `:${part("second")}`;
-  return `${part("weekday")} ${part("year")}-${part("month")}-${part("day")} ${part("hour")}:${part("minute")}${seconds}`;
+  const fields = new Intl.DateTimeFormat("en-GB", { timeZone, hourCycle: "h23", ...shape }).formatToParts(at);
+  const field = (name: Intl.DateTimeFormatPartTypes) => fields.find(({ type }) => type === name)?.value ?? "";
+  const seconds = field("second") === "00" ? "" : `:${field("second")}`;
+  return `${field("weekday")} ${field("year")}-${field("month")}-${field("day")} ${field("hour")}:${field("minute")}${seconds}`;
 }

@@ -86,10 +86,10 @@ export class ListTexts {
    */
   body(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes> {
     return this.text(async (growth) => {
-      const parts = await make(growth);
-      const chars = parts.reduce((sum, part) => sum + part.length, 0);
-      if (chars <= shortBytes) return parts.join("");
-      return encodeInTurns(parts, (bytes) => this.#slices.turn(rowsOf(bytes)));
+      const pieces = await make(growth);
+      const chars = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      if (chars <= shortBytes) return pieces.join("");
+      return encodeInTurns(pieces, (bytes) => this.#slices.turn(rowsOf(bytes)));
     });
   }
 

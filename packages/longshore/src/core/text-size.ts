@@ -18,28 +18,28 @@ export function sizeOf(value: Json, max: ValueSize): CountedSize {
   let values = 0;
   let depth = 0;
   let next: (Json[] | { [key: string]: Json })[] = [];
-  const count = (part: Json): void => {
+  const count = (inner: Json): void => {
     values++;
-    if (typeof part === "string") chars += part.length + 2;
-    else if (isScalar(part)) chars += 5;
-    else next.push(part as Json[] | { [key: string]: Json });
+    if (typeof inner === "string") chars += inner.length + 2;
+    else if (isScalar(inner)) chars += 5;
+    else next.push(inner as Json[] | { [key: string]: Json });
   };
   count(value);
   while (next.length > 0) {
     const level = next;
     next = [];
     depth++;
-    for (const part of level) {
+    for (const inner of level) {
       if (chars > max.chars || values > max.values) return { chars, values, depth };
       chars += 2;
-      if (Array.isArray(part)) {
-        chars += part.length;
-        for (const item of part) count(item);
+      if (Array.isArray(inner)) {
+        chars += inner.length;
+        for (const item of inner) count(item);
       } else {
-        for (const key in part) {
+        for (const key in inner) {
           values++;
           chars += key.length + 4;
-          count(part[key] as Json);
+          count(inner[key] as Json);
         }
       }
     }

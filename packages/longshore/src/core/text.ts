@@ -32,19 +32,19 @@ export function shown(value: unknown): string {
 /** The value as JSON, or slightly more than its first `max` characters. Reads no more of the value than that, regardless of its size. */
 function jsonHead(value: unknown, max: number): string {
   let text = "";
-  const write = (part: unknown): void => {
-    if (typeof part === "string") text += JSON.stringify(part.slice(0, max + 1));
+  const write = (inner: unknown): void => {
+    if (typeof inner === "string") text += JSON.stringify(inner.slice(0, max + 1));
     // JSON has no NaN and no infinity: JSON.stringify would show them as null.
-    else if (typeof part === "number") text += String(part);
-    else if (typeof part !== "object" || part === null || hasOwnForm(part)) text += JSON.stringify(part) ?? String(part);
+    else if (typeof inner === "number") text += String(inner);
+    else if (typeof inner !== "object" || inner === null || hasOwnForm(inner)) text += JSON.stringify(inner) ?? String(inner);
     else {
-      const isList = Array.isArray(part);
+      const isList = Array.isArray(inner);
       text += isList ? "[" : "{";
       let first = true;
-      for (const key in part) {
+      for (const key in inner) {
         if (text.length > max) return;
         text += `${first ? "" : ","}${isList ? "" : `${JSON.stringify(key.slice(0, max + 1))}:`}`;
-        write((part as { [key: string]: unknown })[key]);
+        write((inner as { [key: string]: unknown })[key]);
         first = false;
       }
       text += isList ? "]" : "}";
@@ -55,8 +55,8 @@ function jsonHead(value: unknown, max: number): string {
 }
 
 /** Whether the value has a `toJSON` of its own: an ExactNumber or a date. Data from outside contains no functions. */
-function hasOwnForm(part: object): boolean {
-  return "toJSON" in part && typeof part.toJSON === "function";
+function hasOwnForm(inner: object): boolean {
+  return "toJSON" in inner && typeof inner.toJSON === "function";
 }
 
 /** The kind of a value, for messages where the value itself would be too long or too short. */

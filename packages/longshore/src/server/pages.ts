@@ -119,7 +119,7 @@ function withEtag(body: string): { body: string; etag: string } {
 
 /** Browsers accept Brotli over TLS and on loopback. */
 function codingOf(accepted = ""): "br" | "gz" | undefined {
-  const codings = accepted.split(",").map((text) => text.split(";").map((part) => part.trim()));
+  const codings = accepted.split(",").map((text) => text.split(";").map((field) => field.trim()));
   const accepts = (name: string) => codings.some(([coding, quality]) => coding === name && quality !== "q=0");
   if (accepts("br")) return "br";
   return accepts("gzip") ? "gz" : undefined;

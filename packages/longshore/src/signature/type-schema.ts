@@ -88,19 +88,23 @@ class TypeSchema {
 
   /** Literal texts and numbers become one enum, plain types one list of types, and only other types need `anyOf`. */
   #union(types: readonly TypeScript.Type[]): JsonSchema {
-    const parts = types.map((each) => this.#schema(each));
+    const schemas = types.map((each) => this.#schema(each));
     const choices: JsonSchema[] = [];
     for (const type of ["string", "number"]) {
-      const values = parts.filter((part) => part.type === type && "const" in part).map((part) => part.const);
+      const values = schemas.filter((schema) => schema.type === type && "const" in schema).map((schema) => schema.const);
       // Sorted, because the compiler's order depends on other files that it has read.
       if (values.length > 0) choices.push({ type, enum: values.sort() });
     }
-    const booleans = parts.filter((part) => part.type === "boolean" && "const" in part);
+    const booleans = schemas.filter((schema) => schema.type === "boolean" && "const" in schema);
     if (booleans.length === 1) choices.push(...booleans);
-    const plain = parts.filter((part) => Object.keys(part).length === 1 && typeof part.type === "string").map((part) => part.type);
+    const plain = schemas
+      .filter((schema) => Object.keys(schema).length === 1 && typeof schema.type === "string")
+      .map((schema) => schema.type);
     const names = [...new Set([...plain, ...(booleans.length === 2 ? ["boolean"] : [])])];
     if (names.length > 0) choices.push({ type: names.length === 1 ? names[0] : names });
-    choices.push(...parts.filter((part) => !("const" in part) && !(Object.keys(part).length === 1 && typeof part.type === "string")));
+    choices.push(
+      ...schemas.filter((schema) => !("const" in schema) && !(Object.keys(schema).length === 1 && typeof schema.type === "string")),
+    );
     return choices.length === 1 ? (choices[0] as JsonSchema) : { anyOf: choices };
   }
 
@@ -129,12 +133,12 @@ class TypeSchema {
 
   #tuple(type: TypeScript.TupleTypeReference): JsonSchema {
     const { compiler, checker } = this.#reader;
-    const parts = checker.getTypeArguments(type).map((each, at) => this.#inside(`[${at}]`, each));
+    const schemas = checker.getTypeArguments(type).map((each, at) => this.#inside(`[${at}]`, each));
     const { elementFlags, minLength } = type.target;
     const rest = elementFlags.findIndex((flag) => (flag & compiler.ElementFlags.Variable) !== 0);
-    if (rest === -1) return { type: "array", items: parts, minItems: minLength, maxItems: parts.length };
-    if (rest !== parts.length - 1) throw this.#refused("is a tuple with a rest that does not come last");
-    return { type: "array", items: parts.slice(0, rest), additionalItems: parts[rest], minItems: minLength };
+    if (rest === -1) return { type: "array", items: schemas, minItems: minLength, maxItems: schemas.length };
+    if (rest !== schemas.length - 1) throw this.#refused("is a tuple with a rest that does not come last");
+    return { type: "array", items: schemas.slice(0, rest), additionalItems: schemas[rest], minItems: minLength };
   }
 
   /** Built-in types of the language. Their JSON form does not consist of their fields. */

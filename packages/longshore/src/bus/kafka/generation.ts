@@ -118,11 +118,11 @@ export class Generation {
     const records: BusRecord[] = [];
     while (this.#ahead.length > 0 && records.length < max) {
       const fetched = this.#ahead[0] as Fetched;
-      const part = fetched.split(max - records.length);
-      if (part === fetched) this.#ahead.shift();
-      for (const record of part.records) records.push(record);
-      this.#out.push(part);
-      this.#aheadBytes -= part.bytes;
+      const batch = fetched.split(max - records.length);
+      if (batch === fetched) this.#ahead.shift();
+      for (const record of batch.records) records.push(record);
+      this.#out.push(batch);
+      this.#aheadBytes -= batch.bytes;
     }
     this.#room.open();
     return records;

@@ -36,9 +36,9 @@ export class Fetched {
     if (this.#records.length <= max) return this;
     const first = this.#records.slice(0, max);
     this.#records = this.#records.slice(max);
-    const part = new Fetched(this.topic, this.index, first, (first.at(-1) as KafkaRecord).offset + 1n);
-    this.bytes -= part.bytes;
-    return part;
+    const batch = new Fetched(this.topic, this.index, first, (first.at(-1) as KafkaRecord).offset + 1n);
+    this.bytes -= batch.bytes;
+    return batch;
   }
 }
 

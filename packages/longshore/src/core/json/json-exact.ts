@@ -107,7 +107,7 @@ export function writeExact(value: unknown, indent?: number): string {
 function unmarked(text: string, { mark, literals }: Writing): string {
   return text
     .split(`"${mark}"`)
-    .map((part, at) => part + (literals[at] ?? ""))
+    .map((piece, at) => piece + (literals[at] ?? ""))
     .join("");
 }
 
@@ -120,11 +120,11 @@ export function rounded<T>(value: T): T {
 
 /** The same text with each of these numbers as a string that begins with the mark. Invalid JSON stays invalid. */
 function markNumbers(text: string, numbers: readonly Stretch[], mark: string): string {
-  const parts: string[] = [];
+  const pieces: string[] = [];
   let before = 0;
   for (const { from, end } of numbers) {
-    parts.push(text.slice(before, from), `"${mark}${text.slice(from, end)}"`);
+    pieces.push(text.slice(before, from), `"${mark}${text.slice(from, end)}"`);
     before = end;
   }
-  return parts.join("") + text.slice(before);
+  return pieces.join("") + text.slice(before);
 }

@@ -69,7 +69,7 @@ export function positionOf(text: string, path: JsonPath): Position {
 /** A path as text, such as `jobs[0].depends_on[1]`. */
 export function pathText(path: JsonPath): string {
   let text = "";
-  for (const part of path) text += typeof part === "number" ? `[${part}]` : text === "" ? part : `.${part}`;
+  for (const key of path) text += typeof key === "number" ? `[${key}]` : text === "" ? key : `.${key}`;
   return text;
 }
 

@@ -13,7 +13,7 @@ const backslash = 0x5c;
  * of `chars` characters, as `memberTexts` does.
  */
 export function* compactText(text: string, chars = sliceChars): Sliced<string> {
-  const parts: string[] = [];
+  const pieces: string[] = [];
   let from = 0;
   let limit = chars;
   for (let at = 0; at < text.length; ) {
@@ -27,26 +27,26 @@ export function* compactText(text: string, chars = sliceChars): Sliced<string> {
       const isWhole = text.charCodeAt(end) === quote;
       if (isWhole && !text.slice(at, end).includes("\\")) at = end + 1;
       else {
-        parts.push(text.slice(from, at + 1));
-        from = yield* shortenString(text, at + 1, chars, parts);
+        pieces.push(text.slice(from, at + 1));
+        from = yield* shortenString(text, at + 1, chars, pieces);
         at = from + 1;
       }
     } else if (isSpace(code)) {
-      parts.push(text.slice(from, at));
+      pieces.push(text.slice(from, at));
       while (at < limit && isSpace(text.charCodeAt(at))) at++;
       from = at;
     } else at++;
   }
-  parts.push(text.slice(from));
-  return parts.join("");
+  pieces.push(text.slice(from));
+  return pieces.join("");
 }
 
 /** Adds the text between the quotes of a string to `parts`, piece by piece, and returns the offset of the closing quote. */
-function* shortenString(text: string, start: number, chars: number, parts: string[]): Sliced<number> {
+function* shortenString(text: string, start: number, chars: number, pieces: string[]): Sliced<number> {
   for (let at = start; ; ) {
     const end = pieceEnd(text, at, at + chars);
     const piece = text.slice(at, end);
-    parts.push(piece.includes("\\") ? JSON.stringify(JSON.parse(`"${piece}"`)).slice(1, -1) : piece);
+    pieces.push(piece.includes("\\") ? JSON.stringify(JSON.parse(`"${piece}"`)).slice(1, -1) : piece);
     if (end >= text.length || text.charCodeAt(end) === quote) return end;
     at = end;
     yield;

@@ -207,11 +207,11 @@ class PatternParser {
   #set(): Accepts {
     const negated = this.#peek() === "^";
     if (negated) this.#at++;
-    const parts: Accepts[] = [];
+    const members: Accepts[] = [];
     // In Java, a closing bracket that comes first is a member of the set.
-    for (let first = !this.#syntax.javascript; first || this.#peek() !== "]"; first = false) parts.push(this.#member());
+    for (let first = !this.#syntax.javascript; first || this.#peek() !== "]"; first = false) members.push(this.#member());
     this.#at++;
-    return (code) => parts.some((accepts) => accepts(code)) !== negated;
+    return (code) => members.some((accepts) => accepts(code)) !== negated;
   }
 
   #member(): Accepts {

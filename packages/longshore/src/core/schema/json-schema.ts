@@ -116,10 +116,10 @@ class Publication {
   }
 
   /** Each member of an intersection accepts the fields of the others, so none of them can be strict. */
-  #together(parts: unknown[]): JsonSchema[] {
+  #together(schemas: unknown[]): JsonSchema[] {
     const strict = this.#strict;
     this.#strict = false;
-    const written = parts.map((each) => this.#schema(each));
+    const written = schemas.map((each) => this.#schema(each));
     this.#strict = strict;
     return written;
   }
@@ -178,8 +178,8 @@ class Publication {
     if (reference === "#") return this.#root;
     if (!reference.startsWith("#/")) throw new Unpublishable();
     let at: unknown = this.#root;
-    for (const part of reference.slice(2).split("/")) {
-      const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const segment of reference.slice(2).split("/")) {
+      const key = decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
       if (!isObject(at) || !Object.hasOwn(at, key)) throw new Unpublishable();
       at = at[key];
     }

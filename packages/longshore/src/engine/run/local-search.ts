@@ -152,10 +152,10 @@ function patternOf(pattern: string | undefined): (value: string | null) => boole
     if (final === undefined) return text === first;
     if (!text.startsWith(first)) return false;
     let at = first.length;
-    for (const part of rest) {
-      const found = text.indexOf(part, at);
+    for (const piece of rest) {
+      const found = text.indexOf(piece, at);
       if (found === -1) return false;
-      at = found + part.length;
+      at = found + piece.length;
     }
     return text.length - final.length >= at && text.endsWith(final);
   };

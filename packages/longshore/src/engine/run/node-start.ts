@@ -204,7 +204,7 @@ export class NodeStart {
     const output = this.#resolveObject(at, node.output, input);
     const set = node.variables === undefined ? null : this.#draft.resolve(node.variables, { node: at, attempt: 0 });
     const by = node.choice === undefined ? null : this.#draft.resolve(node.choice.by, { node: at, attempt: 0 });
-    for (const part of [output, set, by]) if (part !== null && "failed" in part) return this.#failAtOnce(at, part, input);
+    for (const made of [output, set, by]) if (made !== null && "failed" in made) return this.#failAtOnce(at, made, input);
     if (!("value" in output) || (set !== null && !("value" in set)) || (by !== null && !("value" in by))) return;
     this.#record(at, { state: "done", error: output.warning ?? null, input, output: writeExact(output.value) });
     if (set !== null) this.#draft.setVariables(set.value);
@@ -238,7 +238,7 @@ export class NodeStart {
     const self = { node: at, attempt: 0 };
     const until = this.#draft.resolve(node.until, self);
     const name: Resolved = node.signal === undefined ? { value: null } : this.#draft.resolve(node.signal, self);
-    for (const part of [until, name]) if ("failed" in part) return this.#failAtOnce(at, part, input);
+    for (const made of [until, name]) if ("failed" in made) return this.#failAtOnce(at, made, input);
     if (!("value" in until) || !("value" in name)) return;
     if (typeof until.value === "number" && until.value <= this.#draft.now) {
       this.#record(at, { state: "done", error: null, input, output: "{}" });

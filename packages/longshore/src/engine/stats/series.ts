@@ -227,9 +227,9 @@ function quantilesOf(ring: Ring, first: number, at: number) {
 }
 
 /** Within a bucket, times are assumed to be spread evenly. */
-function quantile(counts: Uint32Array, total: number, part: number): number | null {
+function quantile(counts: Uint32Array, total: number, share: number): number | null {
   if (total === 0) return null;
-  let left = total * part;
+  let left = total * share;
   for (let bucket = 0; bucket < buckets; bucket++) {
     const count = counts[bucket] as number;
     if (count > 0 && left <= count) {

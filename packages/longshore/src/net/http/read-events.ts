@@ -12,7 +12,7 @@ const eventCharsMaxDefault = 16 * 1024 * 1024;
 
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<EventMessage, void, void> {
   const parser = new EventParser();
-  for await (const part of bytes) yield* parser.push(part);
+  for await (const chunk of bytes) yield* parser.push(chunk);
 }
 
 /** Splits the received bytes into events; the bytes may be cut anywhere. Each character is processed once, even in long events. */

@@ -80,9 +80,9 @@ export function createAuth(
 
 /** Reads one token in the format above. `where` names its source for the message ("--token", "tokens.txt:3"), never its value. */
 export function parseToken(text: string, where: string): Token {
-  const parts = text.trim().split(":");
-  if (parts.length > 3) throw badToken(`${where} has ${parts.length} parts`, "SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME");
-  const [scopeList, secret] = parts.length === 1 ? ["operator", parts[0] ?? ""] : [parts[0] ?? "", parts[1] ?? ""];
+  const fields = text.trim().split(":");
+  if (fields.length > 3) throw badToken(`${where} has ${fields.length} parts`, "SECRET, SCOPES:SECRET or SCOPES:SECRET:NAME");
+  const [scopeList, secret] = fields.length === 1 ? ["operator", fields[0] ?? ""] : [fields[0] ?? "", fields[1] ?? ""];
   const scopes = scopeList.split(",").map((scope) => scope.trim());
   if (!scopes.every(isTokenScope)) throw badToken(`${where} has an unknown scope`, "a comma list of worker, operator and read");
   if (secret.length < secretCharsMin || secret.length > secretCharsMax) {
@@ -90,7 +90,7 @@ export function parseToken(text: string, where: string): Token {
   }
   if (!secretPattern.test(secret))
     throw badToken(`${where} has a secret with other characters`, "A-Z a-z 0-9 - . _ ~ + / and = at the end");
-  const name = parts[2] ?? `${scopes.join("-")}-${digest(secret).slice(0, 6)}`;
+  const name = fields[2] ?? `${scopes.join("-")}-${digest(secret).slice(0, 6)}`;
   if (!namePattern.test(name)) throw badToken(`${where} has an unusable name`, "1 to 64 of A-Z a-z 0-9 . _ @ -");
   return { secret, scopes, name };
 }

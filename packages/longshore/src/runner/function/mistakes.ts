@@ -138,9 +138,9 @@ function addressOf(frame: string): { address: string; line: string; column: stri
     .replace(")", "")
     .trim();
   for (const word of ["at ", "async "]) if (place.startsWith(word)) place = place.slice(word.length);
-  const parts = place.split(":");
-  const [line, column] = parts.splice(-2);
-  const [address = ""] = parts.join(":").split("?");
+  const fields = place.split(":");
+  const [line, column] = fields.splice(-2);
+  const [address = ""] = fields.join(":").split("?");
   const isFile = address.startsWith("file://") || address.startsWith("/") || /^[A-Za-z]:\\/.test(address);
   return isFile && line !== undefined && column !== undefined ? { address, line, column } : undefined;
 }

@@ -19,6 +19,9 @@ export interface PostgresBlobsDeps {
   now(): number;
 }
 
+// Pieces are numbered from 0 in the column `part`. It keeps this name, because nodes of an earlier version may read the table while a newer
+// one starts.
+
 /** Maximum size of the piece in one row. */
 const pieceBytes = 262_144;
 /** Maximum number of hashes that one search for leftovers returns. */
@@ -54,16 +57,16 @@ export class PostgresBlobs implements BlobContents {
     const name = aside + randomUUID();
     const digest = createHash("sha256");
     let bytes = 0;
-    let part = 0;
+    let number = 0;
     try {
       for await (const piece of pieces(content)) {
         take(piece.byteLength);
         bytes += piece.byteLength;
         digest.update(piece);
-        await this.#write(name, part++, piece);
+        await this.#write(name, number++, piece);
       }
       // Empty content gets an empty piece, which shows that it exists.
-      if (part === 0) await this.#write(name, part, Buffer.alloc(0));
+      if (number === 0) await this.#write(name, number, Buffer.alloc(0));
     } catch (error) {
       await this.#remove(name);
       throw error;
@@ -76,11 +79,11 @@ export class PostgresBlobs implements BlobContents {
     if (hash.startsWith(aside)) return null;
     await this.#renames;
     const [found] = await this.#run("SELECT count(*) FROM blob_chunk WHERE hash = ?", hash);
-    const parts = Number(found?.[0] ?? 0);
-    if (parts === 0) return null;
+    const count = Number(found?.[0] ?? 0);
+    if (count === 0) return null;
     const reading: Reading = { name: hash };
     this.#readings.set(hash, (this.#readings.get(hash) ?? new Set()).add(reading));
-    const content = Readable.from(this.#read(reading, parts), { objectMode: false });
+    const content = Readable.from(this.#read(reading, count), { objectMode: false });
     // A stream also closes when no caller has begun to read it.
     return content.once("close", () => this.#leave(reading));
   }
@@ -113,20 +116,20 @@ export class PostgresBlobs implements BlobContents {
     this.#closed = true;
   }
 
-  async *#read(reading: Reading, parts: number): AsyncGenerator<Uint8Array> {
-    for (let part = 0; part < parts; part++) {
-      yield await this.#piece(reading, part);
+  async *#read(reading: Reading, count: number): AsyncGenerator<Uint8Array> {
+    for (let number = 0; number < count; number++) {
+      yield await this.#piece(reading, number);
     }
   }
 
-  async #piece(reading: Reading, part: number): Promise<Uint8Array> {
+  async #piece(reading: Reading, number: number): Promise<Uint8Array> {
     await this.#renames;
     const { name } = reading;
-    const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", name, String(part));
+    const [row] = await this.#run("SELECT bytes FROM blob_chunk WHERE hash = ? AND part = ?", name, String(number));
     if (row !== undefined) return decode("bytea", row[0] ?? null) as Uint8Array;
     // The blob may have been taken away while the query was sent: on another connection, its new name can come first.
-    if (reading.name !== name) return this.#piece(reading, part);
-    throw new Error(`Part ${part} of the blob ${name} is not there.`);
+    if (reading.name !== name) return this.#piece(reading, number);
+    throw new Error(`Piece ${number} of the blob ${name} is not there.`);
   }
 
   async #leave(reading: Reading): Promise<void> {
@@ -138,8 +141,8 @@ export class PostgresBlobs implements BlobContents {
     if (name.startsWith(aside)) await this.#remove(name);
   }
 
-  #write(name: string, part: number, piece: Uint8Array): Promise<unknown> {
-    const values = [name, String(part), String(this.#deps.now()), Buffer.from(piece)];
+  #write(name: string, number: number, piece: Uint8Array): Promise<unknown> {
+    const values = [name, String(number), String(this.#deps.now()), Buffer.from(piece)];
     return this.#run("INSERT INTO blob_chunk (hash, part, kept_at, bytes) VALUES (?, ?::int, ?::bigint, ?)", ...values);
   }
 

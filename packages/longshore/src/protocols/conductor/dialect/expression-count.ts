@@ -15,11 +15,11 @@ export const valueExpressionsMax = 4_000;
 export function countExpressions(value: Json, max: number): number {
   let count = 0;
   const open: Json[] = [value];
-  for (let part = open.pop(); part !== undefined && count <= max; part = open.pop()) {
-    if (typeof part === "string") {
-      for (let at = part.indexOf("${"); at !== -1 && count <= max; at = part.indexOf("${", at + 2)) count++;
-    } else if (Array.isArray(part)) for (const item of part) open.push(item);
-    else if (!isScalar(part)) for (const key in part) open.push(part[key] as Json);
+  for (let inner = open.pop(); inner !== undefined && count <= max; inner = open.pop()) {
+    if (typeof inner === "string") {
+      for (let at = inner.indexOf("${"); at !== -1 && count <= max; at = inner.indexOf("${", at + 2)) count++;
+    } else if (Array.isArray(inner)) for (const item of inner) open.push(item);
+    else if (!isScalar(inner)) for (const key in inner) open.push(inner[key] as Json);
   }
   return count;
 }

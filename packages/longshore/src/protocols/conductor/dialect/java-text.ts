@@ -5,6 +5,6 @@ export function javaText(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(javaText).join(", ")}]`;
   if (isScalar(value)) return String(value);
   return `{${Object.entries(value)
-    .map(([key, part]) => `${key}=${javaText(part)}`)
+    .map(([key, inner]) => `${key}=${javaText(inner)}`)
     .join(", ")}}`;
 }

@@ -43,7 +43,13 @@ export function parseDuration(text: string): number | null {
 export function parseUntil(text: string, zone: string = localZone()): number | null {
   const found = untilForm.exec(text.trim());
   if (found === null) return null;
-  const [year, month, day, hour, minute] = found.slice(1, 6).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
+  const [year, month, day, hour, minute] = found.slice(1, 6).map((digits) => Number(digits ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const wall = Date.UTC(year, month - 1, day, hour, minute);
   const date = new Date(wall);
   // The 31st of February is a mistake. It must not become the 3rd of March.
@@ -107,8 +113,8 @@ function clockOf(zone: string): ((moment: number) => number) | null {
     return null;
   }
   return (moment) => {
-    const parts = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
-    const { year, month, day, hour, minute, second } = parts as { [part: string]: number };
+    const fields = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
+    const { year, month, day, hour, minute, second } = fields as { [field: string]: number };
     return Date.UTC(year as number, (month as number) - 1, day, hour, minute, second);
   };
 }

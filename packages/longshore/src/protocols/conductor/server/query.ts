@@ -24,13 +24,13 @@ export function parseQuery(text: string | undefined): Condition[] {
 
 /** The text between the words AND. */
 function conditionsIn(query: string): string[] {
-  const parts: string[] = [];
+  const pieces: string[] = [];
   let from = 0;
   for (const { index } of query.matchAll(/\sAND\s/gi)) {
-    parts.push(query.slice(from, index).trim());
+    pieces.push(query.slice(from, index).trim());
     from = index + " AND".length;
   }
-  return [...parts, query.slice(from).trim()];
+  return [...pieces, query.slice(from).trim()];
 }
 
 function parseCondition(text: string): Condition {
@@ -59,16 +59,16 @@ export function satisfies(condition: Condition, value: string | number | undefin
 
 function matches(pattern: string, value: string): boolean {
   if (!pattern.includes("*")) return pattern === value;
-  const parts = pattern.toLowerCase().split("*");
+  const pieces = pattern.toLowerCase().split("*");
   const text = value.toLowerCase();
-  const first = parts[0] as string;
-  const last = parts.at(-1) as string;
+  const first = pieces[0] as string;
+  const last = pieces.at(-1) as string;
   if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
   let at = first.length;
-  for (const part of parts.slice(1, -1)) {
-    const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > text.length - last.length) return false;
-    at = found + part.length;
+  for (const piece of pieces.slice(1, -1)) {
+    const found = text.indexOf(piece, at);
+    if (found < 0 || found + piece.length > text.length - last.length) return false;
+    at = found + piece.length;
   }
   return true;
 }

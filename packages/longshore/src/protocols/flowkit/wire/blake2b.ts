@@ -62,10 +62,10 @@ const [by16, by24, by32, by63] = [rotateRight(16n), rotateRight(24n), rotateRigh
 /** The function G: the locals are the sixteen words; x and y select message words. */
 function mix(code: number[], [a, b, c, d]: (typeof mixes)[number], x: number, y: number): void {
   const half = (word: number, first: Code, second: Code): void => {
-    for (const part of [get(a), get(b), add, load(blockAt + 8 * word), add, set(a)]) code.push(...part);
-    for (const part of [get(d), get(a), xor, first, set(d)]) code.push(...part);
-    for (const part of [get(c), get(d), add, set(c)]) code.push(...part);
-    for (const part of [get(b), get(c), xor, second, set(b)]) code.push(...part);
+    for (const step of [get(a), get(b), add, load(blockAt + 8 * word), add, set(a)]) code.push(...step);
+    for (const step of [get(d), get(a), xor, first, set(d)]) code.push(...step);
+    for (const step of [get(c), get(d), add, set(c)]) code.push(...step);
+    for (const step of [get(b), get(c), xor, second, set(b)]) code.push(...step);
   };
   half(x, by32, by24);
   half(y, by16, by63);

@@ -38,10 +38,10 @@ export function connect(options: FlowkitOptions): Connection {
   return {
     name: bus.name === artifacts.name ? bus.name : `${bus.name} and ${artifacts.name}`,
     async open(host) {
-      const parts = { bus: await bus.open(host), artifacts: await artifacts.open(host) };
-      if (artifacts.own) opened.push(parts.artifacts);
-      if (bus.own) opened.push(parts.bus);
-      return parts;
+      const found = { bus: await bus.open(host), artifacts: await artifacts.open(host) };
+      if (artifacts.own) opened.push(found.artifacts);
+      if (bus.own) opened.push(found.bus);
+      return found;
     },
     async close() {
       for (const each of opened.splice(0)) await each.close();

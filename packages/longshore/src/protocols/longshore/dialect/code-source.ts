@@ -171,12 +171,12 @@ export function sourceText(source: z.output<typeof codeSource> | z.output<typeof
 }
 
 function referencesAreWhole(given: unknown, hasItem = false): boolean {
-  if (Array.isArray(given)) return given.every((part) => referencesAreWhole(part, hasItem));
+  if (Array.isArray(given)) return given.every((inner) => referencesAreWhole(inner, hasItem));
   if (!isObject(given)) return true;
   const keys = Object.keys(given);
   if (keys.length === 1 && keys[0] === "$ref") return isReference(given.$ref, hasItem);
-  const parts = keys.length === 1 && keys[0] === "$value" ? given.$value : given;
-  return isObject(parts) && Object.values(parts).every((part) => referencesAreWhole(part, hasItem));
+  const fields = keys.length === 1 && keys[0] === "$value" ? given.$value : given;
+  return isObject(fields) && Object.values(fields).every((inner) => referencesAreWhole(inner, hasItem));
 }
 
 function isReference(given: unknown, hasItem: boolean): boolean {
@@ -184,5 +184,5 @@ function isReference(given: unknown, hasItem: boolean): boolean {
   const { step: from, item, path } = given;
   if (from !== undefined && typeof from !== "string") return false;
   if (item !== undefined && (!hasItem || from !== undefined || (item !== "value" && item !== "index"))) return false;
-  return Array.isArray(path) && path.every((part) => typeof part === "string" || (Number.isInteger(part) && part >= 0));
+  return Array.isArray(path) && path.every((inner) => typeof inner === "string" || (Number.isInteger(inner) && inner >= 0));
 }

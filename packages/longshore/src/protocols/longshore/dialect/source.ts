@@ -112,7 +112,7 @@ export function references(value: Value, found: Reference[] = []): Reference[] {
   if (reference !== null) found.push(reference);
   else if (Array.isArray(value)) for (const item of value) references(item, found);
   else if (typeof value === "object" && value !== null)
-    for (const part of Object.values(isWrapped(value) ? value.$value : value)) references(part, found);
+    for (const inner of Object.values(isWrapped(value) ? value.$value : value)) references(inner, found);
   return found;
 }
 

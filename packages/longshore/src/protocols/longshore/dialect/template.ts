@@ -48,9 +48,9 @@ export function filled(value: Value, find: (reference: Reference) => Json): Json
   if (reference !== null) return find(reference);
   if (Array.isArray(value)) return value.map((item) => filled(item, find));
   if (isScalar(value)) return value;
-  const parts = isWrapped(value) ? value.$value : value;
+  const fields = isWrapped(value) ? value.$value : value;
   const made: { [key: string]: Json } = {};
-  for (const key of Object.keys(parts)) setOwn(made, key, filled(parts[key] as Value, find));
+  for (const key of Object.keys(fields)) setOwn(made, key, filled(fields[key] as Value, find));
   return made;
 }
 
@@ -66,10 +66,10 @@ function lookUp(plan: Plan, reference: Reference, scope: Scope, output: (node: n
 export function partOf(whole: Json, { path }: Reference, from: string): Json {
   if (whole === null) return null;
   let value: Json = whole;
-  path.forEach((part, depth) => {
-    const own = typeof value === "object" && value !== null && Object.hasOwn(value, part);
+  path.forEach((key, depth) => {
+    const own = typeof value === "object" && value !== null && Object.hasOwn(value, key);
     if (!own) throw new Unresolved(`${from} has nothing at ${JSON.stringify(path.slice(0, depth + 1).join("."))}`);
-    value = (value as { [key: string]: Json })[part] as Json;
+    value = (value as { [key: string]: Json })[key] as Json;
   });
   return value;
 }

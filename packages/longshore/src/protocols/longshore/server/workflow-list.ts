@@ -89,6 +89,6 @@ function isShown(name: string): boolean {
 }
 
 /** The smallest time that this share of the sorted times does not exceed. */
-function quantile(times: readonly number[], part: number): number | null {
-  return times[Math.max(0, Math.ceil(times.length * part) - 1)] ?? null;
+function quantile(times: readonly number[], share: number): number | null {
+  return times[Math.max(0, Math.ceil(times.length * share) - 1)] ?? null;
 }

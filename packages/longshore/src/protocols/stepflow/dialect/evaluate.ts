@@ -108,12 +108,12 @@ function expressionFailure(message: string): FlowError {
 }
 
 /** Visits all parts, so that all missing steps are requested at once. When there are several failures, the first counts. */
-function together(parts: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
+function together(items: readonly Expression[], values: Values): { readonly value: Json[] } | Exclude<Evaluated, { readonly value: Json }> {
   const value: Json[] = [];
   const needs: number[] = [];
   let failed: FlowError | undefined;
-  for (const part of parts) {
-    const evaluated = evaluate(part, values);
+  for (const item of items) {
+    const evaluated = evaluate(item, values);
     if ("needs" in evaluated) needs.push(...evaluated.needs);
     else if ("failed" in evaluated) failed ??= evaluated.failed;
     else value.push(evaluated.value);

@@ -22,9 +22,9 @@ export function parsePath(text: string): ParsedPath {
     if (opens === "[") {
       const close = bracketEnd(trimmed, at);
       if (close < 0) return { fault: `the bracket in ${JSON.stringify(text)} is not closed` };
-      const part = bracketed(trimmed.slice(at + 1, close).trim());
-      if (part === null) return { fault: `${JSON.stringify(trimmed.slice(at, close + 1))} is neither a number nor a quoted name` };
-      path.push(part);
+      const key = bracketed(trimmed.slice(at + 1, close).trim());
+      if (key === null) return { fault: `${JSON.stringify(trimmed.slice(at, close + 1))} is neither a number nor a quoted name` };
+      path.push(key);
       at = close + 1;
     } else if (opens === ".") {
       const end = nameEnd(trimmed, at + 1);
@@ -60,9 +60,9 @@ function bracketed(content: string): string | number | null {
 /** `$.a.b[0]["x.y"]`. */
 export function pathText(path: Path): string {
   let text = "$";
-  for (const part of path) {
-    if (typeof part === "number") text += `[${part}]`;
-    else text += /[.[\]]/.test(part) || part === "" ? `[${JSON.stringify(part)}]` : `.${part}`;
+  for (const key of path) {
+    if (typeof key === "number") text += `[${key}]`;
+    else text += /[.[\]]/.test(key) || key === "" ? `[${JSON.stringify(key)}]` : `.${key}`;
   }
   return text;
 }
@@ -70,10 +70,10 @@ export function pathText(path: Path): string {
 /** `missing` is the path up to the first part that does not exist. */
 export function follow(value: Json, path: Path): { readonly value: Json } | { readonly missing: Path } {
   let here = value;
-  for (const [at, part] of path.entries()) {
-    const inside = typeof part === "number" ? Array.isArray(here) && part < here.length : isObject(here) && Object.hasOwn(here, part);
+  for (const [at, key] of path.entries()) {
+    const inside = typeof key === "number" ? Array.isArray(here) && key < here.length : isObject(here) && Object.hasOwn(here, key);
     if (!inside) return { missing: path.slice(0, at + 1) };
-    here = (here as { [key: string]: Json })[part] as Json;
+    here = (here as { [key: string]: Json })[key] as Json;
   }
   return { value: here };
 }

@@ -13,8 +13,8 @@ export function wireTaskId({ id, grant }: { readonly id: string; readonly grant:
 
 /** Undefined when the id does not have our form. */
 export function holdOfWireId(wireId: string): { taskId: string; grant: number } | undefined {
-  const parts = wireId.length > charsMax ? null : shape.exec(wireId);
-  return parts === null ? undefined : { taskId: parts[1] as string, grant: Number(parts[2]) };
+  const found = wireId.length > charsMax ? null : shape.exec(wireId);
+  return found === null ? undefined : { taskId: found[1] as string, grant: Number(found[2]) };
 }
 
 /** The part of a wire id that stays the same over all attempts of a task. For other servers that is the whole id. */

@@ -55,6 +55,6 @@ function grouped(text: string): string {
   return /[\n\r#;&|\\<(){}!]/.test(text) ? `{ ${text}\n}` : text;
 }
 
-function join(parts: readonly string[]): string {
-  return parts.filter((part) => part !== "").join(" && ");
+function join(commands: readonly string[]): string {
+  return commands.filter((command) => command !== "").join(" && ");
 }

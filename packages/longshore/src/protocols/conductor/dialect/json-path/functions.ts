@@ -25,7 +25,7 @@ export function callFunction(name: FunctionName, value: Json | undefined, args: 
       return [...value, ...args];
     case "concat":
       return partsOf(value, args, spend)
-        .filter((part) => typeof part === "string")
+        .filter((item) => typeof item === "string")
         .join("");
     default:
       return aggregate(name, numbersOf(value, args, spend));
@@ -41,20 +41,20 @@ function keysOf(value: Json | undefined, spend: Spend): string[] | undefined {
 
 function numbersOf(value: Json | undefined, args: readonly Json[], spend: Spend): number[] {
   return partsOf(value, args, spend)
-    .filter((part) => typeof part === "number" || part instanceof ExactNumber)
+    .filter((item) => typeof item === "number" || item instanceof ExactNumber)
     .map(Number);
 }
 
 /** The items of the list, and of the arguments. */
 function partsOf(value: Json | undefined, args: readonly Json[], spend: Spend): Json[] {
-  const parts: Json[] = [];
+  const items: Json[] = [];
   for (const list of [Array.isArray(value) ? value : [], ...args]) {
     for (const item of Array.isArray(list) ? list : [list]) {
       spend(visitsOf(item));
-      parts.push(item);
+      items.push(item);
     }
   }
-  return parts;
+  return items;
 }
 
 function aggregate(name: "min" | "max" | "avg" | "stddev" | "sum", numbers: readonly number[]): number | undefined {

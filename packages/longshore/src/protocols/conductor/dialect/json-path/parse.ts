@@ -116,8 +116,8 @@ class PathParser {
 
   #indexes(): Step {
     const inside = this.#while(/[-\d:,\s]/);
-    const [from = "", to, ...more] = inside.split(":").map((part) => part.trim());
-    if (to !== undefined && more.length === 0 && [from, to].every((part) => /^(?:-?\d{1,10})?$/.test(part)))
+    const [from = "", to, ...more] = inside.split(":").map((bound) => bound.trim());
+    if (to !== undefined && more.length === 0 && [from, to].every((bound) => /^(?:-?\d{1,10})?$/.test(bound)))
       return { kind: "slice", from: numberOr(from), to: numberOr(to) };
     if (!/^\s*-?\d{1,10}\s*(,\s*-?\d{1,10}\s*)*$/.test(inside)) throw this.#bad("brackets that hold no index");
     const at = inside.split(",").map(Number);

@@ -32,18 +32,18 @@ export class DefaultLogger implements ConductorLogger {
 
   #write(level: ConductorLogLevel, args: unknown[]): void {
     if (levels[level] < this.#least) return;
-    const parts = [...this.#tags, ...args].map((part) => (typeof part === "string" ? part : textOf(part)));
-    process.stderr.write(`${level} ${parts.join(" ")}\n`);
+    const texts = [...this.#tags, ...args].map((value) => (typeof value === "string" ? value : textOf(value)));
+    process.stderr.write(`${level} ${texts.join(" ")}\n`);
   }
 }
 
-function textOf(part: unknown): string {
-  if (part instanceof Error) return part.stack ?? part.message;
+function textOf(value: unknown): string {
+  if (value instanceof Error) return value.stack ?? value.message;
   try {
-    return JSON.stringify(part) ?? String(part);
+    return JSON.stringify(value) ?? String(value);
   } catch {
     // A value that JSON cannot represent must not make logging throw.
-    return String(part);
+    return String(value);
   }
 }
 

@@ -63,7 +63,7 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
 /** The core has field and expectation in addition to the message. The wire has only a message. */
 function wholeMessage({ message, detail: { field, expected } }: LongshoreError): string {
   const more = [expected === undefined ? "" : `expected ${expected}`, field === undefined ? "" : `at ${field}`];
-  const missing = more.filter((part) => part !== "" && !message.includes(part)).join(" ");
+  const missing = more.filter((sentence) => sentence !== "" && !message.includes(sentence)).join(" ");
   return missing === "" ? message : `${message.replace(/\.$/, "")}: ${missing}`;
 }
 

@@ -24,10 +24,10 @@ export class LineCutter {
   }
 
   write(chunk: Buffer): void {
-    const parts = this.#decoder.write(chunk).split("\n");
-    for (const [at, part] of parts.entries()) {
-      this.#take(part);
-      if (at < parts.length - 1) this.#flush();
+    const pieces = this.#decoder.write(chunk).split("\n");
+    for (const [at, piece] of pieces.entries()) {
+      this.#take(piece);
+      if (at < pieces.length - 1) this.#flush();
     }
   }
 

@@ -29,13 +29,13 @@ export function acceptsBothForms(accept: string | undefined): boolean {
 }
 
 export function isJson(contentType: string | undefined): boolean {
-  const [type = "", ...parameters] = (contentType ?? "").split(";").map((part) => part.trim().toLowerCase());
+  const [type = "", ...parameters] = (contentType ?? "").split(";").map((field) => field.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith("charset="));
   return type === "application/json" && (charset === undefined || /^charset="?utf-?8"?$/.test(charset));
 }
 
 function rangeOf(text: string): { readonly type: string; readonly wanted: boolean } {
-  const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+  const [type = "", ...parameters] = text.split(";").map((field) => field.trim().toLowerCase());
   // A weight of zero excludes the type.
   return { type, wanted: !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) };
 }

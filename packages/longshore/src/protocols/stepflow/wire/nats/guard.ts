@@ -131,12 +131,12 @@ class Lines {
       at += skipped;
       if (at === bytes.length) return undefined;
       const end = bytes.indexOf(newline, at);
-      const part = bytes.subarray(at, end < 0 ? bytes.length : end);
-      this.#begun.push(part);
-      this.#length += part.length;
+      const piece = bytes.subarray(at, end < 0 ? bytes.length : end);
+      this.#begun.push(piece);
+      this.#length += piece.length;
       if (this.#length > lineBytesMax) return `a line of more than ${lineBytesMax} bytes`;
       if (end < 0) return undefined;
-      this.#payload = payloadOf(this.#begun.length === 1 ? part : Buffer.concat(this.#begun));
+      this.#payload = payloadOf(this.#begun.length === 1 ? piece : Buffer.concat(this.#begun));
       this.#begun = [];
       this.#length = 0;
       at = end + 1;
