@@ -52,6 +52,10 @@ async function compare(engine: OpenEngine, { facts, doubt }: Known, found: Findi
   const together = engine.store.db.prepare(
     "SELECT gate FROM run WHERE ended_at IS NULL AND turn IS NULL AND gate IS NOT NULL GROUP BY gate HAVING count(*) > 1",
   );
+  const left = engine.store.db.prepare(
+    "SELECT name FROM gate WHERE name LIKE 'debounce %' AND json_extract(state, '$.open[0]') NOT IN (SELECT id FROM run WHERE start_at IS NOT NULL)",
+  );
+  for (const { name } of left.all()) found.lost.push(`${String(name)} has no run that waits for further starts`);
   for (const { gate } of together.all()) found.duplicated.push(`two runs of ${String(gate)} are open`);
   if (doubt !== null && !facts.has(doubt.key) && (await observe(engine, doubt.key)) === "twice") found.duplicated.push(doubt.key);
 }
@@ -79,6 +83,7 @@ async function observe(engine: OpenEngine, key: string): Promise<string> {
   if (about === "signal") return signal(engine, id, which);
   if (about === "schedule") return schedule(engine, id);
   if (about === "tick") return times(runsOf(engine, id, Number(which)));
+  if (about === "debounced") return debounced(engine, Number(id));
   if (about === "record") return record(engine, key);
   const mails = db.prepare("SELECT state FROM outbox WHERE dedup_id = ?").all(key);
   return mails.length > 1 ? "twice" : String(mails[0]?.state);
@@ -128,6 +133,13 @@ function runsOf({ store }: OpenEngine, name: string, tick: number): number {
   return Number(store.db.prepare("SELECT count(*) AS count FROM run WHERE input = ?").get(tickInput(name, tick))?.count);
 }
 
+/** The version of the input of the one run that starts which came together have made. */
+function debounced({ store }: OpenEngine, round: number): string {
+  const runs = store.db.prepare("SELECT input FROM run WHERE workflow = 'saved' AND json_extract(input, '$.of') = ?").all(round);
+  if (runs.length !== 1) return times(runs.length);
+  return (JSON.parse(String(runs[0]?.input)) as { version: string }).version;
+}
+
 /** When the time of a tick comes after the crash, it has one run, whether it had one before or not. */
 async function ticksOnce(engine: OpenEngine, clock: TestClock, { facts, doubt }: Known, found: Findings): Promise<void> {
   for (const key of [...facts.keys(), ...(doubt === null ? [] : [doubt.key])]) {
@@ -165,6 +177,9 @@ async function finish(engine: OpenEngine, clock: TestClock, { facts }: Known, fo
   const open = db.prepare(
     "SELECT (SELECT count(*) FROM run WHERE ended_at IS NULL) + (SELECT count(*) FROM task WHERE ended_at IS NULL) + (SELECT count(*) FROM message) + (SELECT count(*) FROM bulk WHERE ended_at IS NULL) AS count",
   );
+  // The workload may have been hours ahead: a run that waits for further starts begins.
+  const begins = Number(db.prepare("SELECT max(start_at) AS at FROM run WHERE ended_at IS NULL").get()?.at ?? 0);
+  await clock.advance(Math.max(0, begins - clock.now()));
   for (let round = 0; Number(open.get()?.count) > 0; round++) {
     if (round > ROUNDS_MAX) {
       found.lost.push(`${open.get()?.count} rows are open and nothing moves them`);

@@ -24,6 +24,8 @@ export const TERM_MS = 10_000;
 const TICK_MS = 3_600_000;
 /** Longer than all rounds and the check after them, so that every hand-out stays in its window. */
 const RATE_MS = 1_000 * TICK_MS;
+/** How long starts that come together are waited for. */
+const DEBOUNCE_MS = 1_000;
 /** What a run of a tick gets. */
 export const tickInput = (schedule: string, tick: number) => JSON.stringify({ schedule, tick: new Date(tick).toISOString() });
 export const READERS = { group: "readers", member: "m", topics: ["news"], max: 10 };
@@ -83,6 +85,8 @@ async function define({ runs }: OpenEngine): Promise<void> {
     output: null,
   };
   const oneByOne = { name: "one-by-one", steps: [step("inside")], output: null, limit: { key: "of" } };
+  const saved = { name: "saved", steps: [step("inside")], output: null, debounce: { key: "of", periodMs: DEBOUNCE_MS } };
+  await runs.define({ name: "saved", dialect: "code", source: JSON.stringify(saved) });
   await runs.define({ name: "one-by-one", dialect: "code", source: JSON.stringify(oneByOne) });
   await runs.define({ name: "gate", dialect: "code", source: JSON.stringify(gate) });
   await runs.define({ name: "inner", dialect: "code", source: JSON.stringify(inner) });
@@ -117,6 +121,7 @@ class Workload {
     await this.#orderMany();
     await this.#signal();
     await this.#turns();
+    await this.#debounced();
     await this.#function();
     await this.#single();
     // The rows of every second run stay, so that later crashes find them.
@@ -252,6 +257,21 @@ class Workload {
       await this.#settled(id);
       await this.#told(`run ${id}`, "succeeded", async () => {});
     }
+  }
+
+  /** Two starts that make one run, with the input of the second. */
+  async #debounced(): Promise<void> {
+    const { runs } = this.#engine;
+    const start = async (version: string) => {
+      const input = JSON.stringify({ of: this.#round, version });
+      return (await this.#told(`debounced ${this.#round}`, version, () => runs.start({ workflow: "saved", input }))).run.id;
+    };
+    await start("first");
+    const id = await start("last");
+    await this.#told(`run ${id}`, "running", () => this.#clock.advance(DEBOUNCE_MS));
+    await this.#complete(await this.#take("inside"));
+    await this.#settled(id);
+    await this.#told(`run ${id}`, "succeeded", async () => {});
   }
 
   /** A durable function that waits for everything it can wait for, and continues as another. */
