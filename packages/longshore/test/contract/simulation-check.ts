@@ -4,6 +4,7 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import type { Plan, PlanNode } from "../../src/engine/run/plan.ts";
 import { hasBegun, type Run } from "../../src/engine/run/run.ts";
 import type { DataStore } from "../../src/server/data-store.ts";
+import { checkDebounce, isDebounce } from "./simulation-debounce.ts";
 import type { Stored } from "./simulation-disk.ts";
 import { broken } from "./simulation-model.ts";
 
@@ -20,10 +21,12 @@ export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
   if (stored.messages === 0) checkFamilies(stored);
   checkLimits(stored);
   checkGates(stored);
+  checkDebounce(stored);
 }
 
 /** The runs that a gate counts are open, and the next run has begun when there was room for it. */
-function checkGates({ gates, runs, messages }: Stored): void {
+function checkGates({ gates: rows, runs, messages }: Stored): void {
+  const gates = rows.filter((row) => !isDebounce(row));
   const under = new Map<string, Run[]>(gates.map(({ name }) => [name, []]));
   for (const run of runs.values())
     if (run.endedAt === null && run.gate !== null) under.set(run.gate, [...(under.get(run.gate) ?? []), run]);

@@ -4,6 +4,7 @@ import { isOpen, type TaskRow } from "../../src/engine/board/task.ts";
 import { isRunOpen, type Run } from "../../src/engine/run/run.ts";
 import type { Order } from "../../src/engine/run/store.ts";
 import type { Random } from "../faults/random.ts";
+import { DebouncedStarts } from "./simulation-debounce.ts";
 import { keyTaken, limitReached, StartKeys } from "./simulation-keys.ts";
 import { BrokenPromise, broken, type KnownHold, type Model, runOf, type Verb } from "./simulation-model.ts";
 import { SimulatedNode } from "./simulation-node.ts";
@@ -52,16 +53,19 @@ export class Clients {
   #waiting: AbortController[] = [];
   #calls = 0;
   readonly #node: SimulatedNode;
+  readonly debounced: DebouncedStarts;
 
   constructor(stage: Stage) {
     this.#stage = stage;
     this.#node = new SimulatedNode(stage.machine);
+    this.debounced = new DebouncedStarts({ random: stage.random, ask: (what, request) => this.#ask(what, request) });
   }
 
   /** One random action of the clients. */
   call(): Promise<void> {
     if (this.#stage.machine.wire && this.#stage.random.chance(0.15)) return this.#reportWhileRenewing();
     if (this.#stage.machine.wire && this.#stage.random.chance(0.1)) return this.#claimThroughNode();
+    if (this.#stage.random.chance(0.08)) return this.#startDebounced();
     const drawn = this.#stage.random.next();
     if (drawn < 0.05) return this.start();
     if (drawn < 0.07) return this.#post();
@@ -93,6 +97,13 @@ export class Clients {
     this.#stage.model.started(run.id);
     if (created) this.#stage.outcome.runs++;
     if (!answer.value.skipped) this.#keys.accepted(key, run.id, input);
+  }
+
+  async #startDebounced(): Promise<void> {
+    const started = await this.debounced.send();
+    if (started === undefined) return;
+    this.#stage.model.started(started.run.id);
+    if (started.created) this.#stage.outcome.runs++;
   }
 
   async #post(): Promise<void> {

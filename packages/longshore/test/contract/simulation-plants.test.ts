@@ -21,6 +21,8 @@ describe("the simulation of a database that breaks", () => {
     ["renewal in the middle of a commit", { breaks: true }, /is held|steps left|memory says|completed twice/],
     ["readers of uncommitted rows", { breaks: true }, /never committed/],
     ["hand-outs that go back with their link", { breaks: true }, /was handed out at|is live until/],
+    ["inputs that are replaced in memory alone", {}, /which has the input of the earlier start/],
+    ["rows of debounced starts that stay", {}, /the rows of debounced starts name/],
     ["endless trust", { lives: true }, /an owner that had been replaced|is live until/],
   ])(
     "finds a planted fault: %s",

@@ -2,6 +2,8 @@
 // time.
 
 import type { GroupCommit } from "../../src/engine/commit.ts";
+import { isKey, type RowStore, type TableRows, type TableSpec } from "../../src/engine/rows.ts";
+import { debouncePrefix } from "../../src/engine/run/gate.ts";
 import type { ReadTx } from "../../src/engine/tx.ts";
 
 export type Plant =
@@ -11,6 +13,10 @@ export type Plant =
   | "readers of uncommitted rows"
   /** An owner relies on its memory without a time limit. */
   | "endless trust"
+  /** The columns that never change are not written again, although a further start replaces the input. */
+  | "inputs that are replaced in memory alone"
+  /** The row of debounced starts is not removed when their run begins or ends. */
+  | "rows of debounced starts that stay"
   /** An owner takes back what it handed out over a link that broke, although the worker may have it (simulation-node.ts). */
   | "hand-outs that go back with their link";
 
@@ -21,4 +27,33 @@ export function planted(commit: GroupCommit, plant: Plant): void {
     const inside = (tx: ReadTx): ReadTx => ({ isOperation: true, loaded: tx.loaded });
     commit.read = (work) => read((tx) => work(inside(tx)));
   }
+}
+
+export function plantedRows(rows: RowStore, plant: Plant): RowStore {
+  return {
+    ...rows,
+    table: (spec) => {
+      const table = rows.table(spec);
+      if (plant === "inputs that are replaced in memory alone" && spec.name === "run")
+        return { ...table, write: onceWithInput(spec, table) };
+      if (plant === "rows of debounced starts that stay" && spec.name === "gate") return { ...table, remove: unlessDebounce(table) };
+      return table;
+    },
+  };
+}
+
+function onceWithInput<R>({ columns }: TableSpec<R>, { write }: TableRows<R>): TableRows<R>["write"] {
+  const others = columns.filter(([name]) => name !== "input");
+  const written = new Set<string>();
+  return (record, some) => {
+    const { id } = record as { id: string };
+    write(record, some ?? (written.has(id) ? others : undefined));
+    written.add(id);
+  };
+}
+
+function unlessDebounce<R>({ remove }: TableRows<R>): TableRows<R>["remove"] {
+  return (rows) => {
+    if (!isKey(rows) || !String(rows[0]).startsWith(debouncePrefix)) remove(rows);
+  };
 }

@@ -25,7 +25,7 @@ import type { Disk } from "./simulation-disk.ts";
 import { flowDialect } from "./simulation-flows.ts";
 import type { Lives } from "./simulation-lives.ts";
 import { type Break, type Shards, SimulatedOwner } from "./simulation-owner.ts";
-import { type Plant, planted } from "./simulation-plants.ts";
+import { type Plant, planted, plantedRows } from "./simulation-plants.ts";
 import type { CommittedStates } from "./simulation-reads.ts";
 import { rowsOnWire } from "./simulation-wire.ts";
 import { diskFull } from "./sqlite.ts";
@@ -132,7 +132,10 @@ export async function startProcess(machine: Machine): Promise<Process> {
     open: async () => ({ ...db, transaction, close: () => {} }),
     // Ended runs have few tasks here: most of them end in several transactions, with other calls and crashes between these.
     sliceTasks: 1,
-    wrap: (rows) => (owner !== null ? onWire(rows, owner) : machine.late ? missingRows(rows, { misses: 0 }, turnsOf(random)) : rows),
+    wrap: (stored) => {
+      const rows = machine.plant === null ? stored : plantedRows(stored, machine.plant);
+      return owner !== null ? onWire(rows, owner) : machine.late ? missingRows(rows, { misses: 0 }, turnsOf(random)) : rows;
+    },
     hooks: {
       deadline: (id, at) => board.deadline(id, at),
       taskChanged: (task) => {

@@ -13,6 +13,7 @@ import { checkHistory } from "../../src/verify/verify.ts";
 import { type Random, seededRandom } from "../faults/random.ts";
 import { checkMemory, checkRows } from "./simulation-check.ts";
 import { Clients, type Outcome, proof } from "./simulation-clients.ts";
+import { makeDebounced } from "./simulation-debounce.ts";
 import type { Disk, Stored } from "./simulation-disk.ts";
 import { Lives } from "./simulation-lives.ts";
 import { broken, type KnownHold, Model } from "./simulation-model.ts";
@@ -154,7 +155,7 @@ class Simulation {
   }
 
   async play(): Promise<Outcome> {
-    for (const workflow of this.#workflows) {
+    for (const workflow of [...this.#workflows, makeDebounced(this.#random, "a")]) {
       const { name, dialect, source } = workflow;
       const { id } = await this.#process.runs.define({ name, dialect: dialect.name, source });
       this.#plans.set(id, dialect.compile(source));
@@ -263,6 +264,7 @@ class Simulation {
     if (this.#clock.tooBusy()) throw broken("timers are armed again and again, without time passing");
     const stored = this.#machine.disk.read();
     checkRows(stored, (run) => this.#planOf(run));
+    this.#clients.debounced.check(stored.runs);
     this.#model.compare(
       (id) => stored.tasks.get(id) ?? null,
       (id) => stored.runs.get(id) ?? null,
