@@ -56,7 +56,7 @@ export class LocalStarts {
     this.#deps = deps;
     this.#ids = store.table(runIdTable);
     this.#keyed = store.table(runKeyTable);
-    this.#keys = new Additions(commit, (key) => this.#keyed.insert([key]));
+    this.#keys = new Additions(commit, (key) => this.#keyed.write(key));
     this.#families = new Families(store, deps.familyRunsMax);
     this.#debounce = new LocalDebounce({ store, commit, runs });
     this.gates = new LocalGates({
@@ -235,13 +235,13 @@ export class LocalStarts {
     const same = wanted.unlessThere ? runs.get(tx, wanted.id) : null;
     if (same !== null) return same;
     if (wanted.key) {
-      const pending = this.#keys.pending(tx).find((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
+      const pending = this.#keys.pending(tx).findLast((row) => row.workflow === wanted.workflow && row.key === wanted.key)?.runId;
       const id = pending ?? this.#keyed.get(tx, wanted.workflow, wanted.key)?.runId;
       const keyed = id === undefined ? undefined : runs.get(tx, id);
       const isOther = keyed != null && wanted.sameInput && !isSameJson(keyed.input, wanted.input);
       // A further start has replaced the input of a debounced run.
       if (isOther && this.#deps.decisions.planOf(tx, keyed).debounce === undefined) throw keyTaken(wanted.key, keyed);
-      if (keyed !== undefined) return keyed;
+      if (keyed != null && (!wanted.keyWhileOpen || isRunOpen(keyed.state))) return keyed;
     }
     if (wanted.parentTaskId) {
       const child = messages.childOf(tx, wanted.parentTaskId, wanted.parentAttempt ?? 0);

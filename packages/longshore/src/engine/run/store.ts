@@ -55,6 +55,8 @@ export interface NewRun {
   rootId?: string | null;
   /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;
+  /** The key finds an earlier run only while that run is open. Then it passes to the new run. */
+  keyWhileOpen?: boolean;
   /** An earlier run with this key must have the same input; otherwise the start is refused with LONGSHORE_CONFLICT. */
   sameInput?: boolean;
   priority?: number;

@@ -9,7 +9,7 @@ import { payloadBytesMax } from "../../../core/payload-size.ts";
 import { inTurns } from "../../../core/slices/slice-work.ts";
 import type { Board } from "../../../engine/board/board.ts";
 import type { Definition } from "../../../engine/run/dialect.ts";
-import { isRunOpen, type Message, type Run } from "../../../engine/run/run.ts";
+import type { Message, Run } from "../../../engine/run/run.ts";
 import type { Runs } from "../../../engine/run/runs.ts";
 import type { NewChild } from "../../../engine/run/store.ts";
 import type { HttpRequest } from "../../../net/http/http.ts";
@@ -99,13 +99,10 @@ export class Starter {
   }
 
   async #startOnce(request: StartRequest, run: Parameters<Runs["begin"]>[0], key: string): Promise<string> {
-    const first = await this.#deps.runs.begin({ ...run, key });
-    if (first.created) return first.run.id;
-    if (request.idempotencyStrategy === "RETURN_EXISTING") return first.run.id;
-    if (request.idempotencyStrategy === "FAIL" || isRunOpen(first.run.state)) {
-      throw conflict(`Workflow with idempotency key ${key} already exists: ${first.run.id}`);
-    }
-    return (await this.#deps.runs.begin(run)).run.id;
+    const strategy = request.idempotencyStrategy;
+    const first = await this.#deps.runs.begin({ ...run, key, keyWhileOpen: strategy === "FAIL_ON_RUNNING" });
+    if (first.created || strategy === "RETURN_EXISTING") return first.run.id;
+    throw conflict(`Workflow with idempotency key ${key} already exists: ${first.run.id}`);
   }
 
   async #definition({ name, version, inline }: StartRequest): Promise<Definition> {
