@@ -1,6 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ListTexts, listBytesMax, shortBytes } from "./list-text.ts";
-import { Slices } from "./slices/slices.ts";
+import { LongBytes } from "./long-bytes.ts";
+import { pieceBytes } from "./paced-write.ts";
+import { rowBytes, Slices } from "./slices/slices.ts";
 
 /** The items of one list. Counts the characters of all lists that are in memory; the characters of a dropped list do not count. */
 function counted(count: number, chars: number, held: { now: number; most: number }) {
@@ -26,6 +28,20 @@ describe("the text of a list", () => {
     const lists = new ListTexts(new Slices());
     expect(await lists.of(() => [])).toBe("[]");
     expect(await lists.of(() => ["1", '{"a":2}'])).toBe('[1,{"a":2}]');
+  });
+
+  it("is never joined when it is long, also with what is around it", async () => {
+    const lists = new ListTexts(new Slices());
+    const around = () => ['{"results":[', "]}"] as const;
+    expect(await lists.of(() => ["1", "2"], { around })).toBe('{"results":[1,2]}');
+    const turns = vi.spyOn(Slices.prototype, "turn");
+    const items = Array.from({ length: 100 }, () => JSON.stringify("x".repeat(65_536)));
+    const body = await lists.of(() => items, { around });
+    expect(body).toBeInstanceOf(LongBytes);
+    expect(Math.max(...turns.mock.calls.map(([rows]) => rows))).toBeLessThanOrEqual((2 * pieceBytes) / rowBytes);
+    expect(JSON.parse(Buffer.from((body as LongBytes).subarray(0, body.length)).toString())).toEqual({
+      results: items.map((item) => JSON.parse(item)),
+    });
   });
 
   it("is built for one long list at a time, for any number of readers", async () => {

@@ -1,4 +1,5 @@
-// Builds the JSON text of a list that may be very long. The text is built item by item, so that the server does other work between items.
+// Builds the JSON text of a list that may be very long. The text is built item by item, and encoded piece by piece, so that the server does
+// other work between them.
 // Long lists are built one after another. So even many of them need the memory of one, plus the texts that wait to be sent, which have a
 // budget. A list that must wait drops the items that it has read, and reads them again in its turn.
 
@@ -8,13 +9,17 @@ import { rowBytes, type Slices } from "./slices/slices.ts";
 
 /** Longer lists wait for their turn; shorter ones do not. This is also the size of one write. */
 export const shortBytes = 65_536;
-/** The limit for one list: a quarter of all bytes that may wait to be sent. Joining the text at the end takes some milliseconds. */
+/** The limit for one list: a quarter of all bytes that may wait to be sent. */
 export const listBytesMax = 64 * 1_024 * 1_024;
 
 export interface ListOptions {
   readonly alone?: boolean;
   readonly cut?: boolean;
+  /** What is before and after the items, when all are read. Default: brackets. */
+  readonly around?: () => readonly [string, string];
 }
+
+const brackets = () => ["[", "]"] as const;
 
 /** Controls the growth of a text that is being built. */
 export interface Growth {
@@ -54,16 +59,20 @@ export class ListTexts {
    * first item is read: for items that can be read only with all of them in memory. With `cut`, a list that is too long ends before the
    * limit: for pages, whose reader continues after the last item.
    */
-  async of(items: () => AsyncIterable<string> | Iterable<string>, { alone = false, cut = false }: ListOptions = {}): Promise<string> {
-    return this.text(async (grew) => {
+  of(
+    items: () => AsyncIterable<string> | Iterable<string>,
+    { alone = false, cut = false, around = brackets }: ListOptions = {},
+  ): Promise<string | LongBytes> {
+    return this.body(async (grew) => {
       const texts: string[] = [];
       for await (const text of items()) {
         if (cut && texts.length > 0 && !grew.fits(text.length)) break;
         grew.count(text.length);
-        texts.push(text);
+        texts.push(texts.length === 0 ? text : `,${text}`);
         await grew.turn();
       }
-      return `[${texts.join(",")}]`;
+      const [before, after] = around();
+      return [before, ...texts, after];
     }, alone);
   }
 
@@ -84,13 +93,13 @@ export class ListTexts {
   /**
    * The same for the parts of a response body, in their order. A long body is never joined: it stays in pieces, which are encoded in turns.
    */
-  body(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes> {
+  body(make: (growth: Growth) => Promise<readonly string[]>, alone = false): Promise<string | LongBytes> {
     return this.text(async (growth) => {
       const pieces = await make(growth);
       const chars = pieces.reduce((sum, piece) => sum + piece.length, 0);
       if (chars <= shortBytes) return pieces.join("");
       return encodeInTurns(pieces, (bytes) => this.#slices.turn(rowsOf(bytes)));
-    });
+    }, alone);
   }
 
   async #made<Made>(make: (growth: Growth) => Promise<Made>, entered?: () => void): Promise<Made> {

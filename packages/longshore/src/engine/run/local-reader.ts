@@ -271,7 +271,7 @@ export class LocalReader implements Reader {
     return { openRuns: counts.openRuns, endedRuns: counts.endedRuns, endedTasks: counts.endedTasks };
   }
 
-  listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string> {
+  listBody(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string | LongBytes> {
     return this.#lists.of(items, options);
   }
 

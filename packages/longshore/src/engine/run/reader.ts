@@ -128,8 +128,8 @@ export interface Reader {
   counts(): Promise<CountsView>;
   /** Resolves when this many whole rows may be processed in the current turn of the event loop: for views with expensive processing. */
   turn(rows: number): Promise<void>;
-  /** The JSON text of a list of JSON texts of any number. `items` may be called twice: list-text.ts. */
-  listText(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string>;
+  /** A response of a list of JSON texts of any number. `items` may be called twice: list-text.ts. */
+  listBody(items: () => AsyncIterable<string> | Iterable<string>, options?: ListOptions): Promise<string | LongBytes>;
   /** A response of consecutive texts of any number. `make` may be called twice. */
   longBody(make: (growth: Growth) => Promise<readonly string[]>): Promise<string | LongBytes>;
 }

@@ -51,7 +51,7 @@ export class Administration {
     const start = wholeIn(request, "start", 0);
     const count = Math.min(wholeIn(request, "count", 100), pageMax);
     if (start < 0 || start > visitedMax) throw badRequest(`start is ${start}, expected a number from 0 to ${visitedMax}.`);
-    return jsonText(await this.#deps.reader.listText(() => this.#texts(type, start, start + Math.max(count, 0)), { cut: true }));
+    return jsonText(await this.#deps.reader.listBody(() => this.#texts(type, start, start + Math.max(count, 0)), { cut: true }));
   };
 
   async *#texts(type: string, from: number, to: number): AsyncGenerator<string, void, void> {

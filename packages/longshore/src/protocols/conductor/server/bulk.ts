@@ -60,8 +60,8 @@ export class Bulk {
     const withTasks = flagInQuery(request, "includeTasks", true);
     const failed = new Map<string, string>();
     const ids = idsOf(request, "searchWorkflow.arg0", idsMax);
-    const found = await this.#reader.listText(() => this.#found(ids, withTasks, failed));
-    return jsonText(`{"bulkErrorResults":${JSON.stringify(Object.fromEntries(failed))},"bulkSuccessfulResults":${found}}`);
+    const around = () => [`{"bulkErrorResults":${JSON.stringify(Object.fromEntries(failed))},"bulkSuccessfulResults":[`, "]}"] as const;
+    return jsonText(await this.#reader.listBody(() => this.#found(ids, withTasks, failed), { around }));
   };
 
   async *#found(ids: readonly string[], withTasks: boolean, failed: Map<string, string>): AsyncGenerator<string, void, void> {

@@ -17,9 +17,9 @@ const only = 1;
 export class EventHandlers {
   readonly #documents: DocumentStore;
   readonly #events: EventStore;
-  readonly #reader: Pick<Reader, "listText">;
+  readonly #reader: Pick<Reader, "listBody">;
 
-  constructor(documents: DocumentStore, events: EventStore, reader: Pick<Reader, "listText">) {
+  constructor(documents: DocumentStore, events: EventStore, reader: Pick<Reader, "listBody">) {
     this.#documents = documents;
     this.#events = events;
     this.#reader = reader;
@@ -70,7 +70,7 @@ export class EventHandlers {
   }
 
   async #list(wanted: (handler: EventHandler) => boolean): Promise<HttpReply> {
-    return jsonText(await this.#reader.listText(() => this.#texts(wanted)));
+    return jsonText(await this.#reader.listBody(() => this.#texts(wanted)));
   }
 
   async *#texts(wanted: (handler: EventHandler) => boolean): AsyncGenerator<string, void, void> {

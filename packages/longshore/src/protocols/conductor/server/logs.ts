@@ -42,7 +42,7 @@ export class TaskLogs {
     const taskId = request.params.task as string;
     const id = parseAttemptId(taskId);
     if (id === undefined) return noContent;
-    const body = await this.#deps.reader.listText(() => this.#entries(taskId, id), { alone: true });
+    const body = await this.#deps.reader.listBody(() => this.#entries(taskId, id), { alone: true });
     return body === "[]" ? noContent : jsonText(body);
   };
 

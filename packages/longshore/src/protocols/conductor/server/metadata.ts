@@ -10,7 +10,7 @@ import type { TaskDef, WorkflowDef } from "../dialect/model.ts";
 import { parseTaskDef, parseTaskDefs } from "../dialect/task-def.ts";
 import { parseAllInSlices, parseInSlices } from "../dialect/workflow-def.ts";
 import type { Registry } from "./registry.ts";
-import { conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
+import { braces, conflict, invalid, json, jsonText, notFound, nothing, Refused, refusedByCore } from "./replies.ts";
 import { bodyOf, checkedId, flagInQuery, wholeIn, wholeOf } from "./request.ts";
 
 export class Metadata {
@@ -56,7 +56,7 @@ export class Metadata {
     );
   }
 
-  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.taskDefs()));
+  taskDefs = async (): Promise<HttpReply> => jsonText(await this.#reader.listBody(() => this.#registry.taskDefs()));
 
   taskDef = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -105,7 +105,7 @@ export class Metadata {
     return nothing;
   };
 
-  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows())));
+  workflows = async (): Promise<HttpReply> => jsonText(await this.#reader.listBody(() => textsOf(this.#registry.workflows())));
 
   workflow = async (request: HttpRequest): Promise<HttpReply> => {
     const name = request.params.name as string;
@@ -117,17 +117,15 @@ export class Metadata {
   };
 
   names = async (): Promise<HttpReply> =>
-    jsonText(await this.#reader.listText(() => textsOf(newestOf(this.#registry.workflows()), ({ name }) => name)));
+    jsonText(await this.#reader.listBody(() => textsOf(newestOf(this.#registry.workflows()), ({ name }) => name)));
 
-  namesAndVersions = async (): Promise<HttpReply> => {
-    const list = await this.#reader.listText(() => versionsByName(this.#registry.workflows()));
-    return jsonText(`{${list.slice(1, -1)}}`);
-  };
+  namesAndVersions = async (): Promise<HttpReply> =>
+    jsonText(await this.#reader.listBody(() => versionsByName(this.#registry.workflows()), { around: braces }));
 
   versions = async (request: HttpRequest): Promise<HttpReply> =>
-    jsonText(await this.#reader.listText(() => textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
+    jsonText(await this.#reader.listBody(() => textsOf(this.#registry.workflows(request.params.name as string), summaryOf)));
 
-  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => textsOf(newestOf(this.#registry.workflows()))));
+  latest = async (): Promise<HttpReply> => jsonText(await this.#reader.listBody(() => textsOf(newestOf(this.#registry.workflows()))));
 
   removeWorkflow = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version: string };
@@ -143,7 +141,7 @@ export class Metadata {
     return nothing;
   };
 
-  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listText(() => this.#registry.schemas()));
+  schemas = async (): Promise<HttpReply> => jsonText(await this.#reader.listBody(() => this.#registry.schemas()));
 
   schema = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, version } = request.params as { name: string; version?: string };

@@ -27,6 +27,10 @@ export function jsonText(body: string | LongBytes): HttpReply {
   return { status: 200, headers: jsonHeaders, body };
 }
 
+/** Around the pieces of a map, and around a page of results. */
+export const braces = () => ["{", "}"] as const;
+export const hits = (total: number) => () => [`{"totalHits":${total},"results":[`, "]}"] as const;
+
 /** Thrown by handlers, turned into a reply by the routes. */
 export class Refused extends Error {
   readonly reply: HttpReply;

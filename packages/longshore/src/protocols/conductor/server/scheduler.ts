@@ -11,7 +11,7 @@ import type { ScheduleStore } from "../../../engine/schedule/store.ts";
 import type { HttpReply, HttpRequest } from "../../../net/http/http.ts";
 import { parseQuery, satisfies } from "./query.ts";
 import type { Registry } from "./registry.ts";
-import { badRequest, invalid, json, jsonText, notFound, nothing, refusedByCore } from "./replies.ts";
+import { badRequest, hits, invalid, json, jsonText, notFound, nothing, refusedByCore } from "./replies.ts";
 import { bodyOf, flagInQuery, neededInQuery, objectOf, textInQuery, wholeIn } from "./request.ts";
 import { type GivenSchedule, givenSchedule, noReason, shownSchedule } from "./schedule-body.ts";
 import { fromSpring } from "./spring-cron.ts";
@@ -100,7 +100,7 @@ export class Scheduler {
     const texts = async function* (all: AsyncIterable<Schedule>) {
       for await (const row of all) yield writeExact(shownSchedule(row));
     };
-    return jsonText(await this.#deps.reader.listText(() => texts(this.#all(workflow))));
+    return jsonText(await this.#deps.reader.listBody(() => texts(this.#all(workflow))));
   };
 
   search = async (request: HttpRequest): Promise<HttpReply> => {
@@ -158,7 +158,7 @@ export class Scheduler {
         if (row !== undefined) yield writeExact(show(row, each));
       }
     };
-    return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts, { cut: true })}}`);
+    return jsonText(await this.#deps.reader.listBody(texts, { cut: true, around: hits(total) }));
   }
 
   times = async (request: HttpRequest): Promise<HttpReply> => {

@@ -14,7 +14,7 @@ import { settingsOf } from "../dialect/settings.ts";
 import { type Condition, parseQuery, parseSort, satisfies } from "./query.ts";
 import { type Recorded, type RunRenderer, shownInput, stateOfStatus } from "./render-run.ts";
 import { namesOf, objectText } from "./render-task.ts";
-import { badRequest, invalid, jsonText } from "./replies.ts";
+import { badRequest, hits, invalid, jsonText } from "./replies.ts";
 import { textInQuery, wholeIn } from "./request.ts";
 import type { DefinitionView } from "./view.ts";
 
@@ -119,7 +119,7 @@ export class Search {
     const texts = async function* () {
       for await (const result of found()) yield await write(result);
     };
-    return jsonText(`{"totalHits":${total},"results":${await this.#deps.reader.listText(texts, { cut })}}`);
+    return jsonText(await this.#deps.reader.listBody(texts, { cut, around: hits(total) }));
   }
 
   #findRuns(request: HttpRequest): Promise<{ total: number; runs: AsyncIterable<Run> }> {

@@ -130,7 +130,7 @@ export class Tasks {
 
   pollData = (request: HttpRequest): HttpReply => json(this.polls.of(neededInQuery(request, "taskType")));
 
-  allPollData = async (): Promise<HttpReply> => jsonText(await this.#deps.reader.listText(() => textsOf(this.polls.all())));
+  allPollData = async (): Promise<HttpReply> => jsonText(await this.#deps.reader.listBody(() => textsOf(this.polls.all())));
 
   /** The try that a report is about; undefined when there is none. */
   async #tried(report: Report): Promise<Tried | undefined> {

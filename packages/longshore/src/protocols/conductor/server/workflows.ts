@@ -16,7 +16,7 @@ import { settingsOf } from "../dialect/settings.ts";
 import type { Registry } from "./registry.ts";
 import { type RunRenderer, shownVariables } from "./render-run.ts";
 import type { Try } from "./render-task.ts";
-import { badRequest, conflict, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
+import { badRequest, braces, conflict, hits, json, jsonText, noContent, notFound, nothing, text } from "./replies.ts";
 import { checkedId, flagInQuery, idsOf, listInQuery, mapIn, objectOf, textIn, textInQuery, wholeIn, wholeOf } from "./request.ts";
 import { parseStart, priorityInQuery, type Starter, variablesOf } from "./start.ts";
 import type { DefinitionView, Views } from "./view.ts";
@@ -106,7 +106,7 @@ export class Workflows {
         if (recorded !== undefined) yield renderer.taskText(recorded, shown, settings);
       }
     };
-    return jsonText(`{"totalHits":${matching.length},"results":${await reader.listText(texts, { cut: true })}}`);
+    return jsonText(await reader.listBody(texts, { cut: true, around: hits(matching.length) }));
   };
 
   running = async (request: HttpRequest): Promise<HttpReply> => {
@@ -122,13 +122,13 @@ export class Workflows {
 
   correlated = async (request: HttpRequest): Promise<HttpReply> => {
     const { name, correlation } = request.params as { name: string; correlation: string };
-    return jsonText(await this.#deps.reader.listText(() => this.#correlated(request, name, correlation)));
+    return jsonText(await this.#deps.reader.listBody(() => this.#correlated(request, name, correlation)));
   };
 
   correlatedList = async (request: HttpRequest): Promise<HttpReply> => {
     const ids = idsOf(request, "getWorkflows.arg1", correlatedMax);
-    const list = await this.#deps.reader.listText(() => this.#correlatedEntries(request, request.params.name as string, ids));
-    return jsonText(`{${list.slice(1, -1)}}`);
+    const entries = () => this.#correlatedEntries(request, request.params.name as string, ids);
+    return jsonText(await this.#deps.reader.listBody(entries, { around: braces }));
   };
 
   /** The texts of a map from ids to lists, in pieces separated by commas. One limit applies to all lists together. */

@@ -63,7 +63,7 @@ export function dataOperations(deps: DataDeps): Operation[] {
         const task = await knownTask(deps, params.id as string);
         const attempts = await reader.attempts(task.id, io ? pageCharsMax : 0);
         const texts = io ? await withValues(deps, task, attempts) : attempts.map((attempt) => JSON.stringify(attemptBody(attempt)));
-        return jsonText(200, `{"items":${await reader.listText(() => texts)},"next":null}`);
+        return jsonText(200, await reader.listBody(() => texts, { around: () => ['{"items":[', '],"next":null}'] }));
       },
     }),
   ];

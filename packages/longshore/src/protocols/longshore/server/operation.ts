@@ -7,6 +7,7 @@ import { LongshoreError } from "../../../core/errors.ts";
 import { jsonDepthMax } from "../../../core/json/json.ts";
 import { writeExact } from "../../../core/json/json-exact.ts";
 import { type JsonPath, pathText } from "../../../core/json/json-position.ts";
+import type { LongBytes } from "../../../core/long-bytes.ts";
 import type { HttpReply, HttpRequest, Route } from "../../../net/http/http.ts";
 import { problemReply } from "../../../net/http/problem.ts";
 import { faultOf, isTooDeep, type JsonBody, jsonOf } from "../../../net/http/request-json.ts";
@@ -186,7 +187,7 @@ export function badInput(message: string, field: string, expected: string): Long
   return new LongshoreError("LONGSHORE_BAD_INPUT", message, { detail: { field, expected } });
 }
 
-export function jsonText(status: number, body: string): HttpReply {
+export function jsonText(status: number, body: string | LongBytes): HttpReply {
   return { status, headers: { "content-type": "application/json" }, body };
 }
 

@@ -1,6 +1,7 @@
 // Workers and queues: which workers could take which tasks, and why tasks wait.
 
 import { z } from "zod";
+import type { LongBytes } from "../../../core/long-bytes.ts";
 import { functionOfLane } from "../../../core/turn.ts";
 import { readAgent } from "../../../core/worker-agent.ts";
 import { Crews } from "../../../engine/board/crews.ts";
@@ -89,7 +90,7 @@ function workOf(does: readonly string[]): string[] {
 async function workerPage(
   { workers, reader, statistics }: WorkerDeps,
   { limit: most, after }: { limit: number; after?: Arrival },
-): Promise<string> {
+): Promise<string | LongBytes> {
   let next: string | null = null;
   async function* items(): AsyncGenerator<string, void, void> {
     let last: WorkerView | undefined;
@@ -104,8 +105,7 @@ async function workerPage(
       count++;
     }
   }
-  const list = await reader.listText(items);
-  return `{"items":${list},"next":${JSON.stringify(next)}}`;
+  return reader.listBody(items, { around: () => ['{"items":[', `],"next":${JSON.stringify(next)}}`] });
 }
 
 async function queuePage(deps: WorkerDeps, { limit: most, after }: { limit: number; after?: number }) {

@@ -140,7 +140,7 @@ class Jobs {
   };
 
   workers = async (): Promise<HttpReply> => {
-    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#workerTexts()) };
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listBody(() => this.#workerTexts()) };
   };
 
   async *#workerTexts(): AsyncGenerator<string, void, void> {

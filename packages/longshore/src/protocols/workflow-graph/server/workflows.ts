@@ -42,7 +42,7 @@ export class Workflows {
     const query = parseList(request.query);
     if (query.limit === 0) return emptyList;
     // The workflows are rendered one after the other, up to the limit of a response: each may be as large as a definition.
-    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(() => this.#listed(query)) };
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listBody(() => this.#listed(query)) };
   };
 
   create = async (request: HttpRequest): Promise<HttpReply> => {
@@ -91,7 +91,7 @@ export class Workflows {
     if (found?.run === undefined || taskId === undefined) return emptyList;
     const { run } = found;
     const texts = () => this.#logTexts(taskId, (stored) => chunkOf(id, jobId, run, stored));
-    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listText(texts) };
+    return { status: 200, headers: jsonHeaders, body: await this.#deps.reader.listBody(texts) };
   };
 
   async *#logTexts(taskId: string, shown: (stored: StoredChunk) => LogChunk): AsyncGenerator<string, void, void> {
