@@ -9,7 +9,7 @@ import type { DocumentStore } from "../../../engine/run/documents.ts";
 import type { ComponentSource, ListedComponent } from "./api/components.ts";
 import type { Plugin, StepflowConfig } from "./config/config.ts";
 import { pluginLane, queueLane, queuesOf } from "./config/queues.ts";
-import { componentsOn, type RegisteredComponent } from "./config/registered-components.ts";
+import { componentsMax, componentsOn, type RegisteredComponent } from "./config/registered-components.ts";
 
 export interface ComponentSourceOptions {
   readonly config: StepflowConfig;
@@ -80,8 +80,12 @@ async function overHttp(
   }
 }
 
+/** Workers may claim any number of names. */
 async function tasksOf({ workers, reserved }: ComponentSourceOptions): Promise<ListedComponent[]> {
   const names = new Set<string>();
-  for await (const { reach } of workers.inOrder()) for (const name of reach?.names ?? []) names.add(name);
-  return [...names].filter((name) => !reserved.has(name)).map((name) => ({ id: `/${name}`, path: `/${name}` }));
+  for await (const { reach } of workers.inOrder()) {
+    for (const name of reach?.names ?? []) if (!reserved.has(name) && names.size < componentsMax) names.add(name);
+    if (names.size === componentsMax) break;
+  }
+  return [...names].map((name) => ({ id: `/${name}`, path: `/${name}` }));
 }

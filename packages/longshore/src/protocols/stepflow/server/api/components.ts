@@ -1,6 +1,9 @@
 // ComponentsService: the components of each plugin: built-in ones, configured mocks, and those that workers have registered.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { wholeRow } from "../../../../core/slices/slices.ts";
+import { sortInSlices } from "../../../../core/slices/sort-slices.ts";
+import type { Reader } from "../../../../engine/run/reader.ts";
 import type { Encodable } from "../../../../net/protobuf/protobuf.ts";
 import type { ComponentInfoEntry, ListRegisteredComponentsResponse } from "../../wire/api-messages.ts";
 
@@ -30,11 +33,14 @@ export interface ComponentSource {
 export async function listComponents(
   source: ComponentSource,
   excludeSchemas: boolean,
-): Promise<Encodable<typeof ListRegisteredComponentsResponse>> {
+  reader: Pick<Reader, "turn">,
+): Promise<Encodable<typeof ListRegisteredComponentsResponse> & { components: Entry[] }> {
   const { listed, failed } = await source.list();
-  const components = listed.flatMap(({ plugin, components: of }) => of.map((component) => entryOf(plugin, component, excludeSchemas)));
-  const key = ({ path, plugin }: Entry) => `${path}\0${plugin}`;
-  components.sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  const found = listed.flatMap(({ plugin, components: of }) =>
+    of.map((component) => ({ plugin, component, key: `${component.path}\0${plugin}` })),
+  );
+  const sorted = await sortInSlices(found, (a, b) => (a.key < b.key ? -1 : 1), { turn: (rows) => reader.turn(rows / wholeRow) });
+  const components = sorted.map(({ plugin, component }) => entryOf(plugin, component, excludeSchemas));
   return { components, complete: failed.length === 0, failedPlugins: [...failed] };
 }
 

@@ -98,7 +98,7 @@ function runMethods({ runs, events }: Services): GrpcMethod[] {
 function otherMethods(services: Services): GrpcMethod[] {
   return [
     unary(ComponentsService.ListRegisteredComponents, "component.read", ({ excludeSchemas }) =>
-      listComponents(services.components, excludeSchemas),
+      listComponents(services.components, excludeSchemas, services.events.reader),
     ),
     unary(HealthService.HealthCheck, "server.health", () => healthOf(services)),
   ];

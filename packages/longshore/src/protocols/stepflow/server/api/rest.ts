@@ -1,5 +1,6 @@
 // The REST API: every endpoint below /api/v1. It reads requests, calls the same services as gRPC, and writes their results as JSON.
 
+import { Readable } from "node:stream";
 import type { Action } from "../../../../core/actions.ts";
 import type { JsonObject } from "../../../../core/json/json.ts";
 import { inBodyTurns } from "../../../../core/json/json-slices.ts";
@@ -28,9 +29,11 @@ export function apiRoutes(services: Services, servesBlobs: boolean): RouteGroup 
   const routes = [
     ...flowRoutes(services),
     ...runRoutes(services),
-    route("GET", "/components", "component.read", async (request) =>
-      json(await listComponents(services.components, read.queryFlag(request, "excludeSchemas"))),
-    ),
+    route("GET", "/components", "component.read", async (request) => {
+      const { reader } = services.events;
+      const { components, ...first } = await listComponents(services.components, read.queryFlag(request, "excludeSchemas"), reader);
+      return listReply(reader, { first, name: "components", entries: () => Readable.from(components) });
+    }),
     ...(servesBlobs ? new BlobRoutes(services.blobs).routes : []).map(answering),
     route("GET", "/health", "server.health", () => {
       const { timestamp, ...health } = healthOf(services);

@@ -3,6 +3,8 @@
 // one segment and `{*x}` all following segments.
 
 import { isObject, type Json, type JsonObject } from "../../../../core/json/json.ts";
+import { parseInSlices } from "../../../../core/json/json-slices.ts";
+import { inTurns } from "../../../../core/slices/slice-work.ts";
 import type { Document, DocumentStore } from "../../../../engine/run/documents.ts";
 import { type RoutePattern, routePattern, withSlash } from "./route.ts";
 
@@ -40,7 +42,7 @@ export async function keepComponents(documents: DocumentStore, lane: string, com
 /** Null when no worker has registered components. */
 export async function componentsOn(documents: DocumentStore, lane: string): Promise<RegisteredComponent[] | null> {
   const found: Document | undefined = await documents.document(componentsKind, lane);
-  return found === undefined ? null : componentsIn(JSON.parse(found.body) as Json);
+  return found === undefined ? null : componentsIn((await inTurns(parseInSlices(found.body))) as Json);
 }
 
 /** Parses the text of `componentsBody`. */
