@@ -1,4 +1,4 @@
-// Starts that come close together: only the last one starts a run.
+// Starts that come close together: they make one run, with the input of the last one.
 
 import { type Duration, durationMs } from "./duration.ts";
 import { LongshoreError } from "./errors.ts";

@@ -1,6 +1,6 @@
-// Delivers an outcome. A report without a known reply is repeated, with growing delays, until the lease ends. Afterwards another worker may
-// have the task. When the peer says that the lease is over, an earlier try may have been accepted, and its reply lost. So the report is
-// sent once more, and its reply shows whether it was.
+// Delivers an outcome. A report without a known reply is repeated with growing delays until the lease ends, because another worker may have
+// the task afterwards. A protocol can set its own schedule (`ReportTries`). When the peer says that the lease is over, an earlier try may
+// have been accepted, and its reply lost. So the report is sent once more, and its reply shows whether it was.
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, pause } from "../core/clock.ts";

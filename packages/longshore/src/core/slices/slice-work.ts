@@ -1,6 +1,6 @@
-// Work that would block the event loop for long, cut into slices: a generator that yields between them. Small work runs at once. Other work
-// runs in turns, and the server handles other requests between them. A slice is counted in items and not in time, so that a test can check
-// the bound.
+// Work that would block the event loop for long, cut into slices: a generator that yields between them. `atOnce` runs small work without a
+// pause. `inTurns` spreads the slices over turns of the event loop, and the server handles other requests between these turns. A slice is
+// counted in items and not in time, so that a test can check the bound.
 
 import { Slices, turnRows } from "./slices.ts";
 
@@ -19,7 +19,7 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
 /** One for the process: there is one event loop, so one slice runs in a turn. */
 const definitions = new Slices();
 
-/** Each slice except the first waits for a turn of the event loop, so work of a single slice is done at once. */
+/** Begins at once. Before each further slice it waits until a turn of the event loop has room for the slice. */
 export async function inTurns<Result>(work: Sliced<Result>, slices: Slices = definitions): Promise<Result> {
   for (;;) {
     const { done, value } = work.next();

@@ -45,7 +45,7 @@ describe("long work of a decision", () => {
     const { works, postponed } = setup();
     const { turns, work } = workOf(6);
     await postponed("r", work);
-    // The first turn has room for two.
+    // `turnRows` is a whole turn. The first slice is not counted, so the first turn runs two slices, and each other turn runs one.
     expect(new Set(turns).size).toBe(5);
     expect(works.done("r", work)).toEqual({ value: 6 });
   });

@@ -8,7 +8,7 @@ import type { Operator } from "./path.ts";
 
 type Value = Json | undefined;
 
-/** `spend` is called before the work that it counts: a filter repeats it for each item. */
+/** Counts its work with `spend`, because a filter compares once for each item. */
 export function compare(operator: Operator, left: Value, right: Value, spend: Spend): boolean {
   if (left instanceof ExactNumber || right instanceof ExactNumber) {
     spend(visitsOf(left) + visitsOf(right));
@@ -54,7 +54,10 @@ export function compare(operator: Operator, left: Value, right: Value, spend: Sp
   }
 }
 
-/** As in Jayway, a text that reads as a number equals that number. */
+/**
+ * As in Jayway, a number may equal a text. A text on the right is read as a number (`1 == "1.0"`). A text on the left must be the number as it
+ * is written (`"1" == 1`).
+ */
 function looselyEqual(left: Value, right: Value, spend: Spend): boolean {
   if (typeof left === "number" && typeof right === "string") {
     spend(visitsOf(right));

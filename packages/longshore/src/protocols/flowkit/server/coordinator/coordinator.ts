@@ -1,5 +1,5 @@
 // FlowKit's coordinator on the board and the runs of this server: it sends tasks to workers, receives their events, and sends them stop
-// signals. Its only own state is the list of workers: the board is the record.
+// signals. The state of the tasks is in the board.
 
 import { inSlices } from "../../../../bus/record-slices.ts";
 import { type Bus, type BusConsumer, recordBytesMax, type Subscription } from "../../../../core/bus/bus.ts";
@@ -206,7 +206,7 @@ export class Coordinator {
     if (!isOpen(task.state)) this.#ended(task);
   }
 
-  /** Claims begin with the first function, so a server without functions makes no claims. */
+  /** Claims begin when the first task of a function is queued, so a server without such tasks makes no claims. */
   #workOnFunctions(): void {
     if (this.#working) return;
     this.#working = true;
@@ -262,7 +262,7 @@ export class Coordinator {
     await discovery.ask();
   }
 
-  /** Does this once for each role. */
+  /** Prepares the topics of a role and reads its events. Further calls for the same role return the first promise. */
   #serve(role: string): Promise<void> {
     const known = this.#serving.get(role);
     if (known !== undefined) return known;
@@ -297,7 +297,7 @@ export class Coordinator {
     const { bus, engine, failed, log } = this.#options;
     const { signal } = this.#stopping;
     const widened = (topic: string, before: number, now: number) => {
-      const why = `The topic ${topic} had ${before} of ${now} partitions, so at most ${before} workers were given its commands; the others are added`;
+      const why = `The topic ${topic} had ${before} of ${now} partitions, so at most ${before} workers were given its commands. The missing partitions were added`;
       log.warn(`${why}. Workers read them when they next look: ours within a minute, those of the reference within five.`, {
         event: "coord.topic.widened",
         topic,

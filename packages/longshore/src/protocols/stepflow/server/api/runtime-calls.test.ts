@@ -36,8 +36,8 @@ async function setup(called: Caller = everyone) {
   return { calls: api.calls, workerRuns: api.workerRuns, store, held, signal };
 }
 
-describe("what workers over JSON-RPC request", () => {
-  it("are blobs, by the hash of their JSON", async () => {
+describe("a worker over JSON-RPC", () => {
+  it("stores a blob and gets it by the hash of its JSON", async () => {
     const { calls } = await setup();
     const id = await calls.putBlob({ b: 1, a: [2] }, "data");
     expect(await calls.getBlob(id)).toEqual({ data: { b: 1, a: [2] }, type: "data" });
@@ -46,7 +46,7 @@ describe("what workers over JSON-RPC request", () => {
     await expect(calls.getBlob("short")).rejects.toMatchObject({ code: "LONGSHORE_BAD_INPUT" });
   });
 
-  it("are runs of a flow that the worker has kept as a blob, by the id it was answered", async () => {
+  it("starts a run of a flow that it has stored as a blob, by the id of the blob", async () => {
     const { calls, held, signal } = await setup();
     const task = await held();
     const flowId = await calls.putBlob(oneStep("/builtin/noop", { $input: "$" }), "flow");
@@ -56,7 +56,7 @@ describe("what workers over JSON-RPC request", () => {
     }
   });
 
-  it("are runs that belong to the run of the step, one for each key of the step", async () => {
+  it("starts runs that belong to the run of its step, at most one for each key of the step", async () => {
     const { calls, store, held, signal, workerRuns } = await setup();
     const task = await held();
     const flowId = await store(oneStep("/builtin/noop", { $input: "$" }));
@@ -77,12 +77,12 @@ describe("what workers over JSON-RPC request", () => {
     });
     expect(((await submit(task.id, "k")) as JsonObject).runId).toBe(first.runId);
     expect(((await submit(task.id, "l")) as JsonObject).runId).not.toBe(first.runId);
-    // The same key of another step is another run: workers count from the beginning in each.
+    // The same key of another step is another run, because workers use the same keys in each step.
     expect(((await submit((await held()).id, "k")) as JsonObject).runId).not.toBe(first.runId);
     expect(((await submit(task.id)) as JsonObject).runId).not.toBe(((await submit(task.id)) as JsonObject).runId);
   });
 
-  it("are runs of stored flows and of their own family alone, where callers must show tokens", async () => {
+  it("may start runs of stored flows only, and read runs of its own family only, when the server requires tokens", async () => {
     const { calls, store, held, signal } = await setup(calledWorker);
     const [task, other] = [await held(), await held()];
     const flowId = await store(oneStep("/builtin/noop", { $input: "$" }));
@@ -98,7 +98,7 @@ describe("what workers over JSON-RPC request", () => {
     await expect(calls.getRun(get, other.id, signal)).rejects.toMatchObject(denied);
   });
 
-  it("get the result of a run, with a number for what it failed with", async () => {
+  it("gets the results of a run, with the code of each error", async () => {
     const { calls, store, held, signal } = await setup();
     const task = await held();
     const flowId = await store(oneStep("/builtin/create_messages", { user_prompt: { $input: "q" } }));
