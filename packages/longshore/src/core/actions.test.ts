@@ -27,10 +27,9 @@ describe("what a caller may do", () => {
 });
 
 describe("the table of actions", () => {
-  // Some exist only for Conductor.
   it("has no action that no route uses", async () => {
     const used = new Set([...(await realGroups()).flatMap(({ routes }) => routes), ...(await realMethods())].map(({ action }) => action));
-    // Only the name of the topic shows that it is this action.
+    // No route names this action: the routes of the bus find it by the name of the topic.
     const byTopic: Action = "bus.lead";
     expect(all.filter((action) => !used.has(action))).toEqual([byTopic]);
   });
@@ -39,7 +38,7 @@ describe("the table of actions", () => {
     expect(all.filter((action) => !actions[action].reads && ["read", "anyone"].includes(actions[action].who))).toEqual([]);
   });
 
-  it("gives the same result for the same action in every protocol", async () => {
+  it("has the same action for routes that do the same in different protocols", async () => {
     const routes = new Map((await realGroups()).flatMap((group) => group.routes).map((one) => [`${one.method} ${one.path}`, one.action]));
     const methods = new Map((await realMethods()).map(({ path, action }) => [path.replace("/stepflow.v1.", ""), action]));
     const twins: [method: string, ...routes: string[]][] = [
@@ -75,7 +74,7 @@ describe("the table of actions", () => {
       expect([method, methods.get(method)]).not.toEqual([method, undefined]);
       for (const route of others) expect([route, routes.get(route)]).toEqual([route, methods.get(method)]);
     }
-    // The remaining actions exist in one protocol only: the worker's own calls on behalf of a task.
+    // The remaining methods exist in one protocol only: the worker's own calls on behalf of a task.
     const alone = [...methods.keys()].filter((method) => !twins.some(([twin]) => twin === method));
     expect(alone.sort()).toEqual(["OrchestratorService/GetRun", "OrchestratorService/SubmitRun", "TasksService/GetOrchestratorForRun"]);
   });

@@ -56,7 +56,7 @@ export interface MachineClocks {
  * The time for everything with a duration (leases, delays, retention). It follows the wall clock, but never goes back and does not jump
  * ahead. When the wall clock is set back, time follows the steady clock until the wall clock has caught up. When the wall clock is set
  * ahead, time passes one and a half times as fast until it has caught up. So a clock that is wrong for a minute ends no lease and removes
- * no run. Only a sleep of the machine, which its uptime shows, is followed at once.
+ * no run. Two things are followed at once: a step of at most five seconds, and a sleep of the machine, which its uptime shows.
  */
 export function steadyTime({ wall, steady, uptime }: MachineClocks): () => number {
   let knownMs = wall();

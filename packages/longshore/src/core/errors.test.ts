@@ -48,7 +48,7 @@ describe("errors", () => {
     expect(codeOf(new TerminalError("never", { cause: new LongshoreError("LONGSHORE_BAD_INPUT", "n") }))).toBe("LONGSHORE_BAD_INPUT");
   });
 
-  it("are transient, refused, or caused by the end of a process, and never two of these", () => {
+  it("are at most one of these: transient, refused, caused by the end of a process", () => {
     const codesFor = (test: (error: unknown) => boolean) => errorCodes.filter((code) => test(new LongshoreError(code, "x")));
     expect(codesFor(isTransient)).toEqual(["LONGSHORE_STORE_UNAVAILABLE", "LONGSHORE_UNREACHABLE"]);
     expect(codesFor(isRefused)).toEqual(["LONGSHORE_BAD_INPUT", "LONGSHORE_BAD_OUTPUT", "LONGSHORE_LIMIT"]);

@@ -111,9 +111,7 @@ export function codeOf(error: Error): ErrorCode | undefined {
   return undefined;
 }
 
-/**
- * Whether the same call may succeed later: the peer could not be reached, or could not write. Every decision about a retry starts here.
- */
+/** Whether the same call may succeed later: the peer could not be reached, or could not write. */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(toError(error));
   return code === "LONGSHORE_UNREACHABLE" || code === "LONGSHORE_STORE_UNAVAILABLE";

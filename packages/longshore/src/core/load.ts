@@ -1,4 +1,4 @@
-// Loads modules of the user and finds the tasks that they export. Importing a module registers nothing, so only its exports count.
+// Loads modules of the user and finds their tasks: those that they export, and those that they declare by decorators.
 
 import { type Stats, statSync } from "node:fs";
 import { createRequire } from "node:module";

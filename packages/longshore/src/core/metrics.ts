@@ -1,5 +1,5 @@
-// A small metrics registry and its Prometheus text (exposition format 0.0.4). The owner looks up a series once; after that, an update costs
-// one addition. Nothing is computed until the metrics are read.
+// A small metrics registry and its Prometheus text (exposition format 0.0.4). The owner of a metric looks up a series once. After that, an
+// update costs a few additions and comparisons. The rest is computed when the metrics are read.
 
 export interface Counter {
   add(by?: number): void;

@@ -1,4 +1,4 @@
-// Limits of the storage and memory that all callers together may use, in addition to the limits of a single request.
+// Limits of the storage and memory that all callers together, or one run, may use, in addition to the limits of a single request.
 
 import { LongshoreError } from "./errors.ts";
 

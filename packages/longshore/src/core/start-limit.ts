@@ -20,7 +20,7 @@ export interface StartLimit {
   readonly key?: string;
   /**
    * What happens to a start when there are so many open runs. `queue`: the new run waits for its turn. `skip`: no run starts, and the caller
-   * gets the newest open run. `cancel-previous`: the oldest open run is cancelled. Default: `queue`.
+   * gets the newest open run. `cancel-previous`: the oldest open run is cancelled; more of them if the limit was lowered. Default: `queue`.
    */
   readonly overlap?: Exclude<Overlap, "allow">;
 }

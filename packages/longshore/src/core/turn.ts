@@ -181,7 +181,7 @@ export const journalQuestion = "longshore.journal";
 /** The name of the request (`ctx.ask`) with which a worker reports commands before the end of a turn. */
 export const commandsQuestion = "longshore.commands";
 
-/** Maximum number of commands in one report: each starts a task. A worker with more reports the rest in the next turn. */
+/** Maximum number of commands in one report: each may start a task. A worker that has more commands reports the others in the next turn. */
 export const commandsMax = 100;
 /**
  * When the values in a report have this size, the worker adds no further command to it. One command alone may be larger. By default a
@@ -238,7 +238,7 @@ export function readReport(value: Json): TurnReport {
   if (!Array.isArray(commands) || commands.length > commandsMax) throw bad("commands", commands, `a list of at most ${commandsMax}`);
   if (received !== undefined) whole(received, "received", 0);
   const ending = end === undefined ? undefined : readEnd(end);
-  // The run begins again with an empty journal, so such commands would be in none.
+  // The run begins again with an empty journal, so such commands would be in no journal.
   if (ending?.kind === "continued" && commands.length > 0)
     throw bad("commands", commands, "an empty list, because the function continues as another");
   return {

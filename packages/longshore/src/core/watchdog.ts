@@ -1,5 +1,5 @@
-// Measures how late the event loop is, and names the cause. A timer that should fire every few milliseconds fires late when something
-// blocks the loop; the longest piece of work since the timer last fired is the cause.
+// Measures how late the event loop is, and names the cause when it is known. A timer that should fire every few milliseconds fires late
+// when something blocks the loop. The longest piece of work since the timer last fired is named if it explains most of the delay.
 
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";

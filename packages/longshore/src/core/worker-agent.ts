@@ -1,5 +1,5 @@
-// What a worker says about its process, in the header `user-agent`: our workers name their host, process and slots; other clients at least show
-// their language.
+// What a worker says about its process, in the header `user-agent`. Our workers name their host, process and slots. The headers of other
+// clients often show only their language.
 
 import { hostname } from "node:os";
 import { packageVersion } from "./version.ts";

@@ -1,5 +1,6 @@
-// The port of message buses: topics with records, which consumer groups read. Published records are durable, and each group receives every
-// record at least once. Kafka is one implementation; the server's own data file is another, for installations without a broker.
+// The port of message buses: topics with records, which consumer groups read. Published records are durable. A group receives a record at
+// least once: after a failure, it may receive it again. Kafka is one implementation; the server's own data file is another, for
+// installations without a broker.
 
 import type { Clock } from "../clock.ts";
 import type { FailureListener } from "../failure-listener.ts";
@@ -99,7 +100,7 @@ export interface BusOptions {
 
 /** The default of `maxRecords`: large enough that a commit for each call costs little. */
 export const handledRecordsMax = 500;
-/** The limit of one record on every bus: Kafka's default limit of a request, minus room for key and frame. */
+/** The limit of one record with its key, on every bus: Kafka's default limit of a request, minus room for the frame. */
 export const recordBytesMax = 1_000_000;
 /** Long enough that an unreachable broker or disk is not retried in a busy loop. */
 export const againMsDefault = 1_000;

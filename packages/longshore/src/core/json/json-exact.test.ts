@@ -31,7 +31,7 @@ it.each([
   ["1.7976931348623157e308", 1.7976931348623157e308],
   ["100000000000000000000000", 1e23],
   ["0e999", 0],
-])("reads %s as a plain number, for no digit is lost", (literal, value) => {
+])("reads %s as a plain number, because no digit is lost", (literal, value) => {
   expect(parseExact(literal)).toBe(value);
 });
 

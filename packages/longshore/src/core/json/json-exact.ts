@@ -1,6 +1,6 @@
 // JSON whose numbers keep all their digits. JSON.parse turns every number into a double: whole numbers above 2^53 are rounded, and 1e400
 // becomes Infinity, which is written as null. Here, such a number is an ExactNumber, which keeps its original text. A text without such
-// numbers (nearly every text) is read and written by JSON.parse and JSON.stringify, after one scan of its digits.
+// numbers (nearly every text) is scanned for them once, and then read by JSON.parse.
 
 import { changedNumbers, type Stretch } from "./json-numbers.ts";
 
@@ -92,7 +92,7 @@ function restored(value: unknown, mark: string): unknown {
   return value;
 }
 
-/** Like JSON.stringify, but every ExactNumber is written as it was read. It is one pass, with or without such numbers. */
+/** Like JSON.stringify, but every ExactNumber is written as it was read. */
 export function writeExact(value: unknown, indent?: number): string {
   const outer = writing;
   writing = null;

@@ -1,5 +1,5 @@
-// The line and column of a mistake in a JSON text. `JSON.parse` is fast and reports no positions. This scanner runs only after a text was
-// refused, so valid texts cost nothing extra.
+// The line and column of a mistake in a JSON text. `JSON.parse` is fast and reports no positions. This scanner is slower. So requests are
+// read by `JSON.parse`, and the scanner reads only those that it has refused.
 
 export interface Position {
   /** From 1. */

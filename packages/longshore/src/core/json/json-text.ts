@@ -1,5 +1,5 @@
-// JSON as text, for content that is identified by the hash of its original spelling. Parsing and writing it again would turn 1.0 into 1,
-// round large whole numbers, and put keys that look like numbers first.
+// JSON as text, for content that is identified by the hash of its text. Parsing and writing it again would turn 1.0 into 1, round large whole
+// numbers, and put keys that look like numbers first.
 
 import type { Sliced } from "../slices/slice-work.ts";
 import type { Json } from "./json.ts";

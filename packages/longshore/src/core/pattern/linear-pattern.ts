@@ -1,4 +1,4 @@
-// Matches regular expressions from untrusted authors in time linear to text and pattern. With Node's own regular expressions, one
+// Matches regular expressions from untrusted authors in time linear in text and pattern. With Node's own regular expressions, one
 // definition could stop the whole server by backtracking. So a pattern is compiled to a small state machine (pattern-parser.ts), whose
 // possible states are followed in parallel. Backreferences and lookaround are not supported; a pattern that uses them is refused.
 

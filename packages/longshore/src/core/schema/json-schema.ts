@@ -5,7 +5,8 @@
 //   - A value that may be missing or null is `{ "type": [T, "null"], "nullable": true }` and never required. A field with a default may
 //     be missing too, but is not nullable: null would not bring the default.
 //   - `definitions` holds only types that contain themselves; every other reference is replaced by its type.
-//   - `additionalProperties` of every object with named fields, also of nested ones, is the opposite of `strict`.
+//   - `additionalProperties` of an object with named fields, also of a nested one, is the opposite of `strict`. Two exceptions: a schema for
+//     additional fields stays, and members of `allOf` accept additional fields.
 
 import { isObject } from "../json/json.ts";
 

@@ -27,7 +27,7 @@ const depthMax = 200;
 /** As many as a person reads. */
 const violationsMax = 20;
 
-/** All violations with their paths; empty when the value is valid. */
+/** The violations with their paths, at most `violationsMax`; empty when the value is valid. */
 export function violations(place: SchemaPlace, value: Json): Violation[] {
   try {
     return new Check(defsOf(place)).of(place.schema, rounded(value), [], 0);

@@ -2,7 +2,7 @@
 // which Node reads in one turn, while all other callers wait. So work is counted in units when it begins. A connection that has used its
 // share stops reading and continues in a later turn. Nothing is refused.
 //
-// A client that waits for its responses never reaches its share; counting its work costs a few additions.
+// A client that waits for each response before its next request rarely reaches its share; counting its work costs a few additions.
 
 /** The units of one request or one gRPC call. The other costs are in proportion: a request takes about 25 us, a piece of a body 1.5 us. */
 export const requestUnits = 16;
@@ -26,7 +26,7 @@ export class LoopTurns {
   #touched: Share[] = [];
   #waiting: Share[] = [];
   #armed = false;
-  /** The number of the turn. It rises after each turn in which work was counted. */
+  /** The number of the turn. It rises after each turn in which work was counted or a share waited. */
   number = 0;
 
   /** `unitsMax` is the limit of all connections together per turn. */

@@ -16,7 +16,7 @@ export function atOnce<Result>(work: Sliced<Result>): Result {
   }
 }
 
-/** One for the process: there is one event loop, so one slice runs in a turn. */
+/** One for the process, because it has one event loop. */
 const definitions = new Slices();
 
 /** Begins at once. Before each further slice it waits until a turn of the event loop has room for the slice. */

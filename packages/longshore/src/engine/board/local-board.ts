@@ -1,5 +1,5 @@
-// The board's verbs, in the process that owns the data. Ready queues, waiting claims and limits are in memory and rebuilt at start; the
-// task's row is authoritative. Every change goes through the group commit, which undoes changes in memory when the write fails.
+// The board's verbs, in the process that owns the data. Waiting claims are only in memory. Ready queues and limits are in memory, too, and
+// rebuilt from the rows of tasks at start. The group commit undoes changes in memory when the write fails.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

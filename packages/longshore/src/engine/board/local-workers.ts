@@ -1,5 +1,5 @@
-// Registrations of workers as rows. They are written together with the next commit of other changes, or within a second when there is none.
-// No poll or heartbeat ever costs a commit of its own.
+// Registrations of workers as rows. They are written together with the next commit of other changes. When there is none within a second, they
+// get one commit together. So a poll or heartbeat waits for no commit.
 
 import type { Clock } from "../../core/clock.ts";
 import type { Slices } from "../../core/slices/slices.ts";

@@ -1,5 +1,6 @@
 // Carries out orders to many runs, in the process that owns the data. A job is a row; after each slice, the row says how far the job has come.
-// After a crash, the job begins with the slice that was in progress. The audit shows which runs of that slice have got their order already.
+// After a crash, the job continues with the slice that was in progress. The audit shows which runs of that slice have got their order
+// already.
 
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../core/clock.ts";
@@ -72,7 +73,7 @@ export class LocalBulk implements BulkJobs {
   readonly #rows: TableRows<BulkRow>;
   readonly #changes: Additions<BulkRow>;
   readonly #removals: Additions<string>;
-  /** Running jobs, and the function that ends each. */
+  /** Running jobs. `stopped` ends one. */
   readonly #open = new Map<string, { readonly stopped: AbortController; readonly done: Promise<void> }>();
   readonly #closing = new AbortController();
 

@@ -219,13 +219,13 @@ export class LocalBus implements BusLog {
     for (const wake of [...(this.#watchers.get(topic) ?? [])]) wake();
   }
 
-  /** Removes records that every group has processed. A topic without a reader keeps all. */
+  /** Removes records that every group has processed. A topic without a reader keeps its records until they are too old or too many. */
   #removePassed(tx: Tx, topic: Topic): void {
     const passed = this.#groups.passed(topic);
     if (passed !== null) this.#topics.remove(tx, topic, Math.min(passed, topic.first - 1 + removedMax));
   }
 
-  /** Makes room by removing old records from topics that no producer appends to any more. */
+  /** Makes room: removes old records, also from topics that no producer appends to any more. */
   #removeOld(): Promise<void> {
     const topics = this.#topics.next(searchedMax);
     return this.#commit.run((tx) => {

@@ -1,4 +1,4 @@
-// Logs as rows: one row for each pushed batch, written with the commit that all operations share.
+// Logs as rows: a pushed batch is one row, or several if it is large. They are written with the commit that all operations share.
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { Slices } from "../../core/slices/slices.ts";

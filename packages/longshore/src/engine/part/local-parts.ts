@@ -1,5 +1,5 @@
-// Parts as rows. A put reads no other part of its task: it finds the new uids with lives.ts, and only appends to its tables. So its cost
-// does not depend on their number.
+// Parts as rows. A put reads no other part of its task, because lives.ts knows which uids are new. So its cost does not depend on the number
+// of parts.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

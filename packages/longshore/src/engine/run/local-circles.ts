@@ -124,7 +124,7 @@ export class WaitCircles {
   }
 }
 
-/** A run that a gate counts, and the gates at which runs wait that it has started. Null for an ancestor of the new child run. */
+/** A run that a gate counts. `behind`: the gates at which runs wait that it has started; null for an ancestor of the new child run. */
 interface Counted {
   readonly id: string;
   readonly behind: readonly string[] | null;

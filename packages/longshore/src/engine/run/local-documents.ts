@@ -1,4 +1,4 @@
-// Documents as rows, read completely from the store: they are few, and rarely read.
+// Documents as rows. Short documents that are in use stay in memory.
 
 import type { Clock } from "../../core/clock.ts";
 import { LongshoreError } from "../../core/errors.ts";

@@ -115,7 +115,7 @@ export class LocalGates {
     }
   }
 
-  /** The gate in this batch; an empty one when no run is open. */
+  /** The gate in this batch; an empty one when no run is open or waits. */
   of(tx: ReadTx, name: string): Gate {
     return this.#rows.get(tx, name) ?? { name, open: [], last: 0, waiting: 0, runs: 1 };
   }

@@ -1,4 +1,4 @@
-// Reads the histories of runs from rows, for the checker. It reads no payloads, so the cost of a run depends only on its number of tasks.
+// Reads the histories of runs from rows, for the checker. It reads no payloads, so their size does not matter.
 
 import { attemptsKeptMax } from "../board/task.ts";
 import { type RowStore, readAll } from "../rows.ts";

@@ -1,5 +1,5 @@
-// Reads rows for display. Every list scans an index from the newest entry and visits a bounded number of rows. So a rare filter costs
-// several pages, and never a pause for all requests.
+// Reads rows for display. A page of a list visits a bounded number of rows, in the order of an index. So a list with a rare filter has
+// several pages with few rows, and does not make other requests wait.
 
 import { type Growth, type ListOptions, ListTexts } from "../../core/list-text.ts";
 import type { LongBytes } from "../../core/long-bytes.ts";

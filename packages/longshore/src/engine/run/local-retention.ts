@@ -53,7 +53,7 @@ export interface LocalRetentionDeps {
 const ageProperty = "age";
 /** Runs or tasks that disappear in one transaction. */
 const batchMax = 100;
-/** Maximum bytes of their inputs and outputs, not counting the first: a store visits all pages that it frees. */
+/** Maximum bytes of their inputs and outputs together; a larger one disappears alone. A store visits all pages that it frees. */
 const batchBytesMax = 4 * 1_048_576;
 
 export class LocalRetention implements RetentionStore {

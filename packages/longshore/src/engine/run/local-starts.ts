@@ -149,7 +149,7 @@ export class LocalStarts {
     decisions.decide(tx, run, { kind: "cancel", error: `skipped because run ${entry.by} is open: ${ruleOf(run, limit)}` });
   }
 
-  /** Counts a run that begins another life by its new input. Throws LONGSHORE_CONFLICT when the limit of its workflow is reached. */
+  /** Gives a run that begins another life the gate of its new input. Throws LONGSHORE_CONFLICT when the limit of its workflow is reached. */
   again(tx: Tx, run: Run): Run {
     const { limit } = this.#deps.decisions.planOf(tx, run);
     const gate = limit === undefined ? null : gateName(run, limit);
@@ -178,7 +178,7 @@ export class LocalStarts {
     }
   }
 
-  /** A run with a delay enters the gate at its end. Throws LONGSHORE_LIMIT before anything has changed. */
+  /** A run with a delay enters the gate when the delay is over. Throws LONGSHORE_LIMIT before anything has changed. */
   #enter(tx: Tx, wanted: NewRun, gate: string, limit: CheckedLimit): Entry {
     const { id, parentTaskId = null, startAt = null } = wanted;
     this.gates.refuseFull(tx, gate, limit);

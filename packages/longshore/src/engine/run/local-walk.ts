@@ -1,5 +1,6 @@
-// Walks through stored runs, newest first, for lists and searches that may look at many. The texts of a row may be very long. So their
-// lengths are read first, which are at the beginning of the row. Each slice is then limited in bytes as well as in rows.
+// Walks through stored runs, for lists and searches that may look at many: newest first, or the child runs of a parent, those of its last
+// step first. The texts of a row may be very long. So their lengths are read first, which are at the beginning of the row. Each slice is
+// then limited in bytes as well as in rows.
 //
 // The walk may need several indexes, for example one for each of three states. Their rows are merged by the id.
 

@@ -83,7 +83,7 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
   #workers = { at: 0, count: 0 };
   #reading: Promise<void> | null = null;
   #cancelLook: (() => void) | null = null;
-  /** The first sample that may have changed since it was stored; the time of that. */
+  /** The first sample that may have changed since it was stored, and when samples were stored last. */
   #keptFrom = 0;
   #keptAt: number;
 
@@ -242,7 +242,7 @@ export class LocalStatistics implements Statistics, RunWatcher, WorkListener {
   }
 }
 
-/** Workers with figures of their own: those that worked last. Each takes 600 bytes. */
+/** Workers with figures of their own; a further worker replaces the one that was added first. Each takes 600 bytes. */
 const holdersMax = 2_000;
 
 /** What each worker did lately. */
