@@ -180,11 +180,11 @@ export class Board {
     return this.#store.withdraw(hold, why);
   }
 
-  /** Paused lanes and cordoned workers. */
   get limits(): LimitChanges {
     return this.#store.limitChanges;
   }
 
+  /** Paused lanes and cordoned workers. */
   get halts(): Halts {
     return this.#store.halts;
   }

@@ -1,5 +1,5 @@
-// Decides which claim gets which task next: ready queues, waiting claims and limits. All of it is in memory and rebuilt at start. Changes
-// happen inside operations of the group commit, which undoes them when the write fails.
+// Decides which claim gets which task next: ready queues, waiting claims and limits. All of it is in memory; queues and limits are rebuilt
+// at start. Changes happen inside operations of the group commit, which undoes them when the write fails.
 
 import type { Rows } from "../cached-rows.ts";
 import { together } from "../rows.ts";

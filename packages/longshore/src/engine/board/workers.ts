@@ -4,7 +4,8 @@
 //   busy     holds at least one task
 //   idle     holds none, and was active recently
 //   unheard  is known from before the server started, and has been silent since: it may be running or not
-//   offline has signed off, or was silent for three of its intervals; its next request of any kind ends this state
+//   offline has signed off, or was silent for three of its intervals, or for the longest term of what it holds if that is longer; its next
+//           request of any kind ends this state
 
 import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";

@@ -2,7 +2,8 @@
 // turn of the function on a worker; the report of a turn contains commands, and command number n becomes node n of the run. When a command
 // has its result, the result gets the next number, and the driver is queued for another turn with it.
 //
-// Between two turns the driver waits without a lane. While a turn is in progress, results wait for the next one.
+// Between two turns the driver waits without a lane. A result that arrives during a turn waits: for the next turn, or for the worker's next
+// report of commands, whose reply contains it (`TurnNews`).
 //
 // A command is never started twice in one life of the run: a report that repeats a command changes nothing. A retry forgets commands that
 // did not succeed, and those that the function gave after the failure (driven-journal.ts). The worker replays what is left, and gives the
@@ -154,7 +155,7 @@ class Driven {
     else this.#state.waiting = true;
   }
 
-  /** Stops the function until its code has changed. Its results stay, and its open commands continue. */
+  /** Stops the function until its run is retried, usually with other code. Its results stay, and its open commands continue. */
   #block(error: string): void {
     this.#draft.update({ state: "blocked", error: keptError(error) });
     this.#state.waiting = true;

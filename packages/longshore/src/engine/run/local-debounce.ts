@@ -1,5 +1,5 @@
-// Starts that come close together. The first one makes a run with a delay; each further one replaces the input of this run, and begins the
-// delay again. A row names the run until it begins or ends.
+// Starts that come close together. The first one makes a run with a delay. Each further one replaces the input of this run, and begins the
+// delay again, but not beyond `atMost`. A row names the run until it begins or ends.
 
 import type { DebounceSource } from "../../core/debounce.ts";
 import type { Rows } from "../cached-rows.ts";

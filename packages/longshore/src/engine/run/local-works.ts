@@ -8,7 +8,7 @@ import type { Slices } from "../../core/slices/slices.ts";
 import { Postponed } from "../commit-errors.ts";
 import type { DoneWork, LongWork } from "./dialect.ts";
 
-/** The operation is performed again at once; this is for one that fails before it needs the result. */
+/** How long a result is kept. The operation that needs it is performed again at once, but may fail before it needs the result. */
 const keptMs = 5_000;
 
 export class LongWorks {

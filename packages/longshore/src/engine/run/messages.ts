@@ -1,6 +1,7 @@
-// Messages between runs: what a decision about one run means for its parent, its child or its successor. A message is written in the
-// transaction of that decision and carried out in a later one. By then its subject may have changed: a message about an earlier attempt of
-// a step, or an earlier life of a child, is dropped (run/run.ts).
+// Messages of runs: what a decision about one run means for its parent, its child or its successor, and what is left for the next decision
+// about the run itself. A message is written in the transaction of that decision and carried out in a later one (`leave` has an exception).
+// By then its subject may have changed: a message about an earlier attempt of a step, or an earlier life of a child, is dropped
+// (run/run.ts).
 
 import { LongshoreError } from "../../core/errors.ts";
 import type { LocalBoard } from "../board/local-board.ts";

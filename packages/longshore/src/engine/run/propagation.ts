@@ -85,7 +85,7 @@ export class Propagation {
     this.#pursue();
   }
 
-  /** A node that had started ended without a result. */
+  /** A node that had started has ended, usually without a result. */
   end(node: number, failing: Failing): void {
     if (!this.#leave(node)) return;
     if (failing.state === "done") this.#settled.push({ node, succeeded: true });
@@ -140,7 +140,7 @@ export class Propagation {
 
   cancel(error: string | null, parent?: { error: string | null }): void {
     const why = parent === undefined ? error : (this.#draft.dialect.orphaned?.(parent.error) ?? null);
-    // The error is the caller's reason, if there is one. It is never the error of an earlier failed step, which that step shows itself.
+    // The error is the caller's reason, if there is one. Otherwise the run keeps the error that it has.
     this.stop("cancelled", why ?? this.#draft.run.error);
   }
 
@@ -311,7 +311,7 @@ export class Propagation {
     else this.#nodeStart.activate(at);
   }
 
-  /** What a failure means for the rest of the run. A cancelled step fails its run like a failed one does. */
+  /** What a failure means for the rest of the run. A step that was cancelled alone counts as a failure. */
   #fail(at: number, failing: Failing): void {
     const { onFailure = "skip" } = this.#draft.plan.nodes[at] as PlanNode;
     if (onFailure === "end") return this.#endRun(at, failing);

@@ -54,8 +54,8 @@ export function* planRestart(plan: Plan, records: ReadonlyMap<number, TaskRow>, 
   const { all, passed } = yield* everythingAgain(plan, records, options, { permitted: new Set(permitted), behind });
   const following = yield* behindStep(plan, options.from, all);
   const wanted = plan.lazy ? yield* wantedAgain(plan, all, options) : null;
-  // The nodes before it are chosen again, or are not wanted any more. So it chooses only when it is wanted again, and the nodes that it had
-  // chosen wait.
+  // A node that had chosen a branch and is not wanted yet starts again, too. The nodes before it are chosen again, or are not wanted any
+  // more. So the node chooses only when it is wanted again, and until then the nodes that it had chosen wait.
   if (wanted !== null)
     yield* eachInSlices(plan.nodes, (node, at) => {
       if (node.kind === "instant" && node.choice !== undefined && hasRecord(at) && !wanted.has(at)) all.add(at);
