@@ -281,7 +281,7 @@ export async function eachRow<R>(commit: GroupCommit, rows: TableRows<R>, scan: 
   }
 }
 
-/** A table whose rows are only added, and never changed. */
+/** Writes that operations collect, and that the commit makes: mostly rows that are only added. */
 export class Additions<R> implements Writable {
   readonly #save: (row: R, tx: Tx) => void;
   readonly #chars: ((row: R) => number) | undefined;

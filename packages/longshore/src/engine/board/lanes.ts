@@ -62,7 +62,7 @@ export class Lanes implements GroupKeeper {
   readonly #idle = new Set<ClaimGroup>();
   /** Groups in which a claim waits, by each of their names. */
   readonly #standing = new Map<string, Set<ClaimGroup>>();
-  /** When each name was last claimed, roughly in that order, the oldest first. */
+  /** When each name was last claimed. The names are in the order in which they were first claimed. */
   readonly #polledAt = new Map<string, number>();
   /** Lanes that hand out nothing. They are in no tree, so that no claim finds their tasks. */
   readonly paused = new Map<string, readonly [Lane, Halt]>();

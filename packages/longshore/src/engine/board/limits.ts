@@ -6,7 +6,7 @@ import type { LimitChange, LimitView } from "./limit-changes.ts";
 import { ParkedTasks } from "./parked-tasks.ts";
 import type { Lane } from "./task.ts";
 
-/** A key and its limits. The limits of the newest task with that key apply. */
+/** A key and its limits. A hand-out is checked against the limits of its own task, but counts all tasks with the key. */
 export interface LimitKey {
   readonly key: string;
   /** At most this many held at once. */
@@ -18,7 +18,7 @@ export interface LimitKey {
 }
 
 interface Usage {
-  /** The limit of the newest task with this key. */
+  /** The limit of the task with this key that was handed out last: lists show it. */
   limit: LimitKey | null;
   held: number;
   /** Times of hand-outs within the window, oldest first. */

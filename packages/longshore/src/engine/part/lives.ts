@@ -1,6 +1,6 @@
-// The parts of tasks that were recently written or read: hashes of their uids in memory. On disk, each commit appends one row of hashes to
-// a table. An index by uid would need no memory. But uids are mostly random, so each part would write a separate page of the index: the
-// hundred thousandth part would cost twice as much as the first.
+// The parts of tasks that were recently written or read: hashes of their uids in memory. On disk, each commit appends one row of hashes for
+// each task with new parts. An index by uid would need no memory. But uids are mostly random, so each part would write a separate page of
+// the index: the hundred thousandth part would cost twice as much as the first.
 
 import type { TaskRow } from "../board/task.ts";
 import type { GroupCommit } from "../commit.ts";

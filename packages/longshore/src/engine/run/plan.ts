@@ -229,7 +229,7 @@ export interface Plan {
   readonly outputAlways: boolean;
   /** The run succeeds when its output can be evaluated, whatever the results of its steps, and fails when it cannot. */
   readonly judgedByOutput: boolean;
-  /** When this run fails or times out, another run is started; the dialect decides which one. */
+  /** When this run fails, times out or ends itself as cancelled, another run is started; the dialect decides which one. */
   readonly successor: boolean;
   /** A step that is retried along with its run keeps its count of failures, instead of a new budget. */
   readonly keepsCounting: boolean;

@@ -5,8 +5,8 @@ import type { EndState, Fault } from "../board/task.ts";
 import type { ChildDefinition } from "./dialect.ts";
 
 /**
- * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function whose code gave other commands than its journal
- * has. What it has started continues, and a retry replays it with other code.
+ * A `paused` run accepts reports, but starts nothing. A `blocked` run is a durable function that cannot continue, usually because its code
+ * gave other commands than its journal has. What it has started continues, and a retry replays it, usually with other code.
  */
 export type RunState = "running" | "paused" | "blocked" | "succeeded" | "failed" | "cancelled" | "timed-out";
 
