@@ -12,7 +12,7 @@ import type { Tx } from "./tx.ts";
 export const rowBytes = 64;
 
 export class StoredBytes {
-  /** The names of amounts that count rows instead of bytes. */
+  /** Amounts by name: the bytes of each kind of data, and other counts, such as the number of documents. */
   readonly amounts: Amounts;
   readonly #byKind: ReadonlyMap<StoredKind, Room>;
 

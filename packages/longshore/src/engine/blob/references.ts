@@ -40,9 +40,7 @@ export interface BlobReferencesDeps {
   blobs: LocalBlobs;
 }
 
-/**
- * The limits of rows that are searched without a pause: their number, and their length without the first row. It takes about a millisecond.
- */
+/** The limits of rows that are searched without a pause: their number, and their length without the last row. It takes about a millisecond. */
 const sliceRows = 100;
 const sliceChars = 256 * 1_024;
 

@@ -1,6 +1,6 @@
 // Lanes reserved for the server: the server runs their tasks itself, passes them on, or runs them in a shell. So each of these lanes
-// belongs to one dialect. A task of another dialect is never posted there, with any name. A claim takes from such a lane only when
-// the server made the claim for that lane.
+// belongs to certain dialects, and a task of another dialect is not posted there. A claim takes from such a lane only when the server made
+// the claim for that lane, or when the reservation lets workers claim it (`isForWorkers`).
 
 import { LongshoreError } from "../../core/errors.ts";
 import { beyondBounds } from "./lane-bounds.ts";

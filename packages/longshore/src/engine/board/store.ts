@@ -1,5 +1,6 @@
-// The board's port to a store. Each verb is one durable step, and calls that arrive together share a commit. A promise resolves only after
-// the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when nothing can be written now, and then nothing has changed.
+// The board's port to a store. Each verb is one durable step, except that a plain `extend` may change only memory. Calls that arrive
+// together share a commit. A promise resolves only after the commit that holds the change; it rejects with LONGSHORE_STORE_UNAVAILABLE when
+// nothing can be written now, and then nothing has changed.
 
 import type { ForeseenTurn } from "../../core/turn.ts";
 import type { Verdict } from "../../core/verdict.ts";

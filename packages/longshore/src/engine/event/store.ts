@@ -33,7 +33,7 @@ export interface NewEvent {
   readonly name: string;
   /** JSON text. */
   readonly payload: string;
-  /** A second event with the same name, key and payload starts nothing, and returns the first runs. */
+  /** A second event with the same name, key and payload starts no run a second time, and returns the first runs. */
   readonly key: string;
   /** The run that has sent it: the runs that it starts belong to the family of that run. Unknown or absent: no run has sent it. */
   readonly runId?: string | undefined;

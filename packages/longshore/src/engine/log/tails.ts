@@ -7,7 +7,7 @@ import { type LogHead, type LogRow, unpacked } from "../tables/log.ts";
 import type { Tx } from "../tx.ts";
 import { type LogBatch, type LogChunk, pushChunksMax } from "./store.ts";
 
-/** Twice the largest push, so that a whole push is always recognised. */
+/** Twice the largest push, so that a whole push is recognised while its chunks are in memory. */
 const comparedMax = 2 * pushChunksMax;
 /** Maximum number of tasks whose newest chunks are in memory, and of chunks over all of them: about 30 MB. */
 const tasksKeptMax = 5_000;

@@ -1,4 +1,5 @@
-// Definitions and their plans. A definition is never changed; its plan is compiled once and shared by all its runs.
+// Definitions and their plans. A definition is never changed. Its plan is shared by all its runs, and compiled again only after it was
+// dropped from memory.
 
 import type { Clock } from "../../core/clock.ts";
 import { checkName } from "../../core/names.ts";

@@ -11,7 +11,7 @@ import type { NewRun } from "./store.ts";
 /** A stored definition: the source verbatim, and its name. */
 export interface Definition {
   readonly id: string;
-  /** A name that starts with a dot is for a definition that a single run brings: it is in no list. */
+  /** A name that starts with a dot is for a definition that the server made for runs: it is in no list. */
   readonly name: string;
   /** Counts from 1 for each name. Runs keep the version they started with. */
   readonly version: number;
@@ -119,7 +119,7 @@ export interface Dialect {
   readonly name: string;
   /** Absent when inputs are stored as they were received. */
   readonly shown?: ShownForm;
-  /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION, which can only happen for sources that `parse` never saw. */
+  /** Turns a stored source into a plan. Throws LONGSHORE_BAD_DEFINITION for a source that the dialect's parser would refuse. */
   compile(source: string): Plan;
   /** The same in slices, for a large source. Default: `compile`, for a dialect whose plans are small. */
   compileInSlices?(source: string): Sliced<Plan>;

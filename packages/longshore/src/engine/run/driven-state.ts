@@ -15,7 +15,7 @@ export interface DriverState {
   turn: number;
   /** The number of the newest result. The next life continues to count from it. */
   place: number;
-  /** Results up to this number were sent with a turn. */
+  /** Results up to this number were sent to a worker, with a turn or with the reply to commands. */
   sent: number;
   /** Whether no turn is queued or in progress: the next result queues one. */
   waiting: boolean;

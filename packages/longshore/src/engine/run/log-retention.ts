@@ -24,10 +24,7 @@ export interface LogRetentionDeps {
 
 /** Ended runs or tasks that are visited without a pause. */
 const sliceEndings = 100;
-/**
- * Maximum number of rows that one transaction removes, and of their bytes without the first row. Each row is a batch that may have many
- * pages.
- */
+/** Maximum number of rows that one transaction removes, and of their bytes; a larger row is removed alone. Each row may have many pages. */
 const rowsMax = 20;
 const bytesMax = 4 * 1_048_576;
 

@@ -58,7 +58,7 @@ export class MessageLoop {
     });
   }
 
-  /** Waits until the cancels that are stored now are carried out, while messages are carried out. */
+  /** Resolves when the cancels that are stored now are carried out, or when messages are not being carried out any more. */
   cancelsCarried(): Promise<void> {
     return this.#carried.wait(
       () => this.#deps.store.newestCancel(),

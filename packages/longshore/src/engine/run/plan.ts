@@ -1,4 +1,4 @@
-// The internal graph that every dialect compiles to. A plan is compiled once per definition, never changed, and shared by all its runs.
+// The internal graph that every dialect compiles to. A plan belongs to a definition, is never changed, and is shared by all its runs.
 
 import type { Backoff } from "../../core/backoff.ts";
 import type { DebounceSource } from "../../core/debounce.ts";

@@ -11,7 +11,7 @@ import type { Tx } from "../tx.ts";
 
 /** Rows that one transaction removes: about 2 ms. */
 const rowsMax = 200;
-/** Maximum bytes of their texts, not counting the first row. */
+/** Maximum bytes of their texts together; a larger row is removed alone. */
 const bytesMax = 4 * 1_048_576;
 
 /** Recorded ids that one transaction removes in addition. */

@@ -48,10 +48,7 @@ export interface NewRun {
   parentTaskId?: string | null;
   /** The attempt of the parent. Default: 0. */
   parentAttempt?: number;
-  /**
-   * The top run of the family, when a dialect knows it: only the quota of open runs looks at it. Default: the top run of the parent's
-   * family.
-   */
+  /** The top run of the family, when the caller knows it. Default: the top run of the parent's family. */
   rootId?: string | null;
   /** When the key was used before for this workflow, the earlier run is returned instead of a new one. */
   key?: string | null;
@@ -84,9 +81,8 @@ export interface Started {
 export interface RunStore {
   /**
    * Stores a definition, or returns the stored one when its name has the same source. Replaces nothing: runs keep their version. `plan` is
-   * the compiled source, for callers that have compiled it.
+   * the compiled source, for callers that have compiled it. `events`: those that start it. Default: those of the plan.
    */
-  /** `events`: those that start it. Default: those of the plan. */
   define(definition: NewDefinition, plan?: Plan, events?: readonly EventTrigger[]): Promise<Definition>;
   /** The newest version under a name. */
   definition(name: string): Promise<Definition | undefined>;
