@@ -3,7 +3,7 @@
 
 import type { Tx } from "./tx.ts";
 
-/** A participant of a commit; implemented by `Rows` and `Additions`. */
+/** A participant of a commit, such as `Rows` and `Additions`. */
 export interface Writable {
   /** True when something has to be written. */
   readonly dirty: boolean;

@@ -1,5 +1,6 @@
-// All deadlines (of leases, delays, tasks and runs) are in one heap with one timer. An entry is only a hint. The entry of a deadline that
-// was moved fires too early; then `local-expiry.ts` finds that nothing is due.
+// Deadlines (of leases, delays, tasks and runs) are in one heap with one timer; `local-deadlines.ts` adds those of waits and runs when they
+// come near. An entry is only a hint. The entry of a deadline that was moved fires too early; then `local-expiry.ts` finds that nothing is
+// due.
 
 import type { Clock } from "../../core/clock.ts";
 import { Heap } from "./heap.ts";

@@ -35,7 +35,7 @@ function sameNames(some: readonly string[], others: readonly string[]): boolean 
   return some === others || (some.length === others.length && some.every((name, at) => name === others[at]));
 }
 
-/** When all labels are known, nothing changes. */
+/** Whether the list is the same as before. An undefined list was not reported, and changes nothing. */
 export function isSameList(before: readonly string[] | null, list: readonly string[] | undefined): boolean {
   return list === undefined || (before !== null && sameNames(before, list));
 }

@@ -60,9 +60,9 @@ export interface BulkJobs {
   job(id: string): Promise<BulkJob | undefined>;
   /** The newest first. */
   list(limit: number): Promise<readonly BulkJob[]>;
-  /** Stops it between two runs. Undefined when there is none. */
+  /** Stops it after the runs whose orders are in progress. Undefined when there is none. */
   stop(id: string): Promise<BulkJob | undefined>;
-  /** Resolves when the job has ended, or at the latest after this time. */
+  /** Resolves when the job has ended, or when `giveUp` aborts. */
   ended(id: string, giveUp: AbortSignal): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
-// The position of a group in a topic, in memory only. Records are numbered from 1. Each record is in one of four states: not delivered yet
-// (from `next` on), delivered to a member, given back, or done. All records up to `position` are done. Later ones that are done are in
-// `done`.
+// The position of a group in a topic. Records are numbered from 1. Each record is in one of four states: not delivered yet (from `next` on),
+// delivered to a member, given back, or done. All records up to `position` are done. Later ones that are done are in `done`. Only
+// `position` and `done` are stored.
 
 /** A range that includes both ends. */
 export interface Range {

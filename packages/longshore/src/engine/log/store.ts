@@ -37,7 +37,7 @@ export interface Appended {
   stored: number;
   /** The number of chunks that an earlier push had stored. */
   repeated: number;
-  /** The number of chunks that were dropped because the task's log is full. */
+  /** The number of chunks that were dropped because the task's log, or the quota of all logs, is full. */
   dropped: number;
 }
 
@@ -60,8 +60,8 @@ export interface LogStore {
   /** Returns a page of a source's chunks after a position, in order of arrival. More may follow when `isFullPage` is true. */
   since(source: LogSource, after: number, limit: number): Promise<StoredChunk[]>;
   /**
-   * Returns the last chunks of a source before a position, in order of arrival. Also returns the position at which the page before begins
-   * to end, or null when there is none.
+   * Returns the last chunks of a source before a position, in order of arrival. `next` is the `before` of the page before this one; null when
+   * there is none.
    */
   before(source: LogSource, before: number | undefined, limit: number): Promise<EarlierChunks>;
   /** The last line with text, from the newest attempt that wrote any. */

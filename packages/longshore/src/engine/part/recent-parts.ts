@@ -4,8 +4,8 @@
 import type { TaskRow } from "../board/task.ts";
 
 /**
- * Number of uids that are kept for one task: as many as may be on their way in a broker. When the newer half is full, the older half is
- * dropped.
+ * Half the number of uids that are kept for one task; it is as many as may be on their way in a broker. When the newer half is full, the
+ * older half is dropped.
  */
 const halfMax = 8_000;
 /** Maximum number of tasks: about 20 MB in all, with uids as long as hashes. */

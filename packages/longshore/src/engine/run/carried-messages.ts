@@ -1,5 +1,5 @@
 // Lets a caller wait until messages between runs have been carried out. This happens after the transaction that stores the messages, and
-// takes some time when the store is on another machine. But when the call that cancels a run returns, its child runs must be cancelled.
+// takes some time when the store is on another machine. But when the call that cancels a run returns, its child runs should be cancelled.
 
 import { type Clock, pause } from "../../core/clock.ts";
 

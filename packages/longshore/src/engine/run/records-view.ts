@@ -1,4 +1,5 @@
-// The records of a large run as one operation sees them. Nothing is copied: with ten thousands of records, a copy takes longer than the operation.
+// The records of a large run as one operation sees them. Nothing is copied: with tens of thousands of records, a copy takes longer than the
+// operation.
 
 import type { TaskRow } from "../board/task.ts";
 

@@ -1,5 +1,5 @@
 // A protocol's views of definitions. A view is made from a definition and its plan, and has what the protocol's replies about runs need.
-// Each view is created once, because most requests are about runs of a few definitions.
+// Views are cached, because most requests are about runs of a few definitions.
 
 import { DefinitionCache } from "./definition-cache.ts";
 import type { Definition } from "./dialect.ts";

@@ -46,7 +46,7 @@ import type {
 } from "./store.ts";
 import { isParsed } from "./times.ts";
 
-/** Maximum number of schedules: each has a row in memory and a deadline. */
+/** Maximum number of schedules: the name and the deadline of each are in memory. */
 const schedulesMax = 10_000;
 /** Maximum number of ticks in one backfill. */
 const backfillMax = 1_000;

@@ -1,4 +1,4 @@
-// The table of logs: one row for each pushed batch.
+// The table of logs: one row for each pushed batch, or several for a large one.
 
 import type { LogChunk } from "../log/store.ts";
 import { plainTable } from "./plain-table.ts";

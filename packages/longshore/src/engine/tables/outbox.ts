@@ -47,7 +47,7 @@ export const outboxTable: TableSpec<OutboxRow> = {
 
 export const outboxIdTable = plainTable<Pick<OutboxRow, "id">>("outbox", ["id"], { id: "id" });
 
-/** A hash that identifies a message. A message with the same hash as an earlier one is the earlier one, added again. */
+/** A text that identifies a message. A message with the same text as an earlier one is the earlier one, added again. */
 export function printOf({ topic, key, dedupId }: OutboxMessage): string {
   return JSON.stringify([topic, key, dedupId]);
 }
