@@ -1,6 +1,7 @@
 // Some callers choose ids, or derive them from a key: the runs of a batch's items, runs that a worker starts with a key, tasks without a
 // run. The attacker removes such a run or task, and starts one with the same id before the server has removed all rows of the first,
-// such as after a crash in between. The second one must neither lose its rows with the first nor inherit them.
+// such as after a crash in between. The second one must neither lose its rows with the first nor inherit them. And a worker that still holds
+// a task of the first must not report on the second.
 
 import { describe, expect, it } from "vitest";
 import { places } from "../support/parts.ts";
@@ -72,5 +73,36 @@ describe.each(places)("an id that is used again after a removal, in %s", (place)
     await prune({});
     expect(rows()).toMatchObject({ task: 1, part: 1, part_uid: 1, log: 1, pruned: 0 });
     expect((await streams.read("T1", 0, 10)).parts).toHaveLength(1);
+  });
+
+  it("a worker of the first run cannot report on a step of the second", async () => {
+    const { parts, retention } = await setup(place);
+    parts.clock.jump(Date.UTC(2026, 0, 1) - parts.clock.now());
+    await parts.define("w", ["a"]);
+    await parts.start("w", { id: "item" });
+    const late = await parts.claim("late");
+    await parts.runs.tell("item", { kind: "cancel" });
+    await parts.board.settle({ verb: "defer", hold: { taskId: late.id, grant: late.grant }, delayMs: 0 });
+    expect(await retention.removeRun("item")).toBe(true);
+
+    await parts.start("w", { id: "item" });
+    const current = await parts.claim("current");
+    const report = ({ id, grant }: { id: string; grant: number }) =>
+      parts.board.settle({ verb: "complete", hold: { taskId: id, grant }, output: "1" });
+    expect(await report(late)).not.toBe("ok");
+    expect(await report(current)).toBe("ok");
+  });
+
+  it("a worker of the first task without a run cannot report on the second", async () => {
+    const { parts, prune, post } = await setup(place);
+    parts.clock.jump(Date.UTC(2026, 0, 1) - parts.clock.now());
+    const late = await post("T1");
+    await parts.fail(late);
+    parts.clock.jump(2 * dayMs);
+    expect((await prune({ tasks: old })).tasks).toBe(1);
+    const current = await post("T1");
+    expect(current.grant).toBeGreaterThan(late.grant);
+    const hold = { taskId: "T1", grant: late.grant };
+    expect(await parts.board.settle({ verb: "complete", hold, output: "1" })).not.toBe("ok");
   });
 });

@@ -143,6 +143,7 @@ export class LocalBoard implements BoardStore {
     });
     this.#attempts = new Attempts(options.store, options.commit, options.stored);
     this.remains = new Remains(options);
+    this.remains.onRemoved.add(() => this.#queues.removed(clock.now()));
     this.#life = new TaskLife({
       ...{ tasks: this.tasks, queues: this.#queues, attempts: this.#attempts, counts: this.counts, remains: this.remains },
       ...{ clock: options.clock, random: options.random, work },

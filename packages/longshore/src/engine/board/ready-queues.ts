@@ -5,6 +5,7 @@ import type { Rows } from "../cached-rows.ts";
 import { together } from "../rows.ts";
 import type { Tx } from "../tx.ts";
 import type { ClaimGroup } from "./claim-group.ts";
+import { grantAfterRemoval } from "./first-grant.ts";
 import type { HandOuts } from "./hand-outs.ts";
 import type { Lanes, Place } from "./lanes.ts";
 import { type Blocked, type LimitKey, type Limits, type ParkingKey, parkingKey } from "./limits.ts";
@@ -51,6 +52,9 @@ export class ReadyQueues {
   /** The groups that try again, in order; null while no group is being woken. */
   #waking: ParkingKey[] | null = null;
   #arrivals = 0;
+  #grantsFrom: number;
+  /** The highest grant number that this process has handed out. */
+  #highest = 0;
   #ahead: Ahead | null = null;
   /** A task that is queued and, for now, handed to no one. */
   #heldBack: { readonly id: string; task: TaskRow | null } | null = null;
@@ -59,6 +63,7 @@ export class ReadyQueues {
 
   constructor(options: ReadyQueuesOptions) {
     this.#options = options;
+    this.#grantsFrom = options.grantsFrom;
   }
 
   /**
@@ -98,7 +103,8 @@ export class ReadyQueues {
     const lastsMs = holder === null ? (to.offerMs ?? termMs) : termMs;
     const handed = copyOf(task);
     handed.state = "offered";
-    handed.grant = Math.max(task.grant, this.#options.grantsFrom) + 1;
+    handed.grant = Math.max(task.grant, this.#grantsFrom) + 1;
+    this.#highest = Math.max(this.#highest, handed.grant);
     handed.holder = holder;
     handed.termMs = termMs;
     handed.claimedAt = now;
@@ -113,6 +119,11 @@ export class ReadyQueues {
     tx.after(() => this.#options.handedOut(task, now));
     this.#wakeAlike(tx, task, now);
     return handed;
+  }
+
+  /** Tasks were removed whose ids may be used again: no worker may get a hold that a worker of the removed one has. */
+  removed(now: number): void {
+    this.#grantsFrom = Math.max(this.#grantsFrom, grantAfterRemoval(this.#highest, now));
   }
 
   /** Hands a queued task that is due to a waiting claim, or else puts it on its lane. */
