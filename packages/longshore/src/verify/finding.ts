@@ -8,7 +8,8 @@ export const rules = {
   "child-can-move": "A step that waits for a child run has a child run that is open, or a message about it waits to be delivered.",
   "journal-whole":
     "The commands of a durable function are numbered without a gap, in the order in which it gave them; each has at most one result, and results have numbers of their own.",
-  "task-state": "A task has ended exactly when it has an end time; a done task of a worker has its output.",
+  "task-state":
+    "A task has ended exactly when it has an end time; a task of a worker that a completion has ended is done and has its output.",
   "one-completion": "In one life of a task at most one completion is accepted, and no attempt follows it.",
   "fences-rise": "Attempts and grants only rise, and no closed grant is newer than the task's own.",
   "holds-apart": "No hold of a task begins before the end of the previous hold.",

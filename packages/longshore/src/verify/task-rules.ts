@@ -14,7 +14,17 @@ function taskState(task: TaskHistory): Finding[] {
     return [finding("task-state", id, `its state is ${state} and its end time is ${endedAt}`, task)];
   }
   if (state === "done" && onLane && !hasOutput) return [finding("task-state", id, "it is done and has no output", task)];
+  if (state === "failed" && task.attempts.at(-1)?.closedBy === "complete" && isWork(task))
+    return [finding("task-state", id, "it has failed, and the report that ended it is a completion", task)];
   return [];
+}
+
+/**
+ * Whether a completion can only make the task done. The task of a durable function completes each turn and can fail by what its turn says.
+ * Servers of earlier versions do not say which tasks these are.
+ */
+function isWork({ onLane, command }: TaskHistory): boolean {
+  return onLane && command !== undefined && command !== "function";
 }
 
 /** Attempts before `firstAttempt` belong to an earlier life of the run, which may have its own completion. */

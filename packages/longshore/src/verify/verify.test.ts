@@ -24,6 +24,7 @@ function task(parts: Partial<TaskHistory> = {}): TaskHistory {
     closedGrant: 1,
     endedAt: 2_000,
     hasOutput: true,
+    command: null,
     attempts: [attempt()],
     parts: [],
     ...parts,
@@ -70,7 +71,14 @@ async function rulesBroken(source: HistorySource, recorded: readonly PlacedLine[
 const inRun = (tasks: TaskHistory[]) => sourceOf([run({ tasks })]);
 const retried = attempt({ attempt: 1, grant: 3, claimedAt: 3_000, endedAt: 4_000 });
 
+const failedByCompletion = attempt({ state: "failed" });
+
 describe("a complete history", () => {
+  it("breaks no rule when a durable function fails by the report of its turn, or an earlier server does not tell functions apart", async () => {
+    const ended = { state: "failed" as const, hasOutput: false, attempts: [failedByCompletion] };
+    for (const command of ["function", undefined]) expect(await rulesBroken(inRun([task({ ...ended, command })]))).toEqual([]);
+  });
+
   it("breaks no rule: a run that has ended, is open, or was retried before or after its end", async () => {
     const failedOnce = task({ attempts: [attempt({ closedBy: "fail" }), retried], closedGrant: 3, endedAt: 4_000 });
     const secondLife = task({ firstAttempt: 1, attempts: [attempt(), retried], closedGrant: 3, endedAt: 4_000 });
@@ -183,6 +191,7 @@ describe("a broken history", () => {
     "task-state": [
       ["a done task without an end time", inRun([task({ endedAt: null })])],
       ["a done task without an output", inRun([task({ hasOutput: false })])],
+      ["a failed task that a completion has ended", inRun([task({ state: "failed", hasOutput: false, attempts: [failedByCompletion] })])],
     ],
     "one-completion": [
       ["two accepted completions in one life", inRun([task({ attempts: [attempt(), retried], closedGrant: 3 })])],

@@ -97,6 +97,7 @@ describe("longshore verify", () => {
       ["run-can-move", `UPDATE run SET state = 'running', ended_at = NULL WHERE id = '${done}'`],
       ["run-is-quiet", `UPDATE task SET state = 'queued', ended_at = NULL WHERE id = '${failed}.1'`],
       ["task-state", `UPDATE task SET output = NULL WHERE id = '${done}.0'`],
+      ["task-state", `UPDATE task SET state = 'failed', output = NULL WHERE id = '${done}.0'`],
       [
         "one-completion",
         `INSERT INTO attempt (task_id, grant_count, attempt, closed_by, queued_at, ended_at, state) VALUES ('${done}.0', 1, -1, 'complete', 0, 0, 'done');
