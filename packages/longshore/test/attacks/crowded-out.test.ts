@@ -36,6 +36,15 @@ async function started(options: Partial<ServeOptions> = {}) {
   return { url, port: server.port as number, inFlight, claim, authorization };
 }
 
+/** Conductor's API: a run whose only task is of this type. */
+async function startRun(url: string, type: string): Promise<string> {
+  const headers = { "content-type": "application/json" };
+  const post = (path: string, body: object) => call(`${url}/api${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const tasks = [{ name: type, taskReferenceName: type, type: "SIMPLE" }];
+  await post("/metadata/workflow?overwrite=true", { name: type, schemaVersion: 2, ownerEmail: "a@b.c", tasks });
+  return (await post("/workflow", { name: type })).text;
+}
+
 /** Claims that wait, one after the other on one connection, without waiting for an answer. */
 function pipelineClaims(port: number, count: number, header = ""): void {
   const body = '{"worker_id":"w","labels":[],"wait_secs":30}';
@@ -65,6 +74,36 @@ it("many connections of one token use only a part of the pool, and other callers
   expect(await inFlight()).toBeLessThanOrEqual(own + httpLimits.inFlightToken / 100 + 1);
   expect((await call(`${url}/health`)).status).toBe(200);
   for (const token of others) expect((await claim(authorization(token))).status).toBe(200);
+});
+
+it("health, metrics and a cancellation have a reserve when all places of the server and of their own connection are taken", async () => {
+  const { url, port, inFlight } = await started();
+  const toCancel = await startRun(url, "attacked");
+  for (let at = 0; at < 40; at++) pipelineClaims(port, 20);
+  await until(async () => (await inFlight()) >= 40 * httpLimits.inFlightOwn + httpLimits.inFlight / 100);
+  const refused = async () => Number(/http_refusals_total\{kind="overloaded"\} (\d+)/.exec((await call(`${url}/metrics`)).text)?.[1]);
+  const before = await refused();
+  expect(before).toBeGreaterThan(0);
+
+  // The operator's own places have waiting polls in them. What comes next on this connection needs a place of the pool.
+  const asked = [...Array<string>(httpLimits.inFlightOwn).fill("GET /api/tasks/poll/batch/own?count=1&timeout=5000")];
+  asked.push("GET /health", "GET /metrics", `DELETE /api/workflow/${toCancel}`);
+  const socket = connect(port, "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  let answers = "";
+  socket.on("data", (bytes) => {
+    answers += bytes.toString("latin1");
+  });
+  socket.write(asked.map((request) => `${request} HTTP/1.1\r\nhost: localhost\r\n\r\n`).join(""));
+  const status = async () => (JSON.parse((await call(`${url}/api/workflow/${toCancel}`)).text) as { status: string }).status;
+  await until(async () => (await status()) === "TERMINATED" || (await refused()) >= before + 3);
+  expect([await status(), await refused()]).toEqual(["TERMINATED", before]);
+
+  // The answers come in the order of the requests, so the polls are answered first.
+  for (let at = 0; at < httpLimits.inFlightOwn; at++) await startRun(url, "own");
+  const codes = () => [...answers.matchAll(/HTTP\/1\.1 (\d)\d\d /g)].map(([, first]) => first);
+  await until(() => codes().length === asked.length);
+  expect(codes()).toEqual(asked.map(() => "2"));
 });
 
 it("half-sent health checks over HTTP/2 without a token take no place of other callers", async () => {
