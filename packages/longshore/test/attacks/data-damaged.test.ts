@@ -52,6 +52,21 @@ it("pages of zeros: the server refuses to serve until the damage is accepted, th
   }
 });
 
+it("a damaged list of tables: also with accepted damage, the server refuses to serve, changes nothing, and names what may find the rows", async () => {
+  const data = await filledFolder("stop");
+  const file = join(data, "longshore.db");
+  const bytes = readFileSync(file);
+  // The list has several pages. This one has the statement of a table, behind the first page with the header of the file.
+  const page = Math.floor(bytes.indexOf("CREATE TABLE", pageBytes) / pageBytes);
+  expect(page).toBeGreaterThan(0);
+  bytes.fill(0, page * pageBytes, (page + 1) * pageBytes);
+  writeFileSync(file, bytes);
+  const { code, stderr } = await longshore(["start", "--port", "0", "--data", data, "--accept-damage", "--log-level", "silent"]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^longshore: The data file \S+ cannot be copied to a new one: .* Rows may be whole.* backup.* \.recover .*\n$/);
+  expect(readFileSync(file).equals(bytes)).toBe(true);
+});
+
 it("a flipped byte in the write-ahead log of a server that was killed: the lost commits after it are reported", async () => {
   const data = await filledFolder("crash");
   const log = join(data, "longshore.db-wal");

@@ -98,7 +98,7 @@ it("a file that is not a database", async () => {
   await expectRefused(data, /longshore\.db is not a SQLite database.*[Rr]estore the folder from a backup/);
   const { code, stderr } = await longshore(["start", "--port", "0", "--data", data, "--accept-damage", "--log-level", "silent"]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^longshore: Nothing of the data file \S+ can be read: file is not a database\. Restore.*\n$/);
+  expect(stderr).toMatch(/^longshore: The data file \S+ cannot be copied to a new one: file is not a database\. .* Restore.*\n$/);
 });
 
 it("a file that was cut off", async () => {

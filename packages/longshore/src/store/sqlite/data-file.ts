@@ -119,7 +119,9 @@ async function salvageIfDamaged(directory: string, file: string, wasOpen: boolea
   try {
     for (const sentence of await runChild<string[]>(new URL("./salvage-process.js", import.meta.url), [file]).done) warn(sentence);
   } catch (cause) {
-    const message = `Nothing of the data file ${file} can be read: ${toError(cause).message}. Restore the folder from a backup, or remove it.`;
+    // Without the list of tables, SQLite does not find the pages of a table. Their numbers differ from file to file.
+    const why = `${toError(cause).message}. Rows may be whole, but without the list of tables at its beginning none can be found`;
+    const message = `The data file ${file} cannot be copied to a new one: ${why}. Restore the folder from a backup. Without one, keep a copy of the folder: the command .recover of the program sqlite3 may find rows.`;
     throw new LongshoreError("LONGSHORE_DATA_DAMAGED", message, { cause });
   }
 }
