@@ -18,7 +18,7 @@ export function checkRows(stored: Stored, planOf: (run: Run) => Plan): void {
   }
   for (const run of stored.runs.values()) checkRun(run, planOf(run), perRun.get(run.id) ?? new Map());
   // While messages are being sent, a child may not have been notified yet.
-  if (stored.messages === 0) checkFamilies(stored);
+  if (stored.messages.length === 0) checkFamilies(stored);
   checkLimits(stored);
   checkGates(stored);
   checkDebounce(stored);
@@ -39,7 +39,8 @@ function checkGates({ gates: rows, runs, messages }: Stored): void {
       throw broken(`the gate ${name} counts ${[...open]}, and these runs are open: ${begun.map(({ id }) => id)}`);
     if ((gate?.waiting ?? 0) !== waiting) throw broken(`the gate ${name} counts ${gate?.waiting} runs that wait, there are ${waiting}`);
     if (gate === undefined) continue;
-    if (messages === 0 && waiting > 0 && open.size < gate.runs) throw broken(`a run waits at the gate ${name}, which has room for it`);
+    if (messages.length === 0 && waiting > 0 && open.size < gate.runs)
+      throw broken(`a run waits at the gate ${name}, which has room for it`);
     if (open.size > gate.runs && begun.every(({ retries }) => retries === 0))
       throw broken(`${open.size} runs are open at the gate ${name}, which allows ${gate.runs}`);
   }

@@ -12,6 +12,9 @@ import type { Machine, Process } from "./simulation-process.ts";
 import { isTied, label, lanes, makeTask, termMs, type Workflow } from "./simulation-story.ts";
 import { turns } from "./world.ts";
 
+/** How many of all calls do this, if they can. Messages seldom wait, and not for long. */
+const overtakesNews = 0.2;
+
 export interface Outcome {
   steps: number;
   crashes: number;
@@ -66,6 +69,7 @@ export class Clients {
     if (this.#stage.machine.wire && this.#stage.random.chance(0.15)) return this.#reportWhileRenewing();
     if (this.#stage.machine.wire && this.#stage.random.chance(0.1)) return this.#claimThroughNode();
     if (this.#stage.random.chance(0.08)) return this.#startDebounced();
+    if (this.#stage.machine.overtakes && this.#stage.random.chance(overtakesNews)) return this.#overtakeNews();
     const drawn = this.#stage.random.next();
     if (drawn < 0.05) return this.start();
     if (drawn < 0.07) return this.#post();
@@ -249,8 +253,7 @@ export class Clients {
     this.#holds = this.#holds.filter((other) => other !== hold);
   }
 
-  async #cancelRun(): Promise<void> {
-    const run = this.#anyRun((state) => state === "running");
+  async #cancelRun(run = this.#anyRun((state) => state === "running")): Promise<void> {
     if (run === undefined) return;
     this.#stage.model.maybeCancelled({ runId: run });
     const answer = await this.#ask(`cancel ${run}`, (process) => process.runs.cancel(run));
@@ -272,8 +275,10 @@ export class Clients {
   /** A run that has ended begins another life, in one of the possible ways. Its parent runs may also begin another life. */
   async #retry(): Promise<void> {
     const run = this.#anyRun((state) => state !== "running");
-    if (run === undefined) return;
-    const target = this.#stage.random.chance(0.5) ? run : this.#failedInside(run);
+    if (run !== undefined) await this.#startAgain(this.#stage.random.chance(0.5) ? run : this.#failedInside(run));
+  }
+
+  async #startAgain(target: string): Promise<void> {
     const order = this.#restarting(target);
     const forget = () => {
       for (const voided of this.#andAround(target)) this.#stage.model.maybeRetried(voided);
@@ -289,6 +294,24 @@ export class Clients {
     const answered = tell().catch((error: unknown) => this.#stage.failed(error));
     // While the end of the run is still being performed, the command waits, perhaps for many steps. Meanwhile the caller does other things.
     await Promise.race([answered, this.#quiet()]);
+  }
+
+  /**
+   * A child begins another life while a message about its earlier life waits: about its end, for its parent, or about the end of its parent's
+   * step, for itself. A child that has not ended is cancelled first.
+   */
+  async #overtakeNews(): Promise<void> {
+    const { messages, runs } = this.#stage.machine.disk.read();
+    const about = messages.flatMap((message): (Run | undefined)[] => {
+      if (message.kind === "settle-task") return [runs.get(message.from ?? "")];
+      if (message.kind !== "cancel-child") return [];
+      const { parentTaskId, attempt } = message;
+      return [[...runs.values()].find((run) => run.parentTaskId === parentTaskId && run.parentAttempt === attempt)];
+    });
+    const child = this.#stage.random.pick(about);
+    if (child === undefined) return;
+    if (isRunOpen(child.state)) await this.#cancelRun(child.id);
+    await this.#startAgain(child.id);
   }
 
   /** Resolves when the server has done everything that it can do now. */

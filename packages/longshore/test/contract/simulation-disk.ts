@@ -19,7 +19,7 @@ export interface Stored {
   readonly runs: ReadonlyMap<string, Run>;
   readonly gates: readonly Gate[];
   /** Messages between runs that wait to be processed. */
-  readonly messages: number;
+  readonly messages: readonly Message[];
 }
 
 /** Called for each row that has changed, once for each read. */
@@ -81,7 +81,7 @@ export async function openDisk(): Promise<Disk> {
         rows: mirror.tasks,
         runs: mirror.runs,
         gates: gates.all().map((row) => gateTable.of(row)),
-        messages: waiting.length,
+        messages: waiting,
       };
     },
     wipe() {

@@ -11,9 +11,10 @@ import { broken } from "./simulation-model.ts";
 export class Lives {
   readonly #runs = new Map<string, { life: number; since: number }>();
   readonly #children = new Map<string, Run>();
-  /** The newest attempt of each record, and the commit in which an attempt ended. */
+  /** The newest attempt of each record, the commit in which an attempt last ended or may have, and the attempts that have ended now. */
   readonly #attempts = new Map<string, number>();
-  readonly #ended = new Map<string, number>();
+  readonly #endedIn = new Map<string, number>();
+  readonly #ended = new Set<string>();
   /** The life in which the child of a record had ended when the record began to wait for it again. */
   readonly #waitedAgain = new Map<string, number>();
   #commits = 0;
@@ -35,14 +36,17 @@ export class Lives {
 
   task({ id, lane, state, attempt }: TaskRow): void {
     if (lane !== null) return;
+    const isKnown = this.#attempts.get(id) === attempt;
     this.#attempts.set(id, attempt);
     const key = childKey(id, attempt);
-    // A record that ended, waited again and ended again in one commit only shows that it was written.
-    if (!isOpen(state)) this.#ended.set(key, this.#commits);
-    else if (this.#ended.delete(key)) {
+    // A record that ended, waited again and ended again in one commit only shows that it was written. So does one that waited before and after.
+    if (!isOpen(state)) {
+      this.#endedIn.set(key, this.#commits);
+      this.#ended.add(key);
+    } else if (this.#ended.delete(key)) {
       const child = this.#children.get(key);
       if (child !== undefined && !isRunOpen(child.state)) this.#waitedAgain.set(key, child.retries);
-    }
+    } else if (isKnown) this.#endedIn.set(key, this.#commits);
   }
 
   /** A decider with checks. Faults are passed to `failed`, because nothing may throw in the middle of a commit. */
@@ -75,11 +79,14 @@ export class Lives {
     return `run ${run.id} was told that ${child.id} has ended, which is ${child.state} in life ${child.retries}`;
   }
 
-  /** A run is stopped because of its parent only when something happened to the parent's step in the run's own life. */
+  /**
+   * A run is stopped because of its parent only when something happened to the parent's step in the run's own life. The step may wait again
+   * already: then it waits for the next life.
+   */
   #endOfParent({ id, retries, parentTaskId, parentAttempt }: Run, event: RunEvent): string | null {
     if (event.kind !== "cancel" || event.parent === undefined || parentTaskId === null) return null;
     const life = this.#runs.get(id);
-    const endedIn = this.#ended.get(childKey(parentTaskId, parentAttempt)) ?? 0;
+    const endedIn = this.#endedIn.get(childKey(parentTaskId, parentAttempt)) ?? 0;
     if (retries === 0 || (life?.life === retries && endedIn >= life.since)) return null;
     return `run ${id} was cancelled in life ${retries} by what had happened to ${parentTaskId} before that life`;
   }

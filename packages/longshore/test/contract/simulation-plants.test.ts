@@ -1,5 +1,5 @@
-// Shows that the simulation finds faults: each is added to an engine that passes the same seeds without it (simulation-breaks.test.ts,
-// simulation-owners.test.ts).
+// Shows that the simulation finds faults: each is added to an engine that passes the same seeds without it (simulation-news.test.ts,
+// simulation-breaks.test.ts, simulation-owners.test.ts).
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type How, simulate } from "./simulation.ts";
@@ -7,10 +7,10 @@ import { type Disk, openDisk } from "./simulation-disk.ts";
 import type { Plant } from "./simulation-plants.ts";
 
 /** Among the seeds that the correct engine passes. */
-const seedsMax = 40;
+const seedsMax = 100;
 const timeoutMs = 120_000;
 
-describe("the simulation of a database that breaks", () => {
+describe("the simulation", () => {
   let disk: Disk;
   beforeAll(async () => {
     disk = await openDisk();
@@ -18,6 +18,8 @@ describe("the simulation of a database that breaks", () => {
   afterAll(() => disk.close());
 
   it.each<[Plant, How, RegExp]>([
+    ["ends of an earlier life", { overtakes: true }, /was told that \w+ has ended, which is running in life/],
+    ["cancels of an earlier life", { overtakes: true }, /was cancelled in life \d+ by what had happened to/],
     ["renewal in the middle of a commit", { breaks: true }, /is held|steps left|memory says|completed twice/],
     ["readers of uncommitted rows", { breaks: true }, /never committed/],
     ["hand-outs that go back with their link", { breaks: true }, /was handed out at|is live until/],

@@ -86,6 +86,8 @@ export interface Machine {
   readonly lives: Lives;
   /** The fault of the next commit when no step of the simulation has set one. Default: none. */
   nextFault?(): Fault | null;
+  /** How many tasks of an ended run one transaction writes. Runs have few tasks here. Default: one, so that most runs end in several. */
+  sliceTasks?(): number;
   handedOut(task: TaskRow): void;
   /** A promise was broken inside a commit, where nothing may throw. */
   failed(error: unknown): void;
@@ -95,6 +97,8 @@ export interface Machine {
   readonly late: boolean;
   /** The database is on the far side of a connection that breaks, and its shards have owners. */
   readonly wire: boolean;
+  /** Clients restart runs while messages about their end wait. */
+  readonly overtakes?: boolean;
   readonly shards: Shards;
   readonly states: CommittedStates;
   /** Connections break from the start of a life until the faults end. */
@@ -130,8 +134,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
       if (!owner?.isDeposed) machine.failed(error);
     }),
     open: async () => ({ ...db, transaction, close: () => {} }),
-    // Ended runs have few tasks here: most of them end in several transactions, with other calls and crashes between these.
-    sliceTasks: 1,
+    sliceTasks: machine.sliceTasks?.() ?? 1,
     wrap: (stored) => {
       const rows = machine.plant === null ? stored : plantedRows(stored, machine.plant);
       return owner !== null ? onWire(rows, owner) : machine.late ? missingRows(rows, { misses: 0 }, turnsOf(random)) : rows;
@@ -150,7 +153,7 @@ export async function startProcess(machine: Machine): Promise<Process> {
       messagesLeft: () => carry(),
     },
   });
-  if (machine.plant !== null) planted(store.commit, machine.plant);
+  if (machine.plant !== null) planted(store, machine.plant);
   const counts = new Counts({ store: store.rows, commit: store.commit });
   const reader = readerOf(store, counts);
   const board = new Board({ store: store.board, clock, reserved: reservedLanes });

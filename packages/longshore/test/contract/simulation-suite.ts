@@ -29,7 +29,8 @@ export function simulationSuite(first: number, last: number, how: How = {}): voi
   });
 }
 
-function placeOf({ late, breaks, lives }: How): string {
+function placeOf({ late, breaks, lives, overtakes }: How): string {
+  if (overtakes) return "where runs begin again before the news of their end";
   if (lives) return "of owners that replace each other while the old ones go on";
   if (breaks) return "on a database whose connections break, with readers in the middle of commits";
   return late ? "on rows that are read later" : "in memory";
