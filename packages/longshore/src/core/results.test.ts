@@ -50,7 +50,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("a caller whose time has passed leaves with the state at that time", async () => {
+  it("are the current state for a caller that gives up", async () => {
     const results = new Results<Thing>();
     const patience = new AbortController();
     let name = "at first";
@@ -65,7 +65,7 @@ describe("results", () => {
     expect(results.size).toBe(0);
   });
 
-  it("a caller that does not wait gets its result at once, and one is notified when all ends", async () => {
+  it("are the current state for a caller that does not wait, and an error for a waiter when the server closes", async () => {
     const results = new Results<Thing>();
     const open = async () => ({ open: true, name: "running" });
     expect((await results.of("a", open, isOpen, whenAborted(AbortSignal.abort())))?.name).toBe("running");

@@ -17,7 +17,7 @@ async function* pieces(...parts: (Uint8Array | Error)[]): AsyncGenerator<Uint8Ar
   }
 }
 
-describe.each(places)("blobs in addition to %s", (place) => {
+describe.each(places)("blobs with rows in %s", (place) => {
   async function setup(options: { bytesMax?: number } = {}) {
     const parts = await openParts(place);
     const directory = join(parts.folder, "blobs");

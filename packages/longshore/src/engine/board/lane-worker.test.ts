@@ -1,4 +1,4 @@
-// What any lane has in common; protocols/stepflow/server/lane.test.ts holds the rest of its behaviour against Stepflow's components.
+// What all lanes have in common; protocols/stepflow/server/lane.test.ts tests the rest with Stepflow's components.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deferred, until } from "../../../test/support/until.ts";
@@ -57,7 +57,7 @@ describe("a worker of a lane", () => {
     expect(await ended("store")).toMatchObject({ error: "disk full", fault: "lost", lost: 2, failures: 0 });
   });
 
-  it("ends what is cancelled, with what is to be reported of it", async () => {
+  it("ends a cancelled task with the report that its options give", async () => {
     const { board, ended } = await setup(
       ({ task, signal }) =>
         new Promise((_, reject) => {
@@ -110,7 +110,7 @@ describe("a worker of a lane", () => {
     ]);
   });
 
-  it("stops what a task has set going that is cancelled before it is taken again", async () => {
+  it("stops what a task has started when the task is cancelled before it is taken again", async () => {
     const begun = deferred<void>();
     const { board, lane, engine, clock, ended } = await setup(({ signal }) => {
       begun.resolve();
@@ -131,7 +131,7 @@ describe("a worker of a lane", () => {
     expect(await end).toMatchObject({ state: "cancelled" });
   });
 
-  it("lends a slot to no more than so many", async () => {
+  it("lends slots for at most the given number of tasks", async () => {
     const { ended } = await setup(({ lend }) => lend(async () => await lend(async () => 1)), { lentMax: 1 });
     expect((await ended("t")).error).toBe(new NoRoomToWait(1).message);
   });

@@ -41,7 +41,7 @@ describe("lanes", () => {
     expect(Array.from({ length: 4 }, () => ready.pop()?.sequence)).toEqual([2, 0, 3, 1]);
   });
 
-  it("become known to claims made before them, and claims to lanes made before", () => {
+  it("are found by claims that were made before them, and by claims that were made after them", () => {
     const { lanes, put } = setup();
     put("build");
     const group = lanes.group(reach(["build"], ["gpu"]), 1);
@@ -72,7 +72,7 @@ describe("lanes", () => {
     expect(lanes.choose([first], 1_000)).toEqual(first);
   });
 
-  it("are chosen for a claim that has waited there for long", () => {
+  it("are chosen when a claim has waited there for a long time", () => {
     const { lanes } = setup();
     const group = lanes.group(reach(["first"]), 1);
     const waiter = new Waiter({ group, holder: "ann", termMs: 1, arrival: 1, settle: () => {} });
@@ -158,7 +158,7 @@ describe("the first lane for a claim", () => {
     );
   });
 
-  it("costs by the claim's names and labels, not by the number of lanes", () => {
+  it("has a cost that depends on the claim's names and labels, and not on the number of lanes", () => {
     const { lanes, put } = setup();
     for (let made = 0; made < 100_000; made++) put("work", [`only-${made}`]);
     const all = Array.from({ length: 900 }, (_, at) => `only-${at * 100}`);

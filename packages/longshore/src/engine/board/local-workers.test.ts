@@ -38,7 +38,7 @@ describe.each(places)("registrations in %s", (place) => {
     expect(parts.commit.commits).toBe(before + 1);
   });
 
-  it("no poll costs a commit", async () => {
+  it("cost no commit for each poll", async () => {
     const { parts, workers } = await setup();
     workers.register("w1", "p", []);
     await parts.clock.advance(1_000);
@@ -63,7 +63,7 @@ describe.each(places)("registrations in %s", (place) => {
     expect(rows(parts)).toEqual(["w1 []"]);
   });
 
-  it("a worker that is forgotten loses its row", async () => {
+  it("are removed from the rows when the worker is forgotten", async () => {
     const { parts, registry, workers } = await setup();
     workers.register("w1", "p", []);
     await parts.define("w", ["a"]);
@@ -74,7 +74,7 @@ describe.each(places)("registrations in %s", (place) => {
     expect(rows(parts)).toEqual([]);
   });
 
-  it("the holder of a task is busy from the commit of its claim to that of its report", async () => {
+  it("show the holder of a task as busy from the commit of its claim to that of its report", async () => {
     const { parts, workers } = await setup();
     parts.onTask.add((task) => workers.changed(task));
     await parts.define("w", ["a"]);

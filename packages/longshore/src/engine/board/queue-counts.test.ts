@@ -23,7 +23,7 @@ afterAll(() => engine.close());
 
 let made = 0;
 
-/** A lane and a limit of its own, in the one engine. */
+/** A lane and a limit of its own, in the engine that all tests share. */
 function setup() {
   const { board, lanes, workers } = engine;
   const name = `lane-${++made}`;
@@ -106,7 +106,7 @@ const orders: fc.Arbitrary<Order> = fc.oneof(
 );
 
 describe("the counts of a lane", () => {
-  it("name a task once that a limit held back, when its time comes after it has got room", async () => {
+  it("include a task once that a limit held back, when its time comes after it has got room", async () => {
     const { post, claim, key, counts } = setup();
     const limits = [{ key, rate: { count: 2, windowMs: termMs } }];
     for (let n = 0; n < 3; n++) await post({ limits });
@@ -127,7 +127,7 @@ describe("the counts of a lane", () => {
     expect(await counts()).toMatchObject({ waiting: 1, limited: 1 });
   });
 
-  it("name a task once whose time comes again after another hold", async () => {
+  it("include a task once whose time comes again after another hold", async () => {
     const { board, post, claim, counts } = setup();
     await post({ claimMs: 10_000 });
     const [held] = await claim();

@@ -9,7 +9,7 @@ import { newTask } from "./new-task.ts";
 import { ReadyQueues } from "./ready-queues.ts";
 import type { TaskRow } from "./task.ts";
 
-/** Lines over rows in a map that count their reads. */
+/** Ready queues over rows in a map; `asked` counts the reads. */
 function setup() {
   const rows = new Map<string, TaskRow>();
   const asked = { count: 0 };
@@ -57,7 +57,7 @@ it("the end of a hold costs the same for any number of waiting tasks of its limi
     return task === null ? null : lines.handOut(tx, task, { holder: "ann", termMs: 0, now: 0 });
   };
   const held = Array.from({ length: 10 }, take) as TaskRow[];
-  // Those that have to wait for room are put aside, some at each look.
+  // Tasks that wait for room are parked, a limited number of them in each call of `take`.
   looks = 0;
   expect(take()).toBeNull();
   expect(looks).toBe(20);
@@ -95,7 +95,7 @@ it("claims from a backlog that memory does not have load the rows of the next ta
   const claim = (max: number) => board.claim({ reach: { names: ["work"], labels: [] }, holder: "ann", termMs: 1_000, max });
   const claimed = await Promise.all(Array.from({ length: 100 }, () => claim(1)));
   expect(claimed.map(({ tasks: [task] }) => task?.id)).toEqual(tasks.slice(0, 100).map(({ id }) => id));
-  // One row a load before.
+  // Without this, each load would have one row.
   expect(loaded.length).toBeLessThan(10);
   loaded.length = 0;
   expect((await claim(50)).tasks).toHaveLength(50);

@@ -159,7 +159,7 @@ describe("why a task waits", () => {
     expect(why(queued([], { lane: null, step: "nap", signal: "nap", dueAt: clock.now() }))?.reason).toBe("signal");
   });
 
-  describe("where tasks are brought to workers", () => {
+  describe("where the server sends tasks to workers", () => {
     function carried() {
       const world = setup();
       const { clock, workers, lanes, limits } = world;
@@ -180,7 +180,7 @@ describe("why a task waits", () => {
     const away = "Kafka at broker:9092 has been out of reach for 4 s (refused)";
     const reach = { names: ["command"], labels: [] };
 
-    it("a task on its way was sent, or waits for what carries it", async () => {
+    it("a task was sent, or waits because its transport cannot be reached", async () => {
       const { clock, why, queued, breakDown } = carried();
       const offered = queued([], { state: "offered", claimedAt: clock.now() });
       expect(why(offered)).toEqual({ reason: "sent", text: "it was sent to the workers of command 0 s ago, and none has taken it up yet" });

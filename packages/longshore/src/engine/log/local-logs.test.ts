@@ -41,7 +41,7 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect((await texts()).map((text) => text[0])).toEqual([..."0123456789"]);
   });
 
-  it("a very long chunk is stored in pieces that no character is cut by, and is recognised when it is sent again", async () => {
+  it("a very long chunk is stored in pieces that cut no character, and is recognised when it is sent again", async () => {
     const { logs, texts } = await setup();
     const text = `${"x".repeat(262_143)}🚢${"y".repeat(300_000)}\n`;
     expect((await logs.append(batch([line(text, 7)]))).dropped).toBe(0);
@@ -192,7 +192,7 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await texts()).toEqual([]);
   });
 
-  it("keeps characters that databases stumble over", async () => {
+  it("characters that are difficult for databases are kept", async () => {
     const { logs, texts } = await setup();
     const odd = ["\u0000nul\u0000\n", "\ud800 half a pair\n", "日本語 🚢\n", "", '"quoted" \\ \r\n'];
     await logs.append(batch(odd.map((data, sequence) => line(data, sequence))));

@@ -1,4 +1,4 @@
-// What of parts is SQLite's own: uids that share a hash, and rows that go with their run.
+// What only SQLite does with parts: uids that share a hash, and rows that are removed with their run.
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openEngineWithStore } from "../../../test/support/engine.ts";
@@ -75,7 +75,7 @@ describe("parts in SQLite", () => {
     ]);
   });
 
-  it("go with their run", async () => {
+  it("are removed with their run", async () => {
     const { engine, claim, rows, start } = await setup();
     const run = await start();
     const hold = await claim();

@@ -19,7 +19,7 @@ describe("a table of uids", () => {
     expect([table.find(7), table.find(7 + 64), table.find(8)]).toEqual([[1, 2, 3], [4], []]);
   });
 
-  it("finds no more what was taken back, and all that was added around it", () => {
+  it("does not find what was taken back, and finds all that was added around it", () => {
     const table = new UidTable();
     for (let at = 1; at <= 100; at++) table.add(7, at);
     for (let at = 2; at <= 100; at += 2) table.remove(7, at);
@@ -29,7 +29,7 @@ describe("a table of uids", () => {
     expect([table.find(7), table.find(8).length]).toEqual([odd, 900]);
   });
 
-  it("hashes as data files have it", () => {
+  it("computes the hashes that data files contain", () => {
     expect(["", "a", "part-1", "\u20ac"].map(hashOf)).toMatchInlineSnapshot(`
       [
         2872998923,

@@ -80,7 +80,7 @@ describe("following results", () => {
     expect(ledger.started.filter((node) => node === width)).toHaveLength(1);
   });
 
-  it("fails a step at whose template its dialect stumbles, and takes the report before it", () => {
+  it("fails a step whose template makes its dialect throw, and accepts the report before it", () => {
     const make = () => {
       throw new TypeError("no such text");
     };
@@ -89,7 +89,7 @@ describe("following results", () => {
     expect(ledger.run).toMatchObject({ state: "failed", error: expect.stringContaining("no such text") });
   });
 
-  it("fails a run at whose output its dialect stumbles", () => {
+  it("fails a run whose output makes its dialect throw", () => {
     const make = () => {
       throw new RangeError("too deep");
     };
@@ -144,7 +144,7 @@ describe("a step that does not succeed", () => {
     expect(ledger.started).toEqual([0, 1, 2]);
   });
 
-  it("does not keep a step from starting that always starts; its result reads as null", () => {
+  it("does not prevent the start of a step that always starts, and its result reads as null", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], waitsFor: "settled", input: outputsOf(0) }])).start();
     ledger.fail(0);
     expect(ledger.inputs.get(1)).toBe("[null]");

@@ -43,7 +43,7 @@ describe("a decision that would be large", () => {
     expect(starts).toBeLessThanOrEqual(75);
   });
 
-  it("records a step with what a run has brought alone, because that may be large", () => {
+  it("records a step that can lengthen the plan in a decision of its own, because many nodes may follow", () => {
     const plan = fork();
     const [first, ...others] = plan.nodes;
     const grown = { ...plan, nodes: [{ ...first!, grows: { of: [], make: () => ({ value: null }) } }, ...others] };
@@ -61,7 +61,7 @@ describe("a decision that would be large", () => {
     for (; !step.done; step = work.next()) slices++;
     expect(step.value).toMatchObject({ start: [0], reopen: [] });
     expect(step.value.all.size).toBe(many + 1);
-    // All nodes are walked over three times.
+    // Three passes visit all nodes.
     expect(slices).toBeGreaterThanOrEqual(Math.floor((3 * many) / sliceItems));
   });
 

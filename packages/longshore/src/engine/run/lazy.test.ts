@@ -4,7 +4,7 @@ import { Ledger, outputsOf, planOf, type Reads, type Step, value } from "../../.
 /** Chooses its first case when the step gave "yes". */
 const saysYes = (step: number): Reads => ({ of: [step], make: ([output]) => ({ value: output === "yes" ? 0 : 1 }) });
 
-/** Step 0 chooses; then 2 or 3 is run, each behind a node of its own; 6 reads what was chosen. */
+/** Step 0 chooses. Then step 2 or 3 runs, each behind a node of its own. Step 6 reads what was chosen. */
 const branching = (wanted = [6]) =>
   planOf(
     [
@@ -51,7 +51,7 @@ describe("a lazy plan", () => {
     expect(ledger.started).not.toContain(other);
   });
 
-  it("takes a step for done that ran for another node before it was chosen", () => {
+  it("does not run a chosen step again that has run for another node before", () => {
     const ledger = new Ledger(branching([6, 2])).start();
     expect(ledger.open).toEqual([0, 2]);
     ledger.done(2);
@@ -60,7 +60,7 @@ describe("a lazy plan", () => {
     expect(ledger.started).toEqual([0, 2, 6]);
   });
 
-  it("lets two that choose the same step have it run once", () => {
+  it("runs a step once that two nodes choose", () => {
     const chooser = { waitsFor: "settled" as const, chooses: { by: value(0), cases: [[2]] } };
     const ledger = new Ledger(planOf([chooser, chooser, {}], { wanted: [0, 1] })).start();
     expect(ledger.started).toEqual([2]);
@@ -163,7 +163,7 @@ describe("trying a lazy run again", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("begins again with nothing wanted but what is from the beginning", () => {
+  it("wants only what is wanted from the beginning when the run begins again", () => {
     const ledger = new Ledger(branching()).start();
     ledger.done(0, "yes");
     ledger.tell({ kind: "cancel" });

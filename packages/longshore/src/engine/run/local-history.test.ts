@@ -4,10 +4,10 @@ import { attemptsKeptMax } from "../board/task.ts";
 import type { ReadTx } from "../tx.ts";
 import { LocalHistory } from "./local-history.ts";
 
-/** Memory reads at once. */
+/** A store in memory reads synchronously. */
 const tx: ReadTx = { isOperation: false, loaded: new Map() };
 
-it("a page has no more child runs of a task than attempts of it are kept", async () => {
+it("a page has at most as many child runs of a task as attempts of the task are kept", async () => {
   const parts = await openParts("memory");
   await parts.define("w", ["a", "b"]);
   const { id, definitionId } = await parts.start("w");

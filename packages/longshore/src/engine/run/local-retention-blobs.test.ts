@@ -1,4 +1,4 @@
-// Retention of blobs: those that no open run and task names are removed.
+// Retention of blobs: those that no open run or task names are removed.
 
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -74,7 +74,7 @@ describe.each(places)("retention of blobs in %s", (place) => {
     expect(there.map((blob) => blob !== undefined)).toEqual([true, true, true, false, false]);
   });
 
-  it("a blob that a part names which is put while others are pruned stays, also when that is in the same commit", async () => {
+  it("a blob stays that is named by a part which is put while others are pruned, also in the same commit", async () => {
     const { parts, blobs, references, streams, post } = await setup(place);
     const [earlier, alongside] = [await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8)), await blobs.put(randomBytes(8))];
     parts.clock.jump(2 * dayMs);

@@ -117,7 +117,7 @@ describe.each(places)("retention in %s", (place) => {
       return task;
     };
     const [gone, open] = [await put("T1", 900), await put("T2", 3)];
-    // It has read of the other, too.
+    // It has read parts of the other task, too.
     await streams.finish({ taskId: "T1", grant: gone.grant }, "T2", ["p0", "p1"]);
     await parts.complete(gone);
     expect(rows()).toMatchObject({ part: 903, part_uid: 10, part_read: 1 });
@@ -130,7 +130,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await streams.read("T1", 0, 10)).parts).toEqual([]);
   });
 
-  it("a task without a run is no run's business: pruning runs leaves it, and the other way round", async () => {
+  it("pruning runs leaves tasks without a run, and the other way round", async () => {
     const { parts, prune, rows, post } = await setup(place);
     await parts.define("w", ["a"]);
     await parts.finish("w");

@@ -33,7 +33,7 @@ describe("plans", () => {
     expect(findCycle([node("x", []), node("a", [2, 0]), node("b", [3]), node("c", [1])])).toEqual(["a", "b", "c", "a"]);
   });
 
-  it("look along a chain of any length", () => {
+  it("are searched for circles along a chain of any length", () => {
     const chain = Array.from({ length: 20_000 }, (_, at) => node(`s${at}`, at === 0 ? [] : [at - 1]));
     expect(findCycle([...chain].reverse().map((step) => ({ ...step, after: step.after.map((up) => chain.length - 1 - up) })))).toBeNull();
     expect(findCycle(chain.map((step, at) => (at === 0 ? node("s0", [chain.length - 1]) : step)))).toHaveLength(20_001);

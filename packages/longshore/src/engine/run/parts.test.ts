@@ -13,7 +13,7 @@ describe("a node that waits for a first part", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("loads no row that a node on the end would not, and none when nothing waits", () => {
+  it("loads no row that a node which waits for the end would not load, and none when nothing waits", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }])).start();
     ledger.part(0);
     ledger.done(0);

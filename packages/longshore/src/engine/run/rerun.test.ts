@@ -48,7 +48,7 @@ describe("a rerun from a step whose upstream starts again", () => {
 
 describe("a retry of a lazy plan", () => {
   /** The condition 0 chooses between 1 and 2: a chooser 3 inside the first, whose choice needs nothing, leads to 4. */
-  it("wants nothing of a branch that is chosen again, until it is", () => {
+  it("wants no node of a branch until the branch is chosen again", () => {
     const by = (of: number[]) => ({ of, make: (outputs: unknown[]) => ({ value: outputs[0] === "no" ? 1 : 0 }) });
     const steps: Step[] = [
       { onFailure: "permit" },

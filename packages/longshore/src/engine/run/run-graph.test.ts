@@ -58,7 +58,7 @@ describe("the graph of a plan", () => {
     const making = planGraph(planOf(...Array.from({ length: count }, (_, at) => work(`s${at}`))));
     let slices = 1;
     while (making.next().done !== true) slices++;
-    // Each of three walks through the nodes.
+    // Three passes visit all nodes.
     expect(slices).toBeGreaterThan((3 * count) / sliceItems);
   });
 

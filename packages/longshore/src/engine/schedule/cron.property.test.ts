@@ -107,7 +107,7 @@ function minuteByMinute(cron: string, minutes: readonly { at: number; local: num
 const times = new Times();
 beforeAll(() => times.load());
 
-it.each(places)("the times in %s around %s are those of a look at every minute", (timezone, around) => {
+it.each(places)("the times in %s around %s are those that a check of every minute finds", (timezone, around) => {
   const minutes = minutesOf(timezone, around);
   const start = minutes[0]?.at ?? 0;
   const end = start + minutes.length * minuteMs;

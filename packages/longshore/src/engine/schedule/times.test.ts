@@ -42,7 +42,7 @@ describe("cron expressions with seconds", () => {
     expect(own.last(when, found[0] as number, begin + 49_999)).toBe(begin + 30_000);
   });
 
-  it("have a last time up to another that is found to the second, among many", async () => {
+  it("have a last time before another time, found to the second among many", async () => {
     const own = new Times();
     await own.load();
     const when = { kind: "crons", crons: zones, from: null, until: null } as const;
