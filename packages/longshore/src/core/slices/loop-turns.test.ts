@@ -36,7 +36,7 @@ it("waiting connections continue one after the other, and none continues twice b
   const turns = new LoopTurns();
   const all = Array.from({ length: 12 }, () => worker(turns, 1_000));
   for (let at = 0; at < 3; at++) await turn();
-  // Four connections get their whole share in each of three turns, the others what they need.
+  // In each turn, four waiting connections continue with a whole share. So after three turns, all twelve have continued once.
   for (const { done } of all) expect(done.length).toBe(2);
 });
 

@@ -77,14 +77,14 @@ describe.each(places)("logs in %s", (place: Place) => {
     expect(await texts()).toEqual(["a\n", "b\n", "c\n"]);
   });
 
-  it("[G47] batches that all carry sequence 0 with other data are all kept, in arrival order", async () => {
+  it("[G47] batches with sequence 0 and different data are all kept, in arrival order", async () => {
     const { logs, texts } = await setup();
     const sent = Array.from({ length: 50 }, (_, n) => `line ${n}\n`);
     for (const text of sent) await logs.append(batch([line(text)]));
     expect(await texts()).toEqual(sent);
   });
 
-  it("equal chunks inside one batch are no resend of each other", async () => {
+  it("equal chunks inside one batch are all stored, and all recognised when the batch is sent again", async () => {
     const { logs, texts } = await setup();
     const sent = batch([line("tick\n"), line("tick\n"), line("tick\n")]);
     expect((await logs.append(sent)).stored).toBe(3);
@@ -251,7 +251,7 @@ describe("logs after a restart", () => {
     expect((await logs.read("R1.0", { limit: 10 })).map((chunk) => chunk.data)).toEqual(["a\n", "a\n", "b\n", "c\n"]);
   });
 
-  it("a full log stays full without saying so twice", async () => {
+  it("a full log stays full, and gets no second mark", async () => {
     const parts = await openParts("a file");
     const first = new LocalLogs({ ...parts, taskBytesMax: 100 });
     await first.append(batch([line("x".repeat(200))]));

@@ -284,7 +284,7 @@ describe("trying a run again", () => {
     expect(ledger.run.state).toBe("succeeded");
   });
 
-  it("runs a step that always starts again after the upstream that it had been started without", () => {
+  it("runs a step that always starts a second time, after the upstream that had failed", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], waitsFor: "settled", input: outputsOf(0) }])).start();
     ledger.fail(0);
     ledger.done(1);

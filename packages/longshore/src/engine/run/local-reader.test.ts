@@ -198,7 +198,7 @@ describe.each(places)("reading from %s", (place) => {
     expect(await ids({ limit: 10 })).toEqual([`${open.id}.0`, `${run.id}.1`, `${run.id}.0`, "000"]);
   });
 
-  it("a hold that was renewed in memory alone is shown as it is", async () => {
+  it("a hold that was renewed only in memory is shown with its new end", async () => {
     const { parts, reader } = await setup();
     const run = await parts.start("other");
     const task = await parts.claim();
@@ -255,7 +255,7 @@ describe.each(places)("reading from %s", (place) => {
     expect([...(await reader.queued())]).toEqual([["work", 1]]);
   });
 
-  it("counts are those that are kept", async () => {
+  it("counts are those of the stored runs and tasks", async () => {
     const { parts, reader } = await setup();
     await parts.finish("w");
     await parts.start("w");

@@ -16,7 +16,7 @@ describe.each(places)("retention of blobs in %s", (place) => {
     expect(await blobs.stat(fresh.hash)).toBeDefined();
   });
 
-  it("blobs beyond the count go, those first that were used longest ago", async () => {
+  it("blobs above the count are removed, those first that were used longest ago", async () => {
     const { parts, blobs, prune } = await setup(place);
     const stored: string[] = [];
     for (let n = 0; n < 5; n++) {

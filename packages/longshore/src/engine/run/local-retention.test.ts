@@ -56,7 +56,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await parts.runs.run(open.id))?.state).toBe("succeeded");
   });
 
-  it("above the count the oldest endings go, in any number of batches", async () => {
+  it("above the count, the runs that ended first are removed, in any number of batches", async () => {
     const { parts, prune, rows } = await setup(place);
     await parts.define("w", ["a"]);
     const ended = [];
@@ -82,7 +82,7 @@ describe.each(places)("retention in %s", (place) => {
     expect((await prune({ runs: { ...forever, count: 0 } })).runs).toBe(1);
   });
 
-  it("tasks without a run go by age and by count, with their attempts and logs", async () => {
+  it("tasks without a run are removed by age and by count, with their attempts and logs", async () => {
     const { parts, prune, rows, log, post } = await setup(place);
     for (const id of ["T1", "T2", "T3"]) {
       const task = await post(id);
@@ -100,7 +100,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(parts.counts.endedTasks).toBe(2);
   });
 
-  it("the parts of a task without a run go with it, in small transactions, and those of others stay", async () => {
+  it("the parts of a task without a run are removed with it, in small transactions, and those of others stay", async () => {
     const { parts, streams, prune, rows, post } = await setup(place);
     const put = async (id: string, count: number) => {
       const task = await post(id);
@@ -183,7 +183,7 @@ describe.each(places)("retention in %s", (place) => {
     for (const run of after) if (run !== undefined) expect((await parts.runs.run(run.id))?.state).toBe("succeeded");
   });
 
-  it("logs go before the runs and tasks that they belong to, in small transactions; those of open ones stay", async () => {
+  it("logs are removed before their runs and tasks, in small transactions, and those of open ones stay", async () => {
     const { parts, prune, rows, log, post } = await setup(place);
     await parts.define("w", ["a"]);
     const old = await parts.finish("w");
@@ -211,7 +211,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(rows()).toMatchObject({ run: 3, log: 0 });
   });
 
-  it("above their count, the logs of the oldest endings go", async () => {
+  it("above their count, the logs of the runs that ended first are removed", async () => {
     const { parts, prune, rows, log } = await setup(place);
     await parts.define("w", ["a"]);
     for (let n = 0; n < 130; n++) {
@@ -254,7 +254,7 @@ describe.each(places)("retention in %s", (place) => {
     expect(parts.commit.commits).toBe(before);
   });
 
-  it("an abort stops it after the current transaction, and the next pruning continues", async () => {
+  it("an abort stops a pruning after the current transaction, and the next pruning continues", async () => {
     const { parts, prune, rows } = await setup(place);
     await parts.define(
       "large",
