@@ -126,7 +126,7 @@ describe("stored bytes", () => {
       detail: { field: "quotas.documentBytes", expected: "at most 300 bytes" },
     });
     await expect(document("a", "x".repeat(290))).rejects.toMatchObject({ code: "LONGSHORE_LIMIT" });
-    // What the server itself needs is kept all the same.
+    // A document that the server itself needs is kept nevertheless.
     expect(await documents.keepDocument({ kind: "own", name: "b", version: 1, body: "x".repeat(200) }, { own: true })).toBe(true);
     await documents.removeDocument("own", "b");
     expect(await document("a", "x".repeat(10))).toBe(true);
@@ -146,7 +146,7 @@ describe("stored bytes", () => {
     expectTrue(parts);
   });
 
-  it("an attempt beyond the quota is kept without its texts: that it is over cannot be refused", async () => {
+  it("an attempt beyond the quota is kept without its texts, because its end cannot be refused", async () => {
     const { parts, post } = await setup(undefined, { attemptBytes: 300 });
     let task = await post("T1", again);
     for (const error of ["e".repeat(100), "f".repeat(200)]) {

@@ -62,7 +62,7 @@ describe.each(places)("blobs with rows in %s", (place) => {
     found?.content.destroy();
   });
 
-  it("empty content is content", async () => {
+  it("empty content is stored like any other", async () => {
     const { blobs } = await setup();
     const { hash, bytes } = await blobs.put(new Uint8Array());
     expect(bytes).toBe(0);
@@ -158,7 +158,7 @@ describe.each(places)("blobs with rows in %s", (place) => {
     expect((await buffer(found.content)).equals(content)).toBe(true);
   });
 
-  it("old files without a row are swept up, young ones and known ones stay", async () => {
+  it("old files without a row are removed, and young files and those with a row stay", async () => {
     const { parts, blobs, path } = await setup();
     const known = await blobs.put(randomBytes(10));
     const litter = path(`00${"1".repeat(62)}`);
@@ -182,7 +182,7 @@ describe.each(places)("blobs with rows in %s", (place) => {
     expect(await blobs.get(hash)).toBeUndefined();
   });
 
-  it("a row that cannot be written refuses the blob, and storing it later works", async () => {
+  it("a blob is refused when its row cannot be written, and can be stored later", async () => {
     const { parts, blobs } = await setup();
     const content = randomBytes(10);
     parts.db.exec("CREATE TRIGGER refuse BEFORE INSERT ON blob BEGIN SELECT raise(FAIL, 'no room'); END");

@@ -81,7 +81,7 @@ describe("lanes", () => {
     expect(lanes.choose([laneOf("first"), laneOf("last")], 1_000)).toEqual(laneOf("last"));
   });
 
-  it("refuse a task that names none", () => {
+  it("refuse a task that names no lane", () => {
     expect(() => setup().lanes.choose([], 0)).toThrow("at least one lane");
   });
 

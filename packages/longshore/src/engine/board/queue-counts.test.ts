@@ -148,7 +148,7 @@ describe("the counts of a lane", () => {
           await clock.advance(0);
           expect(await world.counts()).toMatchObject(await world.rows());
         }
-        // What is left would fill the lists that the next worlds read.
+        // Tasks that are left would fill the lists that the next worlds read.
         const { board, lane, key, ids } = world;
         world.leave();
         for (const id of ids) await board.cancel(id);

@@ -129,7 +129,7 @@ describe("the fence", () => {
     expect(ask(held, { grant: 1, holder: "bob" })).toBe("stale");
   });
 
-  it("returns stale from the very moment the term ends, swept or not", () => {
+  it("returns stale from the moment the term ends, although its deadline has not fired yet", () => {
     for (const state of ["offered", "held", "cancelling"] as const) {
       for (const verb of reports) {
         expect(ask(taskIn(state, { grant: 3, holdUntil: now }), { grant: 3 }, verb)).toBe("stale");
@@ -175,7 +175,7 @@ describe("deadlines of a task", () => {
     expect(passedDeadline(taskIn("offered", { ...offer, endBy: 20 }), 40)).toBe("endBy");
   });
 
-  it("that pass at one moment count by how much they end", () => {
+  it("that pass at the same time count by how much they end", () => {
     const same = { claimBy: 10, holdUntil: 10, endBy: 10 };
     expect(passedDeadline(taskIn("held", same), 10)).toBe("endBy");
     expect(passedDeadline(taskIn("held", { ...same, totalBy: 10 }), 10)).toBe("totalBy");

@@ -157,7 +157,7 @@ describe("any lazy plan", () => {
     );
   });
 
-  it("wants no node again that no choice leads to any longer", () => {
+  it("wants only the nodes that its choices lead to after a restart", () => {
     fc.assert(
       fc.property(story, fc.infiniteStream(fc.nat(1_000)), (told, stream) => {
         const { ledger, partOf } = played(told, stream);

@@ -112,10 +112,10 @@ describe.each(places)("summaries of runs from %s", (place) => {
     expect(await idsOf({ parent: children[0] as string })).toEqual([]);
   });
 
-  it("looks at a bounded number of runs for a page, and reports at how many", async () => {
+  it("are searched in a bounded number of runs for each page, which reports the number", async () => {
     const { parts, summaries, slices, idsOf } = await setup();
     const { id } = await parts.start("other", { alias: "first" });
-    // Copied in SQL: starting them takes too long.
+    // The runs are copied in SQL, because starting them takes too long.
     const columns = (parts.db.prepare("PRAGMA table_info(run)").all() as { name: string }[]).map(({ name }) => name);
     const made: Record<string, string> = { id: `'${id.slice(0, -5)}' || printf('%05d', n)`, alias: "'copy'" };
     parts.db.exec(`INSERT OR IGNORE INTO run (${columns.join(", ")})
