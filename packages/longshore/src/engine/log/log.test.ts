@@ -1,4 +1,4 @@
-// Followers are tried on a real store, so that what is replayed comes from disk and what is live passes through commits.
+// Followers are tested on a real store. So replayed chunks come from rows, and live chunks pass through commits.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openParts, places } from "../../../test/support/parts.ts";

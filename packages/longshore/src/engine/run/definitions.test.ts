@@ -14,7 +14,7 @@ const plan = makePlan({ dialect: "d", nodes: [], output: null });
 const small = { id: "small", name: "small", dialect: "d", source: "{}" };
 const large = { id: "large", name: "large", dialect: "d", source: " ".repeat(atOnceCharsMax + 1) };
 
-/** A store of definitions whose large plans are there when `made` is called. */
+/** A store of definitions whose large plans are ready when `made` is resolved. */
 async function open() {
   const db = await openDatabase(":memory:", { synchronous: "NORMAL" });
   onTestFinished(() => db.close());
@@ -79,7 +79,7 @@ it("a definition that was removed with its run is stored again when it is needed
   expect(count()).toBe(1);
 });
 
-it("a caller gets a large definition with its plan", async () => {
+it("a caller gets a large definition when its plan is ready", async () => {
   const { definitions, calls, made } = await open();
   const found = definitions.withPlan(definitions.byId(committed, "large")!);
   made.resolve(plan);

@@ -11,7 +11,7 @@ const starts = stepsMax / startSteps;
 const wide = () => planOf(Array.from({ length: many }, (): Step => ({})));
 /** One step, and all others after it. */
 const fan = () => planOf(Array.from({ length: many + 1 }, (_, at): Step => (at === 0 ? {} : { after: [0] })));
-/** An instant that starts all others, and a join for them: what a fork of Conductor is. */
+/** An instant that starts all others, as a fork does. */
 function fork() {
   const plan = planOf([{ gives: 1 }, ...Array.from({ length: many }, (): Step => ({ demanded: true }))]);
   const [first, ...others] = plan.nodes;

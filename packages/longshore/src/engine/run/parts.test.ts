@@ -48,7 +48,7 @@ describe("a node that waits for a first part", () => {
     expect(ledger.started).toEqual([0, 1, 2, 3]);
   });
 
-  it("begins after a part that arrived during the pause of its run, when the run is resumed", () => {
+  it("begins with a part that arrives after its run was paused and resumed", () => {
     const ledger = new Ledger(planOf([{}, { after: [0], onFirstPart: [0] }])).start();
     ledger.tell({ kind: "pause" });
     ledger.tell({ kind: "resume" });

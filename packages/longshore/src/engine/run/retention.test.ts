@@ -53,7 +53,7 @@ describe("the retention loop", () => {
     await retention.stop();
   });
 
-  it("keeps the age of the file with the first pruning and each hour after it", async () => {
+  it("stores the age mark with the first pruning and each hour after it", async () => {
     const { clock, marks, retention } = setup(() => Promise.resolve(nothing));
     const start = clock.now();
     await clock.advance(130 * minuteMs);
@@ -103,7 +103,7 @@ describe("the retention loop", () => {
   });
 });
 
-it("what is not set has its default", () => {
+it("a setting that is absent has its default", () => {
   expect(retentionPolicy()).toEqual(retentionDefault);
   expect(retentionPolicy({ runs: { count: 5 }, blobs: { ageMs: undefined } })).toEqual({
     ...retentionDefault,
