@@ -4,7 +4,7 @@ import { NeedsOwner } from "./needs-owner.ts";
 import { storedReads } from "./stored-reads.ts";
 import type { ReadTx } from "./tx.ts";
 
-/** Rows that are of a later state at each load. */
+/** Each load returns rows of a later state. */
 function setup() {
   let state = 0;
   const loads: string[][] = [];

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { keptError } from "./report-texts.ts";
 
-it("an error is stored unchanged; of a long one head and tail, and no NUL", () => {
+it("an error is stored without NUL, and a long one is cut in the middle", () => {
   expect(keptError("no luck")).toBe("no luck");
   expect(keptError("a\0b")).toBe("a\ufffdb");
   const kept = keptError(`begin${"\0".repeat(100_000)}end`);

@@ -21,7 +21,7 @@ it("a caller also waits for messages that a message creates", async () => {
   expect(order).toEqual(["second", "answered"]);
 });
 
-it("a caller continues when message processing stops, although the message was never stored", async () => {
+it("a caller continues when messages are no longer carried out, although its message was not reached", async () => {
   const carried = new CarriedMessages(new TestClock());
   let isCarrying = true;
   const waiting = carried.wait(

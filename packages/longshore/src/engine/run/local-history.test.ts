@@ -23,7 +23,7 @@ it("a page has at most as many child runs of a task as attempts of the task are 
   expect(page?.children.length).toBeLessThanOrEqual(attemptsKeptMax + 1);
 });
 
-it("what a run has not decided yet counts as active, except first parts: the steps that give them are open", async () => {
+it("what a run has not decided yet is counted, except first parts, because the steps that produce them are open", async () => {
   const parts = await openParts("memory");
   await parts.define("w", ["a", "b"]);
   const { id } = await parts.start("w");

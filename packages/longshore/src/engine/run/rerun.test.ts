@@ -47,7 +47,7 @@ describe("a rerun from a step whose upstream starts again", () => {
 });
 
 describe("a retry of a lazy plan", () => {
-  /** The condition 0 chooses between 1 and 2: a chooser 3 inside the first, whose choice needs nothing, leads to 4. */
+  /** Node 6 chooses between 1 and 2 by the result of step 0. Node 3 belongs to the branch of 1, and always chooses step 4. */
   it("wants no node of a branch until the branch is chosen again", () => {
     const by = (of: number[]) => ({ of, make: (outputs: unknown[]) => ({ value: outputs[0] === "no" ? 1 : 0 }) });
     const steps: Step[] = [

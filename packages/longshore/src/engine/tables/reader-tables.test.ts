@@ -44,7 +44,7 @@ describe("open tasks with and without a lane", () => {
     expect(counts.ended).toBe(2);
   });
 
-  it("are missed together by a store that has neither at hand", () => {
+  it("are missed together when the store has loaded neither", () => {
     const rows = {
       scan({ index }: Scan) {
         throw new Missing(index);

@@ -36,7 +36,7 @@ describe("Which columns of a task are written", () => {
     expect([...compared, ...written(atPlainEnd)].sort()).toEqual(written([...holding, ...closing, ...ending]));
   });
 
-  it("needs only values that a new task without options has", () => {
+  it("uses as usual values those of a new task without options", () => {
     const fresh = newTask({ id: "t", step: "s", lanes: [], input: "null", policy: null }, 0, null);
     const usual = Object.keys(taskTable.usual ?? {});
     const row = Object.fromEntries(taskTable.columns.filter(([name]) => usual.includes(name)).map(([name, value]) => [name, value(fresh)]));
