@@ -40,6 +40,22 @@ describe("a called worker", () => {
     });
   });
 
+  it("that announces its response without an end is not read on", async () => {
+    const { worker } = await hostile(({ response }) => {
+      const announce = () => {
+        if (response.destroyed) return;
+        response.writeProcessing();
+        setImmediate(announce);
+      };
+      announce();
+    });
+    const client = await WorkerClient.open({ url: new URL(worker.url), makeId: () => "1" });
+    onTestFinished(() => client.close());
+    const body = '{"jsonrpc":"2.0","id":"1","method":"components/execute","params":{}}';
+    const answer = client.execute(body, "h", { signal: new AbortController().signal });
+    await expect(answer).rejects.toThrow("announced a response 8 times");
+  });
+
   it("cannot use more memory for its responses than the share of one worker", async () => {
     const body = "x".repeat(1_000);
     const { worker } = await hostile(({ response }) => {

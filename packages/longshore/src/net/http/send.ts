@@ -65,6 +65,18 @@ export interface PoolOptions {
 /** A server announces a response once or twice. Each announcement begins the time for the headers again. */
 const announcementsMax = 8;
 
+/** Counts the statuses below 200 of one response, which only announce it, and ends a response that is announced without an end. */
+export class Announcements {
+  #count = 0;
+
+  add(controller: Dispatcher.DispatchController): void {
+    if (++this.#count <= announcementsMax) return;
+    controller.abort(
+      new LongshoreError("LONGSHORE_UNREACHABLE", `The server announced a response ${announcementsMax} times and sent none.`),
+    );
+  }
+}
+
 export interface SendLimits {
   readonly bytesMax?: number | undefined;
   /** After this time, a response that arrives with less than 1 KiB a second is refused. */
@@ -106,7 +118,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #reason = "";
   #beganMs = 0;
   #bytes = 0;
-  #announcements = 0;
+  readonly #announcements = new Announcements();
   #headers: Reply["headers"] = {};
 
   constructor(options: ExchangeOptions) {
@@ -123,19 +135,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Reply["headers"], reason = ""): void {
-    if (status < 200) return this.#announced(controller);
+    if (status < 200) return this.#announcements.add(controller);
     this.#status = status;
     this.#reason = reason;
     this.#headers = headers;
     this.#beganMs = this.#options.steady();
-  }
-
-  /** A status below 200 only announces the response. */
-  #announced(controller: Dispatcher.DispatchController): void {
-    if (++this.#announcements <= announcementsMax) return;
-    controller.abort(
-      new LongshoreError("LONGSHORE_UNREACHABLE", `The server announced a response ${announcementsMax} times and sent none.`),
-    );
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -6,6 +6,7 @@ import type { ByteBudget } from "../../../../../core/byte-budget.ts";
 import { JsonScan } from "../../../../../core/json/json-scan.ts";
 import { payloadRequestBytes } from "../../../../../core/payload-size.ts";
 import { EventParser } from "../../../../../net/http/read-events.ts";
+import { Announcements } from "../../../../../net/http/send.ts";
 import { instanceHeader } from "../../../wire/http/headers.ts";
 
 export interface WorkerReply {
@@ -59,6 +60,7 @@ class Handler implements Dispatcher.DispatchHandler {
   readonly #resolve: (reply: WorkerReply) => void;
   readonly #reject: (error: unknown) => void;
   readonly #receiving: ByteBudget;
+  readonly #announcements = new Announcements();
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   /** Bytes of the response, or of the incomplete event. The same number is reserved in the budget. */
@@ -83,8 +85,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
-    // A 1xx status precedes the answer.
-    if (status < 200) return;
+    if (status < 200) return this.#announcements.add(controller);
     this.#status = status;
     const instance = headers[instanceHeader];
     this.#instanceId = typeof instance === "string" && instance !== "" ? instance : null;
