@@ -21,6 +21,9 @@ import { documentKinds, type Settings } from "../../src/protocols/conductor/dial
 import { childRequestOf, lookupsOf, snapshot, startInput } from "../../src/protocols/conductor/dialect/snapshot.ts";
 import { parseTaskDef } from "../../src/protocols/conductor/dialect/task-def.ts";
 import { parseWorkflowDef } from "../../src/protocols/conductor/dialect/workflow-def.ts";
+import { RunRenderer } from "../../src/protocols/conductor/server/render-run.ts";
+import { createViews } from "../../src/protocols/conductor/server/view.ts";
+import type { ShownTry } from "./orders.ts";
 import { openRunWorld } from "./run-world.ts";
 
 /** A record in Conductor's form, with the fields that tests read. */
@@ -48,6 +51,8 @@ export async function openConductor(options: { environment?: { [name: string]: s
   const taskDefs = new Map<string, TaskDef>();
   const workflows = new Map<string, WorkflowDef>();
   const newest = (name: string) => [...workflows.values()].filter((one) => one.name === name).sort((a, b) => b.version - a.version)[0];
+
+  const views = createViews(({ id }) => base.planOf({ definitionId: id }));
 
   /** Stores the definition for a run, and returns its id. */
   async function keep(definition: WorkflowDef): Promise<string> {
@@ -193,6 +198,16 @@ export async function openConductor(options: { environment?: { [name: string]: s
             retryCount: task.attempt - task.firstAttempt,
           };
         });
+    },
+    /** The tries of the tasks that workers poll, as the API shows them. */
+    async tries(run: Run): Promise<ShownTry[]> {
+      const renderer = new RunRenderer(base.reader(), views, () => base.clock.now());
+      const found: ShownTry[] = [];
+      for await (const { shown, task } of renderer.records(run, await renderer.viewOf(run))) {
+        const { taskId, attempt, status, output } = shown;
+        if (task.lane !== null) found.push({ taskId, attempt, isCompleted: status === "COMPLETED", output });
+      }
+      return found;
     },
     async record(id: string, ref: string): Promise<Shown> {
       const found = (await world.records(id)).find((record) => record.ref === ref);

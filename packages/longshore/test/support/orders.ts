@@ -34,7 +34,17 @@ export interface Story {
   waits(run: Run, task: TaskRow): boolean;
   /** JSON text. */
   output?(task: TaskRow, random: Random): string;
+  /** The tries of the run's worker tasks as the API shows them, oldest first. */
+  shown?(run: Run): Promise<readonly ShownTry[]>;
   failure?(task: TaskRow, random: Random): FailureReport;
+}
+
+export interface ShownTry {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly isCompleted: boolean;
+  /** JSON text. */
+  readonly output: string | null;
 }
 
 /** Events that the records do not show. */
@@ -60,6 +70,8 @@ class Play implements Known {
   readonly #random: Random;
   /** The life of its run in which a task was completed. */
   readonly #completed = new Map<string, number>();
+  /** The output of each completion that was accepted, by task and attempt. */
+  readonly #accepted = new Map<string, string>();
   /** What workers hold and have not reported on. */
   #held: TaskRow[] = [];
   readonly #named = new Set<string>();
@@ -80,13 +92,13 @@ class Play implements Known {
       // From time to time, two callers act at the same moment.
       await Promise.all(this.#random.chance(0.2) ? [this.#act(), this.#act()] : [this.#act()]);
       await this.#world.settle();
-      this.#check();
+      await this.#check();
     }
     this.way.push("peace");
     for (let round = 0; this.#runs().some(({ state }) => isRunOpen(state)); round++) {
       if (round === roundsMax) throw new Error(`After ${roundsMax} rounds of peace there are open: ${this.#open().join(", ")}.`);
       await this.#workOff();
-      this.#check();
+      await this.#check();
     }
   }
 
@@ -123,8 +135,9 @@ class Play implements Known {
     return this.#world.rows(runId).filter(({ state }) => state !== "forgotten");
   }
 
-  #check(): void {
+  async #check(): Promise<void> {
     for (const run of this.#runs()) {
+      checkShown((await this.#story.shown?.(run)) ?? [], this.#accepted);
       if (run.state === "paused" || run.backlog !== null) continue;
       const fault = this.#story.faultIn(run, new Map(this.#records(run.id).map((task) => [task.step, task])), this);
       if (fault !== null) throw new Error(`run ${run.id} of ${run.workflow} is ${run.state} in life ${run.retries}: ${fault}`);
@@ -239,6 +252,7 @@ class Play implements Known {
     const verdict = await (succeeds ? this.#world.board.complete(hold, output) : this.#world.board.fail(hold, failing));
     this.way.push(`${succeeds ? "complete" : "fail"} ${taskId} ${task.step}: ${verdict}`);
     if (succeeds && verdict === "ok" && task.lane !== null) {
+      this.#accepted.set(`${taskId} ${attempt}`, output);
       if (this.#completed.get(taskId) === life) throw new Error(`${task.step} was completed again in life ${life} of ${task.runId}.`);
       this.#completed.set(taskId, life);
     }
@@ -272,6 +286,18 @@ class Play implements Known {
     }
     for (const lane of this.#story.lanes)
       for (let task = await this.#poll(lane); task !== undefined; task = await this.#poll(lane)) await this.#end(task, 0);
+  }
+}
+
+/** A try that is shown as completed has an accepted completion with this output, and no further try follows it. */
+function checkShown(tries: readonly ShownTry[], accepted: ReadonlyMap<string, string>): void {
+  for (const [at, { taskId, attempt, isCompleted, output }] of tries.entries()) {
+    if (!isCompleted) continue;
+    const reported = accepted.get(`${taskId} ${attempt}`);
+    const shown = `Try ${attempt} of ${taskId} is shown as completed`;
+    if (reported === undefined) throw new Error(`${shown}, and no completion of it was accepted.`);
+    if (reported !== output) throw new Error(`${shown} with ${output}, and was completed with ${reported}.`);
+    if (tries[at + 1]?.taskId === taskId) throw new Error(`${shown}, and was tried again.`);
   }
 }
 

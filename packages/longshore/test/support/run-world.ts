@@ -2,14 +2,17 @@
 
 import { onTestFinished } from "vitest";
 import { idMaker } from "../../src/core/ids.ts";
+import { Slices } from "../../src/core/slices/slices.ts";
 import { Board } from "../../src/engine/board/board.ts";
 import { farDeadlinePrefix } from "../../src/engine/board/local-deadlines.ts";
 import type { TaskRow } from "../../src/engine/board/task.ts";
 import { brainOf } from "../../src/engine/run/brain.ts";
+import { Counts } from "../../src/engine/run/counts.ts";
 import type { Dialect } from "../../src/engine/run/dialect.ts";
 import type { Gate } from "../../src/engine/run/gate.ts";
 import type { RunHistory } from "../../src/engine/run/history.ts";
 import { LocalHistory } from "../../src/engine/run/local-history.ts";
+import { LocalReader } from "../../src/engine/run/local-reader.ts";
 import type { Plan } from "../../src/engine/run/plan.ts";
 import type { Run } from "../../src/engine/run/run.ts";
 import { Runs } from "../../src/engine/run/runs.ts";
@@ -113,6 +116,14 @@ export async function openRunWorld({ dialects: known, sliceTasks, began }: RunWo
     },
     get store() {
       return life.store;
+    },
+    /** What the API reads. */
+    reader(): LocalReader {
+      const { rows, commit, board, runs } = life.store;
+      return new LocalReader({
+        ...{ store: rows, tasks: board.tasks, lanes: board.lanes, runs: runs.runs, definitions: runs.definitions },
+        ...{ read: (work) => commit.read(work), counts: new Counts({ store: rows, commit }), slices: new Slices() },
+      });
     },
     get parts() {
       return life.store.parts;

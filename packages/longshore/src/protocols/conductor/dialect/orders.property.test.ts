@@ -26,6 +26,9 @@ function storyOf(grows: boolean): Parameters<typeof playOrders>[2] {
         world.workflow({ name: "inner", tasks: plans.inner });
         await world.start(plans.w as PlanTask[], { input: { key: random.pick(keys) as string } });
       },
+      // Each output has a task and a hand-out of its own.
+      output: ({ id, grant }) => JSON.stringify({ by: `${id}/${grant}` }),
+      shown: (run) => world.tries(run),
       faultIn: (run, records, known) => faultIn(planOf(run), run, records, known),
       steps: (run, order) =>
         [...everyTask(planOf(run))]
