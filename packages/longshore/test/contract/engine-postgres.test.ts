@@ -111,7 +111,7 @@ else
     it("reports the size of its tables", async () => {
       const engine = await open(server.newUrl());
       const [before] = await engine.size();
-      expect(before).toMatchObject({ part: "tables" });
+      expect(before).toMatchObject({ name: "tables" });
       await engine.board.post([
         { id: "a", step: "a", lanes: [{ name: "a", labels: [] }], input: JSON.stringify(text(100_000)), policy: null },
       ]);
