@@ -158,6 +158,8 @@ export interface Hold {
   attempt?: number;
   grant?: number;
   holder?: string;
+  /** The output so far that the report continues: with another one, the verdict is `busy`. */
+  output?: string | null;
 }
 
 /** For its run the task has ended, although its holder may not know this yet. */
@@ -262,7 +264,7 @@ export function fence(
   if (!isOpen(task.state)) return late(verb, task.closedBy);
   if (hold.holder !== undefined && task.holder !== null && hold.holder !== task.holder) return "busy";
   if (task.state !== "queued" && task.holdUntil !== null && now >= task.holdUntil) return "stale";
-  return "current";
+  return hold.output === undefined || hold.output === task.output ? "current" : "busy";
 }
 
 /** Returns `again` for a report that was applied before; extends are not recorded. */

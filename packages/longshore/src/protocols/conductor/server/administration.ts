@@ -8,9 +8,8 @@ import { parseAttemptId } from "../dialect/ids.ts";
 import { settingsOf } from "../dialect/settings.ts";
 import type { RunRenderer } from "./render-run.ts";
 import { badRequest, json, jsonText, notFound, nothing, text } from "./replies.ts";
-import { type ReportsByReference, reportOf } from "./reports-by-reference.ts";
+import { type ReportsByReference, settleMerged } from "./reports-by-reference.ts";
 import { wholeIn } from "./request.ts";
-import { settle } from "./tasks.ts";
 import type { Workflows } from "./workflows.ts";
 
 export interface AdministrationDeps {
@@ -110,7 +109,7 @@ export class Administration {
     const task = id === undefined ? undefined : await this.#deps.reader.task(id.taskId);
     if (id === undefined || task?.runId !== workflow || task.attempt !== id.attempt || !isOpen(task.state))
       throw notFound(`Found no running task ${taskId} of workflow ${workflow} to update`);
-    await settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, reportOf(request, task));
+    await settleMerged(this.#deps, task, request);
     return nothing;
   };
 

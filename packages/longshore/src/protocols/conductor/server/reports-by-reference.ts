@@ -39,9 +39,11 @@ export class ReportsByReference {
   update = async (request: HttpRequest): Promise<HttpReply> => {
     const run = await this.#run(request);
     const task = await this.#pending(run, request.params.reference as string);
-    const report = reportOf(request, task);
-    if (task === undefined) return nothing;
-    await this.#settle(task, report);
+    if (task === undefined) {
+      reportOf(request, task);
+      return nothing;
+    }
+    await settleMerged(this.#deps, task, request);
     return text(attemptIdOf(task.id, task.attempt));
   };
 
@@ -70,11 +72,7 @@ export class ReportsByReference {
     const reference = request.params.reference as string;
     const task = await this.#pending(run, reference);
     if (task === undefined) throw notFound(`Found no running task ${reference} of workflow ${run.id} to update`);
-    await this.#settle(task, reportOf(request, task));
-  }
-
-  #settle(task: TaskRow, report: Report): Promise<Verdict> {
-    return settle(this.#deps.board, { taskId: task.id, attempt: task.attempt }, task, report);
+    await settleMerged(this.#deps, task, request);
   }
 
   async #run(request: HttpRequest): Promise<Run> {
@@ -98,11 +96,14 @@ export class ReportsByReference {
   async #signal(request: HttpRequest, run: Run): Promise<boolean> {
     for (let before: string | undefined; ; ) {
       const task = await this.#blocked(run);
-      const report = reportOf(request, task);
-      if (task === undefined) return false;
+      if (task === undefined) {
+        reportOf(request, task);
+        return false;
+      }
+      const attempt = attemptIdOf(task.id, task.attempt);
       // A report that is refused although the step still waits is refused again.
-      if ((await this.#settle(task, report)) === "ok" || report.taskId === before) return true;
-      before = report.taskId;
+      if ((await settleMerged(this.#deps, task, request)) === "ok" || attempt === before) return true;
+      before = attempt;
     }
   }
 
@@ -122,8 +123,25 @@ export class ReportsByReference {
   }
 }
 
+/**
+ * Reports on a task. When another report has changed its output since it was read, this one is merged again: otherwise, the other's output
+ * would be lost.
+ */
+export async function settleMerged(
+  { board, reader }: Pick<ReportsByReferenceDeps, "board" | "reader">,
+  task: TaskRow,
+  request: HttpRequest,
+): Promise<Verdict> {
+  for (let read: TaskRow | undefined = task; read !== undefined; read = await reader.task(task.id)) {
+    const hold = { taskId: task.id, attempt: task.attempt, output: read.output };
+    const verdict = await settle(board, hold, read, reportOf(request, read));
+    if (verdict !== "busy") return verdict;
+  }
+  return "gone";
+}
+
 /** The body is the output, merged into the output so far; some clients wrap it in `taskOutput`. */
-export function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
+function reportOf(request: HttpRequest, task: TaskRow | undefined): Report {
   const status = statusOf(request.params.status);
   const body = objectOf(request, "the output");
   const given = isObject(body.taskOutput) && Object.keys(body).length === 1 ? (body.taskOutput as JsonObject) : body;
