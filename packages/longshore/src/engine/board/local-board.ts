@@ -305,6 +305,7 @@ export class LocalBoard implements BoardStore {
   }
 
   async recover(): Promise<void> {
+    await this.remains.recover();
     await this.halts.recover();
     await this.limitChanges.recover();
     await this.#recovery.run();

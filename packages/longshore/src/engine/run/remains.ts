@@ -52,7 +52,7 @@ export class Remains {
   readonly onRemoved = new Set<(ids: readonly string[]) => void>();
   /** One slice at a time: two in one transaction would count the same rows twice. */
   #removing: Promise<unknown> = Promise.resolve();
-  /** False when no id is recorded. After a start of the server, ids may be left from before. */
+  /** False when no id is recorded. */
   #anyRecorded = true;
   /** The number of ids recorded since the start of the server. */
   #recorded = 0;
@@ -63,6 +63,11 @@ export class Remains {
     this.#noted = new Additions(commit, (id) => this.#ids.write({ id }));
     this.#crossedOff = new Additions(commit, (id) => this.#ids.remove([id]));
     this.#steps = tablesOf(stored).flatMap((table) => stepsOf(store, commit, table));
+  }
+
+  /** Must be called at start: ids may be left from before. When none are, the beginning of a run or task reads no row for them. */
+  async recover(): Promise<void> {
+    this.#anyRecorded = (await this.#first()).length > 0;
   }
 
   /** Records that the run or task is removed in this operation: later operations remove its other rows, also after a restart. */
@@ -92,10 +97,14 @@ export class Remains {
   /** Returns false when no id is recorded. */
   async #removeSome(): Promise<boolean> {
     const recorded = this.#recorded;
-    const noted = await this.#commit.read((tx) => [...this.#ids.scan(tx, { by: ["id"], limit: 1 })]);
+    const noted = await this.#first();
     if (noted.length > 0) await this.#commit.run((tx) => this.#removeSlice(tx));
     else if (recorded === this.#recorded) this.#anyRecorded = false;
     return noted.length > 0;
+  }
+
+  #first(): Promise<readonly unknown[]> {
+    return this.#commit.read((tx) => [...this.#ids.scan(tx, { by: ["id"], limit: 1 })]);
   }
 
   #removeSlice(tx: Tx): void {
