@@ -120,6 +120,16 @@ export function functionLivesContract(setup: Setup): void {
       expect(await world.run(id)).toMatchObject({ state: "failed", error: expect.stringContaining("commands[0].node of a turn is 0") });
     });
 
+    it("brings the results of a turn that a pause has stopped with the next turn", async () => {
+      const { world, id, take, report, held } = await pausedInTurn(setup);
+      const asked = { by: "w-9", commands: [{ node: 4, kind: "local", name: "l", after: 1, output: 4 }], received: 1 };
+      const { news } = await world.board.command(holdOf(held?.task), JSON.stringify(asked));
+      expect(JSON.parse(news ?? "null")).toMatchObject({ upTo: 1, results: [], stop: true });
+      expect(await report(held?.task, [], { received: 1 })).toBe("ok");
+      await world.runs.tell(id, { kind: "resume" });
+      expect((await take())?.turn).toMatchObject({ after: 1, upTo: 2, results: [{ node: 4, place: 2, output: 4 }] });
+    });
+
     it("drops results of a pass that ends during a pause, and returns its signals", async () => {
       const { world, id, report, turn, done, held } = await pausedInTurn(setup);
       await report(held?.task, [], { end: { kind: "continued", input: { n: 2 } } });

@@ -25,8 +25,11 @@ export type RunEvent = { now: number; random: number } & (
   | { kind: "go-on"; rest: Rest }
   /** A step has its result. `chars`: its length, which earlier versions did not store. */
   | { kind: "done"; node: number; chars?: number; streamed?: boolean }
-  /** A durable function has reported a turn or, when `isOver` is false, commands in the middle of a turn. */
-  | { kind: "turn"; node: number; report: TurnReport; isOver: boolean }
+  /**
+   * A durable function has reported a turn or, when `isOver` is false, commands in the middle of a turn. `isAnswered`: the worker has its
+   * reply already, without new results.
+   */
+  | { kind: "turn"; node: number; report: TurnReport; isOver: boolean; isAnswered?: true }
   /** An attempt of a step closed without a result. `policy` is the task's own retry policy; without it the plan's applies. */
   | ({ kind: "closed"; node: number; streamed?: boolean; closure: Closure; policy?: RetryPolicy | null } & Tries)
   /** A step ended in another way: its child run did not succeed, or a caller cancelled the step alone. */

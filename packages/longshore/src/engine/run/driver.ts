@@ -11,7 +11,7 @@
 
 import type { Json } from "../../core/json/json.ts";
 import { writeExact } from "../../core/json/json-exact.ts";
-import { type Command, commandText, functionLane, journalMax, type TurnReport, workerOf } from "../../core/turn.ts";
+import { type Command, commandText, functionLane, journalMax, workerOf } from "../../core/turn.ts";
 import { keptError } from "../board/report-texts.ts";
 import type { Lane } from "../board/task.ts";
 import { definesOf, waitPlacement, wakeAtOf, workPlacement } from "./command-placement.ts";
@@ -66,7 +66,7 @@ class Driven {
         this.#begin();
         break;
       case "turn":
-        this.#turn(event.report, event.isOver);
+        this.#turn(event);
         break;
       case "done":
         this.#size.add(event.chars);
@@ -110,7 +110,7 @@ class Driven {
     this.#save();
   }
 
-  #turn(report: TurnReport, isOver: boolean): void {
+  #turn({ report, isOver, isAnswered }: RunEvent & { kind: "turn" }): void {
     this.#state.by = report.by;
     if (report.set !== undefined) this.#show(report.set);
     for (const command of report.commands) this.#command(command);
@@ -119,8 +119,8 @@ class Driven {
     if (this.#size.error !== undefined && isOver && end?.kind !== "done" && end?.kind !== "continued")
       return this.#end("failed", this.#size.error);
     if (end === undefined) {
-      if (!isOver) this.#tellNews(received);
-      else if (this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
+      if (!isOver && !isAnswered) this.#tellNews(received);
+      else if (isOver && this.#draft.run.state !== "blocked") this.#goOn(report.more === true);
     } else if (end.kind === "done") return this.#end("succeeded", null, writeExact(end.output));
     else if (end.kind === "failed") {
       this.#state.failedAt = end.node;

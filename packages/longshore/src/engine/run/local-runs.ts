@@ -262,7 +262,7 @@ export class LocalRuns implements RunStore, Follower {
     const run = task.runId === null ? null : this.runs.get(tx, task.runId);
     if (run === null || !isRunOpen(run.state)) return null;
     if (isAtRest(run)) return this.decisions.report(tx, run, turn);
-    this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, turn) });
+    this.runs.put(tx, run.id, { ...run, backlog: withHappening(run.backlog, { ...turn, isAnswered: true }) });
     const { received } = turn.report;
     return received === undefined || turn.isOver ? null : newsText({ upTo: received, now: this.#options.clock.now(), stop: true });
   }
