@@ -71,8 +71,7 @@ export function createNodeHttp({ router, dispatch, connections, traffic, limits,
       const connection = connections.of(socket) ?? { socket, known: false };
       const throttle = new SocketThrottle(connection, turns, () => server.emit("connection", socket));
       throttles.set(socket, throttle);
-      throttle.take(bytes);
-      socket.resume();
+      throttle.begin(bytes);
     },
     close: () => void server.close(),
   };

@@ -47,6 +47,12 @@ export class SocketThrottle {
     socket.on("end", () => this.#endLater());
   }
 
+  /** Takes the bytes that were read before node:http got the socket. They may contain so many requests that Node pauses the socket. */
+  begin(bytes: Buffer): void {
+    this.take(bytes);
+    if (this.#wanted && this.#held.length === 0) this.#resume();
+  }
+
   take(bytes: Buffer): void {
     if (this.#held.length > 0 || !this.#wanted) this.#hold(bytes);
     else this.#slices(bytes);

@@ -42,7 +42,7 @@ describe("an event stream", () => {
     const { client } = await setup();
     const head = await client.until("\r\n\r\n");
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(head.toLowerCase()).toContain("cache-control: no-store\r\ncontent-type: text/event-stream\r\n");
+    expect(head.toLowerCase()).toContain("content-type: text/event-stream\r\ncache-control: no-cache\r\n");
   });
 
   it("delivers frames in order and completely, and ends when it is ended", async () => {

@@ -18,6 +18,7 @@ export type EventLimits = Pick<HttpLimits, "eventBufferBytes" | "eventBytes" | "
 
 export const eventHeaders = {
   "content-type": "text/event-stream",
+  "cache-control": "no-cache",
   // Without this header, nginx buffers events until its buffer is full.
   "x-accel-buffering": "no",
 };
