@@ -1,5 +1,5 @@
 // The attacker holds an operator token and has stored very many event handlers and workflows. Conductor's lists of event handlers, and of the
-// names and versions of workflows, were collected in memory and written in one piece: 20,000 handlers took 60 ms in one turn of the event
+// names and versions of workflows, were collected in memory and written in one piece: 20,000 handlers took 24 to 28 ms in a turn of the event
 // loop, and a list had no limit.
 
 import { expect, it, vi } from "vitest";
