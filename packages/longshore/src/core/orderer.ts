@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface Orderer {
   /** The name of the token; null without one. */
   readonly name: string | null;
-  /** How the order arrived: the route or method, `program`, or `bulk` with the id of the job. */
+  /** How the order arrived: the route or method, `program`, or `bulk` with the id of the job and its step, if it has one. */
   readonly via: string;
 }
 

@@ -239,7 +239,8 @@ export class LocalBulk implements BulkJobs {
 
   async #one({ id, order }: BulkRow, target: Target, looksBack: boolean): Promise<Outcome> {
     const { orderers, runs } = this.#deps;
-    const via = `bulk ${id}`;
+    // Several steps of one run may be in a job.
+    const via = target.step === undefined ? `bulk ${id}` : `bulk ${id} ${target.step}`;
     try {
       if (looksBack && !order.dry && (await this.#hasGot(target.run, via))) return "done";
       const run = await runs.run(target.run);

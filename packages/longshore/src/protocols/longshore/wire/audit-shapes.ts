@@ -16,7 +16,9 @@ export const auditEntryShape = z
     caller: z.string().nullable().describe("The name of the token; null without one."),
     via: z
       .string()
-      .describe("How the order arrived: a route or method, `program` for the program of the server, or `bulk` with the id of the job."),
+      .describe(
+        "How the order arrived: a route or method, `program` for the program of the server, or `bulk` with the id of the job and its step, if it has one.",
+      ),
     verb: z.string().describe("What was done, such as `cancel`, `pause`, `define`."),
     kind: z.enum(auditKinds).describe("What the order was given to."),
     target: z.string().describe("The id of the run or task, or the name of the queue, worker, schedule, workflow."),
