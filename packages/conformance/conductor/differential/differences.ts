@@ -7,7 +7,7 @@ const inDefinition = ({ at, chapter }: Place): boolean =>
 
 export const differences: readonly Accepted[] = [
   {
-    reason: "A mistake of the caller is answered with 400, 404, 409 or 415 where the real server answers 500.",
+    reason: "A mistake of the caller is refused with 400, 404, 409 or 415 where the real server returns 500.",
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
@@ -86,7 +86,7 @@ export const differences: readonly Accepted[] = [
     when: ({ chapter }) => chapter === "idempotency",
   },
   {
-    reason: "Batch poll answers POST as well as GET.",
+    reason: "Batch poll accepts POST as well as GET.",
     when: steps("polls", "batch by POST"),
   },
   {
@@ -94,11 +94,11 @@ export const differences: readonly Accepted[] = [
     when: steps("queues", "requeue", "sizes after requeue"),
   },
   {
-    reason: "update-v2 never answers 404 for an id that no longer exists: both SDKs would conclude that the server has no update-v2.",
+    reason: "update-v2 never returns 404 for an id that no longer exists: both SDKs would conclude that the server has no update-v2.",
     when: (place) => place.chapter === "updates-v2" && place.theirs === 404 && place.our === 204,
   },
   {
-    reason: "An update by reference for an unknown run is answered with 404, not with an empty 200.",
+    reason: "An update by reference for an unknown run is refused with 404, not with an empty 200.",
     when: steps("by-reference", "an unknown run"),
   },
   {
@@ -223,7 +223,7 @@ export const differences: readonly Accepted[] = [
     when: steps("search", "by tasks", "by tasks, v2", "tasks of a run"),
   },
   {
-    reason: "The bulk search answers whole runs.",
+    reason: "The bulk search returns whole runs.",
     when: steps("bulk", "search"),
   },
   {

@@ -21,7 +21,7 @@ export const differences: readonly Accepted[] = [
       (at === "contentType" || (at === "body" && typeof reference === "string")),
   },
   {
-    reason: "A body of the wrong shape is answered with 400 where the real orchestrator answers 422 or 415, and an unknown path with 404.",
+    reason: "A body of the wrong shape is refused with 400 where the real orchestrator returns 422 or 415, and an unknown path with 404.",
     when: ({ at, theirs, our, step }) =>
       at === "status" && isError(our) && (theirs === 422 || theirs === 415 || step === "an unknown path"),
   },
@@ -100,7 +100,7 @@ export const differences: readonly Accepted[] = [
       )({ at, chapter, step } as Place),
   },
   {
-    reason: "`$coalesce` takes the next step when one has answered null; the real orchestrator fails.",
+    reason: "`$coalesce` takes the next step when one has returned null; the real orchestrator fails.",
     when: steps("steps", "coalesce over steps"),
   },
   {
@@ -138,11 +138,11 @@ export const differences: readonly Accepted[] = [
   },
   {
     reason:
-      'A run\'s id may have another form than a UUID, because runs of other protocols have other ids. An id that is not a UUID is therefore answered with "not found" when no run has it.',
+      'A run\'s id may have another form than a UUID, because runs of other protocols have other ids. An id that is not a UUID is therefore refused with "not found" when no run has it.',
     when: steps("refused-runs", "a bad run id", "cancel by a bad id"),
   },
   {
-    reason: 'For items and steps of a run that does not exist, the answer is "not found"; the real orchestrator answers an empty list.',
+    reason: 'For items and steps of a run that does not exist, the reply is "not found"; the real orchestrator returns an empty list.',
     when: steps("refused-runs", "items of an unknown run", "steps of an unknown run"),
   },
   {

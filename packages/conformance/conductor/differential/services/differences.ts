@@ -4,7 +4,7 @@ import { type Accepted, anyOf, fields, isError, steps } from "../../../src/diffe
 
 export const serviceDifferences: readonly Accepted[] = [
   {
-    reason: "A mistake of the caller is answered with 400, 404, 409 or 415 where the real server answers 500.",
+    reason: "A mistake of the caller is refused with 400, 404, 409 or 415 where the real server returns 500.",
     when: ({ theirs, our }) => theirs === 500 && isError(our) && our < 500,
   },
   {
@@ -60,7 +60,7 @@ export const serviceDifferences: readonly Accepted[] = [
     when: steps("signal-strategies", "signal the person"),
   },
   {
-    reason: "With a return strategy of a task, a run that is blocked by none is answered with an empty body; the real server answers 500.",
+    reason: "With a return strategy of a task, a run that is blocked by none gets an empty body; the real server returns 500.",
     when: steps("signal-strategies", "ends failed, the blocking task", "fail it"),
   },
   {
@@ -68,7 +68,7 @@ export const serviceDifferences: readonly Accepted[] = [
     when: ({ chapter, at, reference }) => chapter === "signal-strategies" && at.startsWith("body.input.") && reference !== undefined,
   },
   {
-    reason: "`execute` answers as soon as what it waits for has happened, which may be before a child of the run has started.",
+    reason: "`execute` returns as soon as what it waits for has happened, which may be before a child of the run has started.",
     when: steps("signal-strategies", "until the noop"),
   },
   {
